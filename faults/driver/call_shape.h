@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// call_shape.h: the C++ type of every entry point, and what its parameter types say about the objects it touches.
+//
+//   CallType<id>::Function   the exported function's type; ::Entry the same behind a leading void* self.
+//   ShapeOf(id)              parameter by parameter: which family of handle it carries, and whether the call writes it.
+//   Owns      nothing; constant tables.
+//   Threads   safe everywhere; no state.
+//   Faults    makes no driver calls.
+//   Source    generated from the headers; a CUstream parameter is a stream wherever it stands, so nothing is typed by hand.
+//
+// Include it only where <cuda.h> may be seen with __CUDA_API_VERSION_INTERNAL: the old 32-bit types exist only then.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "call_shape.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
+#include <cuda.h>
+#include <cudaEGL.h>
+#include <cudaGL.h>
+#include <cudaProfiler.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "faults/driver/call_id.h"
+#include "faults/driver/driver_ref.h"
+#include "faults/driver/shape.h"
+
+namespace cuaudit::driver {
+
+template <typename T>
+constexpr Family FamilyOfType() {  // CUdeviceptr is kAddresses's matter
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<U, CUcontext>) return Family::Context;
+  if constexpr (std::is_same_v<U, CUstream>) return Family::Stream;
+  if constexpr (std::is_same_v<U, CUevent>) return Family::Event;
+  if constexpr (std::is_same_v<U, CUmemoryPool>) return Family::MemoryPool;
+  if constexpr (std::is_same_v<U, CUarray>) return Family::Array;
+  if constexpr (std::is_same_v<U, CUmipmappedArray>) return Family::MipmappedArray;
+  if constexpr (std::is_same_v<U, CUmodule>) return Family::Module;
+  if constexpr (std::is_same_v<U, CUlibrary>) return Family::Library;
+  if constexpr (std::is_same_v<U, CUlinkState>) return Family::LinkState;
+  if constexpr (std::is_same_v<U, CUgraph>) return Family::Graph;
+  if constexpr (std::is_same_v<U, CUgraphNode>) return Family::GraphNode;
+  if constexpr (std::is_same_v<U, CUgraphExec>) return Family::ExecutableGraph;
+  if constexpr (std::is_same_v<U, CUuserObject>) return Family::UserObject;
+  if constexpr (std::is_same_v<U, CUexternalMemory>) return Family::ExternalMemory;
+  if constexpr (std::is_same_v<U, CUexternalSemaphore>) return Family::ExternalSemaphore;
+  if constexpr (std::is_same_v<U, CUgreenCtx>) return Family::GreenContext;
+  if constexpr (std::is_same_v<U, CUgraphicsResource>) return Family::GraphicsResource;
+  if constexpr (std::is_same_v<U, CUtexref>) return Family::TextureReference;
+  return Family::None;
+}
+
+// A pointer the call writes one small value through: a handle, an address, a size.
+template <typename T>
+constexpr bool IsOutput() {
+  if constexpr (!std::is_pointer_v<T>) {
+    return false;
+  } else {
+    using U = std::remove_pointer_t<T>;
+    if constexpr (std::is_const_v<U> || std::is_void_v<U> || std::is_function_v<U>) {
+      return false;
+    } else if constexpr (!(std::is_pointer_v<U> || std::is_integral_v<U> || std::is_enum_v<U>) || std::is_same_v<U, char>) {
+      return false;
+    } else {
+      return FamilyOfType<T>() == Family::None;  // the handles themselves are pointers
+    }
+  }
+}
+
+template <typename T>
+constexpr Parameter ParameterOf() {
+  if constexpr (IsOutput<T>()) {
+    using U = std::remove_pointer_t<T>;
+    return {FamilyOfType<U>(), true, sizeof(U)};
+  } else {
+    return {FamilyOfType<T>(), false, sizeof(T) <= 8 ? sizeof(T) : 0};
+  }
+}
+
+// Bit i: parameter i is declared CUdeviceptr, or a pointer to one.
+template <CallId id>
+inline constexpr unsigned kAddresses = 0;
+#define CUAUDIT_ADDRESSES(id, mask) \
+  template <>                       \
+  inline constexpr unsigned kAddresses<CallId::id> = mask;
+#include "driver_addresses.inc"
+#undef CUAUDIT_ADDRESSES
+
+template <CallId id>
+struct CallType;
+
+template <CallId id, typename... P>
+struct CallTypeOf {
+  using Function = CUresult(P...);
+  using Entry = CUresult(void*, P...);
+  static constexpr Shape kShape = [] {
+    Shape shape;
+    const Parameter listed[] = {ParameterOf<P>()..., Parameter{}};
+    for (std::size_t i = 0; i < sizeof...(P); ++i) {
+      shape.parameter[i] = listed[i];
+      if ((kAddresses < id >>> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
+    }
+    shape.count = sizeof...(P);
+    return shape;
+  }();
+};
+
+namespace detail {
+template <CallId id, typename F>
+struct FromFunction;
+template <CallId id, typename... P>
+struct FromFunction<id, CUresult(P...)> : CallTypeOf<id, P...> {};
+}  // namespace detail
+
+#define CUAUDIT_PARAMS(id, parameters, arguments) \
+  template <>                                     \
+  struct CallType<CallId::id> : detail::FromFunction<CallId::id, CUresult parameters> {};
+#include "driver_params.inc"
+#undef CUAUDIT_PARAMS
+
+}  // namespace cuaudit::driver

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "faults/driver/effects.h"
+
+#include <array>
+
+namespace cuaudit::driver {
+namespace {
+
+constexpr EffectRow kRows[] = {
+#define CUAUDIT_EFFECT(base, effect, kind, object, bytes) {BaseId::base, Effect::effect, Kind::kind, object, bytes},
+#include "driver_effects.inc"
+#undef CUAUDIT_EFFECT
+};
+
+// gen_driver_table.py has checked that every base entry point has exactly one row; this is the proof that it ran on these tables.
+static_assert(sizeof(kRows) / sizeof(kRows[0]) == kBaseCount);
+
+constexpr std::array<EffectRow, kBaseCount> Sorted() {
+  std::array<EffectRow, kBaseCount> rows{};
+  for (const EffectRow& row : kRows) rows[Index(row.base)] = row;
+  return rows;
+}
+constexpr std::array<EffectRow, kBaseCount> kByBase = Sorted();
+
+struct Observed {
+  BaseId base;
+  CUresult code;
+};
+constexpr Observed kObserved[] = {
+#define CUAUDIT_OBSERVED(base, code, source) {BaseId::base, code},
+#include "driver_observed.inc"
+#undef CUAUDIT_OBSERVED
+};
+
+constexpr std::size_t kMaxCodes = 24;
+struct Codes {
+  std::array<CUresult, kMaxCodes> code{};
+  std::size_t count = 0;
+  constexpr void Add(CUresult value) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (code[i] == value) return;
+    }
+    code[count++] = value;
+  }
+};
+
+template <typename... T>
+constexpr Codes Documented(BaseId base, T... listed) {
+  Codes codes;
+  (codes.Add(listed), ...);
+  for (const Observed& row : kObserved) {
+    if (row.base == base) codes.Add(row.code);
+  }
+  return codes;
+}
+
+constexpr Codes kCodes[] = {
+#define CUAUDIT_CODES(base, ...) Documented(BaseId::base __VA_OPT__(, ) __VA_ARGS__),
+#include "driver_codes.inc"
+#undef CUAUDIT_CODES
+};
+static_assert(sizeof(kCodes) / sizeof(kCodes[0]) == kBaseCount);
+
+// Likeliest first: what a loaded GPU answers before what only a wrong program sees.
+constexpr CUresult kPreference[] = {
+    CUDA_ERROR_OUT_OF_MEMORY,   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_FAILED,    CUDA_ERROR_ILLEGAL_ADDRESS,
+    CUDA_ERROR_UNKNOWN,         CUDA_ERROR_NO_BINARY_FOR_GPU,       CUDA_ERROR_SYSTEM_NOT_READY, CUDA_ERROR_NO_DEVICE,
+    CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED,    CUDA_ERROR_INVALID_HANDLE,   CUDA_ERROR_INVALID_VALUE,
+    CUDA_ERROR_NOT_INITIALIZED,
+};
+
+}  // namespace
+
+const EffectRow& EffectOf(BaseId base) noexcept { return kByBase[Index(base)]; }
+
+std::span<const CUresult> LegalCodes(BaseId base) noexcept {
+  const Codes& codes = kCodes[Index(base)];
+  return {codes.code.data(), codes.count};
+}
+
+bool IsLegalCode(BaseId base, CUresult code) noexcept {
+  for (const CUresult legal : LegalCodes(base)) {
+    if (legal == code) return true;
+  }
+  return false;
+}
+
+bool IsAcquire(Effect effect) noexcept {
+  switch (effect) {
+    case Effect::Acquires:
+    case Effect::AcquiresCounted:
+    case Effect::AcquiresGiven:
+    case Effect::Retains:
+    case Effect::RetainsCounted:
+    case Effect::RetainsPrimary:
+    case Effect::CreatesContext:
+    case Effect::PushesContext:
+    case Effect::AddsNode:
+    case Effect::ClonesGraph:
+    case Effect::EndsCapture:
+    case Effect::Instantiates:
+    case Effect::GraphRetains:
+      return true;
+    case Effect::Describes:
+    case Effect::Queries:
+    case Effect::Uses:
+    case Effect::Releases:
+    case Effect::ReleasesCounted:
+    case Effect::ReleasesRange:
+    case Effect::ReleasesPointee:
+    case Effect::ReleasesPrimary:
+    case Effect::ResetsPrimary:
+    case Effect::DestroysContext:
+    case Effect::PopsContext:
+    case Effect::SetsContext:
+    case Effect::BeginsCapture:
+    case Effect::UpdatesGraph:
+    case Effect::LaunchesGraph:
+    case Effect::GraphReleases:
+      return false;
+  }
+  return false;
+}
+
+bool IsRelease(Effect effect) noexcept {
+  switch (effect) {
+    case Effect::Releases:
+    case Effect::ReleasesCounted:
+    case Effect::ReleasesRange:
+    case Effect::ReleasesPointee:
+    case Effect::ReleasesPrimary:
+    case Effect::ResetsPrimary:
+    case Effect::DestroysContext:
+    case Effect::PopsContext:
+    case Effect::GraphReleases:
+      return true;
+    case Effect::Describes:
+    case Effect::Queries:
+    case Effect::Uses:
+    case Effect::Acquires:
+    case Effect::AcquiresCounted:
+    case Effect::AcquiresGiven:
+    case Effect::Retains:
+    case Effect::RetainsCounted:
+    case Effect::RetainsPrimary:
+    case Effect::CreatesContext:
+    case Effect::PushesContext:
+    case Effect::SetsContext:
+    case Effect::AddsNode:
+    case Effect::ClonesGraph:
+    case Effect::BeginsCapture:
+    case Effect::EndsCapture:
+    case Effect::Instantiates:
+    case Effect::UpdatesGraph:
+    case Effect::LaunchesGraph:
+    case Effect::GraphRetains:
+      return false;
+  }
+  return false;
+}
+
+CUresult DefaultCode(BaseId base) noexcept {
+  for (const CUresult preferred : kPreference) {
+    if (IsLegalCode(base, preferred)) return preferred;
+  }
+  const std::span<const CUresult> legal = LegalCodes(base);
+  return legal.empty() ? CUDA_SUCCESS : legal.front();
+}
+
+}  // namespace cuaudit::driver

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT
+ * eglext.h: see egl.h. */
+#include "egl.h"

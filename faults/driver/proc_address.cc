@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "faults/driver/proc_address.h"
+
+namespace cuaudit::driver {
+namespace {
+
+constexpr std::uint64_t kLegacyStream = 1;
+constexpr std::uint64_t kPerThreadStream = 2;
+
+struct Range {
+  std::size_t first = kCallCount;
+  std::size_t count = 0;
+};
+
+constexpr struct Ranges {
+  Range of[kBaseCount];
+  constexpr Ranges() {
+    for (std::size_t i = 0; i < kCallCount; ++i) {
+      Range& range = of[Index(kCalls[i].base)];
+      if (range.count == 0) range.first = i;
+      ++range.count;
+    }
+  }
+} kRanges;
+
+}  // namespace
+
+ProcAddress ResolveProcAddress(std::string_view name, int version, std::uint64_t flags) noexcept {
+  if (flags > kPerThreadStream || flags == (kLegacyStream | kPerThreadStream)) return {ProcStatus::BadFlags, {}};
+  const std::size_t base = FindBase(name);
+  if (base == kBaseCount) return {ProcStatus::NotFound, {}};
+  const Range range = kRanges.of[base];
+  std::size_t plain = kCallCount;
+  std::size_t per_thread = kCallCount;
+  // Rows of a base are ordered by variant, then by version, so the last one that fits is the newest.
+  for (std::size_t i = range.first; i < range.first + range.count; ++i) {
+    if (static_cast<int>(kCalls[i].version) > version) continue;
+    (kCalls[i].per_thread ? per_thread : plain) = i;
+  }
+  if (flags == kPerThreadStream && per_thread != kCallCount) return {ProcStatus::Found, static_cast<CallId>(per_thread)};
+  if (plain == kCallCount) return {ProcStatus::VersionNotSufficient, {}};
+  return {ProcStatus::Found, static_cast<CallId>(plain)};
+}
+
+}  // namespace cuaudit::driver

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "faults/driver/result.h"
+
+namespace cuaudit::driver {
+namespace {
+
+struct ResultRow {
+  std::string_view name;
+  CUresult value;
+};
+constexpr ResultRow kResults[] = {
+#define CUAUDIT_RESULT(name, value) {#name, static_cast<CUresult>(value)},
+#include "driver_results.inc"
+#undef CUAUDIT_RESULT
+};
+constexpr std::string_view kErrorPrefix = "CUDA_ERROR_";
+constexpr std::string_view kPrefix = "CUDA_";
+
+constexpr std::string_view Short(std::string_view name) {
+  if (name.starts_with(kErrorPrefix)) name.remove_prefix(kErrorPrefix.size());
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return name;
+}
+
+}  // namespace
+
+std::string_view ResultName(CUresult result) noexcept {
+  for (const ResultRow& row : kResults) {
+    if (row.value == result) return row.name;
+  }
+  return {};
+}
+
+std::string_view ShortResultName(CUresult result) noexcept { return Short(ResultName(result)); }
+
+bool ResultFromName(std::string_view name, CUresult* result) noexcept {
+  for (const ResultRow& row : kResults) {
+    if (row.name == name || Short(row.name) == name) {
+      *result = row.value;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsSticky(CUresult result) noexcept {
+  switch (static_cast<int>(result)) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace cuaudit::driver

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "faults/driver/effects.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "faults/driver/shape.h"
+
+namespace cuaudit::driver {
+namespace {
+
+bool WritesItsObject(Effect effect) {
+  if (effect == Effect::PopsContext || effect == Effect::ReleasesPointee) return true;
+  return IsAcquire(effect) && effect != Effect::AcquiresGiven && effect != Effect::RetainsCounted && effect != Effect::RetainsPrimary &&
+         effect != Effect::PushesContext && effect != Effect::GraphRetains;
+}
+
+TEST(Effects, ObjectArgumentCarriesAHandleOfTheRowsKind) {
+  for (std::size_t i = 0; i < kCallCount; ++i) {
+    const EffectRow& row = EffectOf(kCalls[i].base);
+    if (row.object < 0) continue;
+    const Shape& shape = ShapeOf(static_cast<CallId>(i));
+    ASSERT_LT(static_cast<std::size_t>(row.object), shape.count) << kCalls[i].symbol;
+    const Parameter& parameter = shape.parameter[row.object];
+    EXPECT_EQ(parameter.output, WritesItsObject(row.effect)) << kCalls[i].symbol;
+    // Some handles are plain numbers or untyped pointers in the C API; where the type says something, it must agree. The context
+    // stack's entries are contexts.
+    const Family expected = FamilyOf(row.kind) == Family::ContextStackEntry ? Family::Context : FamilyOf(row.kind);
+    if (parameter.family != Family::None && parameter.size == 8) {
+      const bool address = parameter.family == Family::Pointer &&
+                           (expected == Family::AddressReservation || expected == Family::Mapping || expected == Family::Pointer);
+      EXPECT_TRUE(parameter.family == expected || address) << kCalls[i].symbol << ": argument " << int{row.object};
+    }
+  }
+}
+
+TEST(Effects, SizeArgumentExists) {
+  for (std::size_t i = 0; i < kCallCount; ++i) {
+    const EffectRow& row = EffectOf(kCalls[i].base);
+    if (row.bytes >= 0) {
+      EXPECT_LT(static_cast<std::size_t>(row.bytes), ShapeOf(static_cast<CallId>(i)).count) << kCalls[i].symbol;
+    }
+  }
+}
+
+TEST(Effects, EveryAcquiredKindHasARelease) {
+  std::set<Family> acquired;
+  std::set<Family> released;
+  for (std::size_t i = 0; i < kBaseCount; ++i) {
+    const EffectRow& row = EffectOf(static_cast<BaseId>(i));
+    if (IsAcquire(row.effect)) acquired.insert(FamilyOf(row.kind));
+    if (IsRelease(row.effect)) released.insert(FamilyOf(row.kind));
+  }
+  for (const Family family : acquired) EXPECT_TRUE(released.count(family)) << "family " << static_cast<int>(family);
+}
+
+TEST(Effects, CallsNamedLikeAcquisitionsAndReleasesAreClassifiedAsSuch) {
+  for (std::size_t i = 0; i < kBaseCount; ++i) {
+    const std::string name(kBases[i].name);
+    const EffectRow& row = EffectOf(static_cast<BaseId>(i));
+    if (name == "cuGraphConditionalHandleCreate") continue;  // a handle that dies with its graph and has no release of its own
+    const bool creates =
+        name.ends_with("Create") || name.ends_with("CreateWithPriority") || name.ends_with("Alloc") || name.ends_with("AllocAsync");
+    const bool destroys = name.ends_with("Destroy") || name.ends_with("Unload") || name.ends_with("Free") || name.ends_with("FreeAsync");
+    if (creates) {
+      EXPECT_TRUE(IsAcquire(row.effect)) << name;
+    }
+    if (destroys) {
+      EXPECT_TRUE(IsRelease(row.effect)) << name;
+    }
+  }
+}
+
+TEST(Effects, LegalCodesComeFromTheHeaders) {
+  EXPECT_TRUE(IsLegalCode(BaseId::MemAlloc, CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_FALSE(IsLegalCode(BaseId::MemFree, CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_FALSE(IsLegalCode(BaseId::MemAlloc, CUDA_SUCCESS));
+  EXPECT_TRUE(IsLegalCode(BaseId::Init, CUDA_ERROR_NO_DEVICE));  // observed, not documented
+  EXPECT_EQ(DefaultCode(BaseId::StreamCreate), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST(Effects, EveryCallButTheExportTableHasALegalFailure) {
+  std::set<std::string> without;
+  for (std::size_t i = 0; i < kBaseCount; ++i) {
+    if (DefaultCode(static_cast<BaseId>(i)) == CUDA_SUCCESS) without.insert(std::string(kBases[i].name));
+  }
+  EXPECT_EQ(without, std::set<std::string>{"cuGetExportTable"});
+}
+
+TEST(Effects, DefaultCodeIsLegal) {
+  for (std::size_t i = 0; i < kBaseCount; ++i) {
+    const BaseId base = static_cast<BaseId>(i);
+    const CUresult code = DefaultCode(base);
+    if (code != CUDA_SUCCESS) {
+      EXPECT_TRUE(IsLegalCode(base, code)) << kBases[i].name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::driver
