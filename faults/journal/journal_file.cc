@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "faults/journal/journal_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "faults/driver/call_id.h"
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+static_assert(driver::kBaseCount <= kMaxBases);
+
+}  // namespace
+
+const char* CreateJournal(const char* path, const JournalOptions& options) noexcept {
+  if (options.record_capacity == 0 || options.record_capacity > (std::size_t{1} << 32) || options.stack_depth > kMaxFrames) {
+    errno = EINVAL;
+    return "journal options out of range";
+  }
+  const std::size_t modules = RoundUp(sizeof(JournalHeader));
+  const std::size_t stacks = modules + RoundUp(kMaxModules * sizeof(ModuleRow));
+  const std::size_t records = stacks + RoundUp(kMaxStacks * sizeof(StackRow));
+  const std::size_t bytes = records + RoundUp(options.record_capacity * sizeof(Record));
+
+  const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return "cannot create the journal";
+  void* memory = MAP_FAILED;
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    memory = mmap(nullptr, RoundUp(sizeof(JournalHeader)), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  if (memory == MAP_FAILED) {
+    const int error = errno;
+    close(file);
+    unlink(path);
+    errno = error;
+    return "cannot size the journal";
+  }
+  close(file);
+  JournalHeader* header = static_cast<JournalHeader*>(memory);
+  header->version = kJournalVersion;
+  header->header_bytes = sizeof(JournalHeader);
+  header->table_digest = driver::TableDigest();
+  header->file_bytes = bytes;
+  header->record_capacity = options.record_capacity;
+  header->modules_offset = modules;
+  header->stacks_offset = stacks;
+  header->records_offset = records;
+  header->stack_depth.store(options.stack_depth);
+  memcpy(header->magic, kJournalMagic, sizeof(kJournalMagic));
+  munmap(memory, RoundUp(sizeof(JournalHeader)));
+  return nullptr;
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "faults/journal/journal_view.h"
+
+#include <string.h>
+
+#include "faults/driver/call_id.h"
+
+namespace cuaudit::faults {
+
+const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
+  *this = JournalView();
+  const char* base = static_cast<const char*>(bytes);
+  if (size < sizeof(kJournalMagic) || memcmp(base, kJournalMagic, sizeof(kJournalMagic)) != 0) {
+    return "expected a cuaudit journal (its first 8 bytes are 'cuauditJ')";
+  }
+  if (size < sizeof(JournalHeader)) return "the journal is cut inside its header";
+  const JournalHeader* header = static_cast<const JournalHeader*>(bytes);
+  if (header->version != kJournalVersion || header->header_bytes != sizeof(JournalHeader)) {
+    return "the journal was written by another version of cuaudit (expected version 1)";
+  }
+  if (header->table_digest != driver::TableDigest()) {
+    return "the journal was written by a cuaudit built from other CUDA headers";
+  }
+  const std::uint64_t modules_end = header->modules_offset + kMaxModules * sizeof(ModuleRow);
+  const std::uint64_t stacks_end = header->stacks_offset + kMaxStacks * sizeof(StackRow);
+  if (header->modules_offset < sizeof(JournalHeader) || modules_end > header->stacks_offset || stacks_end > header->records_offset ||
+      header->records_offset % alignof(Record) != 0 || header->stacks_offset % alignof(StackRow) != 0 ||
+      header->modules_offset % alignof(ModuleRow) != 0 || header->records_offset > (std::uint64_t{1} << 40)) {
+    return "the journal's header is damaged (tables out of order)";
+  }
+  const std::uint64_t written = header->next_record.load(std::memory_order_acquire);
+  std::uint64_t count = written < header->record_capacity ? written : header->record_capacity;
+  const auto rows_before = [size](std::uint64_t offset, std::size_t row, std::uint64_t wanted) {
+    const std::uint64_t room = size > offset ? (size - offset) / row : 0;
+    return static_cast<std::size_t>(wanted < room ? wanted : room);
+  };
+  truncated_ = size < header->file_bytes;
+  header_ = header;
+  modules_ = reinterpret_cast<const ModuleRow*>(base + header->modules_offset);
+  module_count_ = rows_before(header->modules_offset, sizeof(ModuleRow), kMaxModules);
+  stacks_ = reinterpret_cast<const StackRow*>(base + header->stacks_offset);
+  stack_count_ = rows_before(header->stacks_offset, sizeof(StackRow), kMaxStacks);
+  records_ = {reinterpret_cast<const Record*>(base + header->records_offset), rows_before(header->records_offset, sizeof(Record), count)};
+  return nullptr;
+}
+
+std::span<const std::uint64_t> JournalView::Stack(std::uint32_t id) const noexcept {
+  if (id == 0 || id > stack_count_) return {};
+  const StackRow& row = stacks_[id - 1];
+  const std::uint32_t depth = row.depth.load(std::memory_order_acquire);
+  return {row.frame, depth < kMaxFrames ? depth : kMaxFrames};
+}
+
+std::string_view JournalView::ModulePath(std::uint64_t module) const noexcept {
+  if (module >= module_count_ || modules_[module].state.load(std::memory_order_acquire) != 2) return {};
+  const char* path = modules_[module].path;
+  return {path, strnlen(path, sizeof(modules_[module].path))};
+}
+
+std::span<const std::uint8_t> JournalView::ModuleBuildId(std::uint64_t module) const noexcept {
+  if (module >= module_count_ || modules_[module].state.load(std::memory_order_acquire) != 2) return {};
+  const std::uint32_t bytes = modules_[module].build_id_bytes;
+  return {modules_[module].build_id, bytes < sizeof(modules_[module].build_id) ? bytes : sizeof(modules_[module].build_id)};
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// layout.h: the bytes of a journal file: a header, a table of modules, a table of call stacks, then records.
+//
+//   Owns      nothing; plain structures over a shared mapping.
+//   Threads   every counter is an atomic in shared memory; several processes append to one journal.
+//   Units     bytes.
+//   Errors    a reader checks magic, version, digest and sizes before it believes anything (journal_view.h).
+//   Faults    makes no driver calls.
+//   Source    ours. The file is sparse: it costs what was written.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "faults/journal/record.h"
+
+namespace cuaudit::faults {
+
+inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
+inline constexpr std::uint32_t kJournalVersion = 1;
+inline constexpr std::size_t kMaxBases = 1024;
+inline constexpr std::size_t kMaxFaults = 16;
+inline constexpr std::size_t kMaxModules = 4096;
+inline constexpr std::size_t kMaxStacks = 1 << 16;
+inline constexpr std::size_t kMaxFrames = 24;
+inline constexpr std::size_t kDefaultRecordCapacity = std::size_t{1} << 22;
+
+enum class DriverKind : std::uint32_t { None = 0, Genuine = 1, Simulated = 2 };
+
+enum JournalFlag : std::uint32_t {
+  kRecordsDropped = 1,  // the capacity was reached or the disk is full; the count is in `dropped`
+  kStacksDropped = 2,
+  kModulesDropped = 4,
+  kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
+  kHostProbesActive = 16,
+};
+
+struct JournalHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t table_digest;
+  std::uint64_t file_bytes;
+  std::uint64_t record_capacity;
+  std::uint64_t modules_offset;
+  std::uint64_t stacks_offset;
+  std::uint64_t records_offset;
+  std::atomic<std::uint64_t> next_record;
+  std::atomic<std::uint64_t> clock;  // the last ticket drawn; tickets count from 1
+  std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint32_t> next_module;
+  std::atomic<std::uint32_t> next_stack;
+  std::atomic<std::uint32_t> flags;
+  std::atomic<std::uint32_t> driver_kind;
+  std::atomic<std::int32_t> driver_version;
+  std::atomic<std::uint32_t> stack_depth;
+  std::atomic<std::uint32_t> cycle;
+  std::atomic<std::uint32_t> phase;
+  std::atomic<std::uint32_t> sticky_code;       // a lost context: the code that every later call answers
+  std::atomic<std::uint32_t> unknown_pointers;  // entry points that cuGetProcAddress gave out and that are not audited
+  char driver_path[256];
+  char device_name[128];
+  std::atomic<std::uint32_t> fired[kMaxFaults];       // how often each fault of the plan hit
+  std::atomic<std::uint32_t> matched[kMaxFaults];     // how many calls matched its `where`
+  std::atomic<std::uint32_t> occurrences[kMaxBases];  // calls per base entry point
+};
+
+// One loaded object, identified by path and build id. Frames name it by its index.
+struct ModuleRow {
+  std::atomic<std::uint32_t> state;  // 0 free, 1 being written, 2 complete
+  std::uint32_t build_id_bytes;
+  std::uint8_t build_id[20];
+  char path[228];
+};
+static_assert(sizeof(ModuleRow) == 256);
+
+// A call stack, innermost frame first. Frame = module index << 48 | address relative to the module's load address;
+// module 0xffff: address in no module. Return addresses are stored as they are; symbolise address - 1.
+struct StackRow {
+  std::atomic<std::uint64_t> hash;   // 0 free; set first, by compare-exchange
+  std::atomic<std::uint32_t> depth;  // 0 until complete
+  std::uint32_t reserved;
+  std::uint64_t frame[kMaxFrames];
+};
+inline constexpr std::uint64_t kNoModule = 0xffff;
+constexpr std::uint64_t FrameModule(std::uint64_t frame) { return frame >> 48; }
+constexpr std::uint64_t FrameOffset(std::uint64_t frame) { return frame & 0xffffffffffffU; }
+
+static_assert(sizeof(Record) * 32 == 4096);
+
+}  // namespace cuaudit::faults

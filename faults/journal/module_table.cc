@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/journal/module_table.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr std::size_t Align4(std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; }
+
+struct BuildId {
+  const std::uint8_t* bytes = nullptr;
+  std::size_t size = 0;
+};
+
+BuildId FindBuildId(const dl_phdr_info& info) noexcept {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info.dlpi_phdr[i];
+    if (header.p_type != PT_NOTE) continue;
+    const char* note = reinterpret_cast<const char*>(info.dlpi_addr + header.p_vaddr);
+    std::size_t left = header.p_memsz;
+    while (left >= sizeof(ElfW(Nhdr))) {
+      ElfW(Nhdr) row;
+      memcpy(&row, note, sizeof(row));
+      const std::size_t length = sizeof(row) + Align4(row.n_namesz) + Align4(row.n_descsz);
+      if (length > left) break;
+      if (row.n_type == NT_GNU_BUILD_ID && row.n_namesz == 4 && memcmp(note + sizeof(row), "GNU", 4) == 0) {
+        return {reinterpret_cast<const std::uint8_t*>(note) + sizeof(row) + 4, row.n_descsz};
+      }
+      note += length;
+      left -= length;
+    }
+  }
+  return {};
+}
+
+struct Walk {
+  ModuleTable* table;
+  ModuleTable::Snapshot* snapshot;
+  unsigned long long seen;  // what the counters said the last time
+  unsigned long long now = 0;
+  bool first = true;
+  bool unchanged = false;
+};
+
+}  // namespace
+
+int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
+  Walk& walk = *static_cast<Walk*>(state);
+  if (walk.first) {
+    walk.first = false;
+    walk.now = info->dlpi_adds + info->dlpi_subs;
+    if (walk.now == walk.seen) {
+      walk.unchanged = true;
+      return 1;
+    }
+  }
+  char executable[PATH_MAX];
+  const char* path = info->dlpi_name;
+  if (path == nullptr || path[0] == '\0') {
+    if (walk.snapshot->count != 0) return 0;  // only the program itself, visited first, has no name and a file
+    const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
+    if (length <= 0) return 0;
+    executable[length] = '\0';
+    path = executable;
+  }
+  const BuildId id = FindBuildId(*info);
+  const std::uint32_t module = walk.table->Intern(path, id.bytes, id.size);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || walk.snapshot->count == kMaxRanges) continue;
+    const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
+    Snapshot& snapshot = *walk.snapshot;
+    std::size_t at = snapshot.count++;
+    for (; at > 0 && snapshot.range[at - 1].start > start; --at) snapshot.range[at] = snapshot.range[at - 1];
+    snapshot.range[at] = {start, start + header.p_memsz, info->dlpi_addr, module};
+  }
+  return 0;
+}
+
+void ModuleTable::Refresh() noexcept {
+  bool idle = false;
+  if (!refreshing_.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
+  const unsigned next = 1 - current_.load(std::memory_order_relaxed);
+  snapshot_[next].count = 0;
+  Walk walk{this, &snapshot_[next], seen_.load(std::memory_order_relaxed)};
+  dl_iterate_phdr(&ModuleTable::Visit, &walk);
+  if (!walk.unchanged) {
+    seen_.store(walk.now, std::memory_order_relaxed);
+    current_.store(next, std::memory_order_release);
+  }
+  refreshing_.store(false, std::memory_order_release);
+}
+
+std::uint64_t ModuleTable::Encode(std::uintptr_t address) const noexcept {
+  const Snapshot& snapshot = snapshot_[current_.load(std::memory_order_acquire)];
+  std::size_t low = 0;
+  std::size_t high = snapshot.count;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (snapshot.range[middle].start <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0 || address > snapshot.range[low - 1].end) return kNoModule << 48 | (address & 0xffffffffffffU);
+  const Range& range = snapshot.range[low - 1];
+  return std::uint64_t{range.module} << 48 | ((address - range.base) & 0xffffffffffffU);
+}
+
+std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept {
+  ModuleRow* rows = journal_->modules();
+  const std::size_t id_bytes = bytes < sizeof(rows->build_id) ? bytes : sizeof(rows->build_id);
+  // A path that does not fit keeps its end: the file's name matters most.
+  const std::size_t length = strlen(path);
+  const std::size_t room = sizeof(rows->path) - 1;
+  const char* kept = length > room ? path + (length - room) : path;
+  for (std::uint32_t i = 0; i < kMaxModules; ++i) {
+    ModuleRow& row = rows[i];
+    std::uint32_t state = row.state.load(std::memory_order_acquire);
+    if (state == 0 && row.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {
+      strncpy(row.path, kept, room);
+      if (id_bytes != 0) memcpy(row.build_id, build_id, id_bytes);
+      row.build_id_bytes = static_cast<std::uint32_t>(id_bytes);
+      row.state.store(2, std::memory_order_release);
+      journal_->header().next_module.fetch_add(1, std::memory_order_relaxed);
+      return i;
+    }
+    // Another process may be writing the row; the same object twice in the table does no harm, waiting on a killed writer would.
+    if (state != 2) continue;
+    if (row.build_id_bytes == id_bytes && memcmp(row.build_id, build_id, id_bytes) == 0 && strncmp(row.path, kept, room) == 0) return i;
+  }
+  journal_->header().flags.fetch_or(kModulesDropped, std::memory_order_relaxed);
+  return kNoModule;
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// record.h: the one fixed-size record that every driver call, host event and mark leaves in the journal.
+//
+//   Owns      nothing; a plain structure that tests write by hand.
+//   Threads   a record is written by the thread that made the call. `begin` and `end` are drawn from one clock shared by all
+//             threads and processes of the journal: an acquisition counts from `end`, a release from `begin`.
+//   Units     bytes; tickets of the journal's clock, not time.
+//   Errors    end == 0: the call did not return (crash, hang, exit inside the call). begin == 0: never written.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace cuaudit::faults {
+
+enum class RecordKind : std::uint8_t {
+  Empty = 0,
+  Call = 1,      // a driver call; `call` is a driver::CallId
+  Argument = 2,  // device addresses that call `context` (its begin ticket) hands to a kernel or a graph node
+  Mark = 3,      // `call` is a MarkKind
+  Process = 4,   // `call` is a ProcessEvent
+  Host = 5,      // `call` is a HostCall
+};
+
+enum class MarkKind : std::uint16_t { CycleBegin = 0, CycleEnd = 1, Phase = 2 };
+
+enum class ProcessEvent : std::uint16_t {
+  Start = 0,  // the drop-in was loaded; argument[0] = parent process id
+  Fork = 1,   // in the child; argument[0] = parent process id. What the parent holds is inherited, not leaked
+  Exit = 2,   // exit() or return from main was reached; later calls come from exit handlers
+};
+
+// What the host drop-in sees; see faults/interpose. argument[0] = address or handle, argument[1] = bytes.
+enum class HostCall : std::uint16_t {
+  Allocate = 0,
+  Deallocate = 1,
+  Dlopen = 2,
+  Dlclose = 3,
+  MutexInit = 4,
+  MutexDestroy = 5,
+  MutexFreed = 6,           // the memory under a mutex that was never destroyed went back; argument[1] = 1 if it was locked
+  MutexDestroyedLocked = 7  // pthread_mutex_destroy answered EBUSY
+};
+
+enum class Phase : std::uint8_t { Any = 0, Init = 1, Work = 2, Teardown = 3, Unwind = 4 };
+
+enum RecordFlag : std::uint16_t {
+  kInjected = 1,    // the result is ours, not the driver's
+  kForwarded = 2,   // the driver was reached (for `after`: both flags are set)
+  kUnmodelled = 4,  // nothing but CUDA_ERROR_NOT_SUPPORTED stands behind this entry point
+  kNested = 8,      // made by the driver or by the gate's own work while inside another call
+};
+
+struct Record {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t context = 0;  // current context at entry; for Argument: begin of the call it belongs to
+  std::uint32_t stack = 0;    // StackTable id, 0: none taken
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::int32_t result = 0;
+  std::uint16_t call = 0;
+  RecordKind kind = RecordKind::Empty;
+  Phase phase = Phase::Any;
+  std::uint16_t flags = 0;
+  std::uint16_t fault = 0;       // which fault of the plan hit, counted from 1; 0: none
+  std::uint32_t cycle = 0;       // counted from 1 by the program's marks; 0: no marks
+  std::uint32_t occurrence = 0;  // n-th call of this base entry point in the journal, counted from 1
+  // Arguments as passed. A parameter that the call writes (Shape::output) holds what was written when the call succeeded, 0 otherwise.
+  // Parameters past the ninth are not recorded.
+  std::uint64_t argument[9] = {};
+};
+
+static_assert(sizeof(Record) == 128);
+static_assert(std::is_trivially_copyable_v<Record>);
+inline constexpr std::size_t kRecordArguments = 9;
+
+}  // namespace cuaudit::faults

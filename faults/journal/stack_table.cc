@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "faults/journal/stack_table.h"
+
+#include <string.h>
+#include <unwind.h>
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr std::size_t kOwnFrames = 12;  // the most that the drop-in itself puts on top
+
+struct Walk {
+  std::uintptr_t address[kMaxFrames + kOwnFrames];
+  std::size_t count = 0;
+  std::size_t wanted = 0;
+};
+
+_Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
+  Walk& walk = *static_cast<Walk*>(state);
+  const std::uintptr_t address = _Unwind_GetIP(context);
+  if (address == 0) return _URC_END_OF_STACK;
+  walk.address[walk.count++] = address;
+  return walk.count == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+std::uint64_t Hash(const std::uint64_t* frames, std::size_t depth) noexcept {
+  std::uint64_t hash = 0x9e3779b97f4a7c15U + depth;
+  for (std::size_t i = 0; i < depth; ++i) {
+    hash ^= frames[i];
+    hash *= 0xff51afd7ed558ccdU;
+    hash ^= hash >> 32;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
+  journal_ = journal;
+  modules_.Attach(journal);
+  modules_.Refresh();
+  if (skip_own_object) own_module_ = FrameModule(modules_.Encode(reinterpret_cast<std::uintptr_t>(&Step)));
+}
+
+std::uint32_t StackTable::Capture() noexcept {
+  const std::size_t depth = journal_->header().stack_depth.load(std::memory_order_relaxed);
+  if (depth == 0) return 0;
+  modules_.Refresh();
+  Walk walk;
+  walk.wanted = (depth < kMaxFrames ? depth : kMaxFrames) + kOwnFrames;
+  _Unwind_Backtrace(&Step, &walk);
+  std::uint64_t frames[kMaxFrames + kOwnFrames];
+  std::size_t count = 0;
+  bool leading = true;
+  for (std::size_t i = 0; i < walk.count && count < depth; ++i) {
+    const std::uint64_t frame = modules_.Encode(walk.address[i]);
+    leading = leading && own_module_ != kNoModule && FrameModule(frame) == own_module_;
+    if (!leading) frames[count++] = frame;
+  }
+  return count == 0 ? 0 : Intern(frames, count);
+}
+
+std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth) noexcept {
+  const std::uint64_t hash = Hash(frames, depth);
+  StackRow* rows = journal_->stacks();
+  for (std::size_t probe = 0; probe < kMaxStacks; ++probe) {
+    const std::size_t at = (hash + probe) % kMaxStacks;
+    StackRow& row = rows[at];
+    std::uint64_t held = row.hash.load(std::memory_order_acquire);
+    if (held == 0 && row.hash.compare_exchange_strong(held, hash, std::memory_order_acq_rel)) {
+      memcpy(row.frame, frames, depth * sizeof(frames[0]));
+      row.depth.store(static_cast<std::uint32_t>(depth), std::memory_order_release);
+      journal_->header().next_stack.fetch_add(1, std::memory_order_relaxed);
+      return static_cast<std::uint32_t>(at + 1);
+    }
+    // Equal 64-bit hashes are taken for equal stacks: with 65,536 rows a collision is a one in 10^10 event.
+    if (held == hash) return static_cast<std::uint32_t>(at + 1);
+  }
+  journal_->header().flags.fetch_or(kStacksDropped, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "faults/plan/fault.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr std::string_view kPhases[] = {"any", "init", "work", "teardown", "unwind"};
+
+struct HowRow {
+  std::string_view name;
+  How how;
+};
+constexpr HowRow kHows[] = {
+    {"refuse", How::Refuse}, {"refuse+garbage", How::RefuseGarbage}, {"after", How::After}, {"persist", How::Persist},
+    {"sticky", How::Sticky},
+};
+constexpr std::string_view kBurst = "burst:";
+
+std::string_view NameOf(How how) noexcept {
+  for (const HowRow& row : kHows) {
+    if (row.how == how) return row.name;
+  }
+  return kBurst;
+}
+
+// A number from 1 to 4,294,967,295 without sign or leading zero; 0 when the text is none.
+std::uint32_t ParseCount(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 10 || text.front() == '0') return 0;
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return 0;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value <= 0xffffffffU ? static_cast<std::uint32_t>(value) : 0;
+}
+
+const char* ParseHow(std::string_view text, Fault* fault) noexcept {
+  for (const HowRow& row : kHows) {
+    if (text == row.name) {
+      fault->how = row.how;
+      return nullptr;
+    }
+  }
+  if (text.starts_with(kBurst)) {
+    fault->how = How::Burst;
+    text.remove_prefix(kBurst.size());
+    fault->burst = ParseCount(text);
+    return fault->burst == 0 ? "burst:K with a count K from 1" : nullptr;
+  }
+  return "one of refuse, refuse+garbage, after, persist, burst:K, sticky";
+}
+
+}  // namespace
+
+ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
+  *fault = Fault();
+  const auto column = [&](std::string_view part) { return static_cast<std::size_t>(part.data() - text.data()) + 1; };
+  const std::size_t hash = text.find('#');
+  const std::size_t stop = hash == std::string_view::npos ? text.find_first_of("@=,") : hash;
+  const std::string_view name(text.data(), stop == std::string_view::npos ? text.size() : stop);
+  const std::size_t base = driver::FindBase(name);
+  if (base == driver::kBaseCount) return {1, "a driver entry point without version suffix, such as cuMemAlloc"};
+  fault->base = static_cast<driver::BaseId>(base);
+  if (hash == std::string_view::npos) return {name.size() + 1, "#N, which call of it counted from 1"};
+
+  const std::string_view rest(text.data() + hash + 1, text.size() - hash - 1);
+  const std::size_t equals = rest.find('=');
+  const std::string_view where(rest.data(), equals == std::string_view::npos ? rest.size() : equals);
+  const std::size_t at = where.find('@');
+  const std::string_view count(where.data(), at == std::string_view::npos ? where.size() : at);
+  fault->occurrence = ParseCount(count);
+  if (fault->occurrence == 0) return {column(count), "a count from 1"};
+  if (at != std::string_view::npos) {
+    const std::string_view phase(where.data() + at + 1, where.size() - at - 1);
+    if (!PhaseFromName(phase, &fault->phase) || fault->phase == Phase::Any) {
+      return {column(phase), "a phase: init, work, teardown or unwind"};
+    }
+  }
+  if (equals == std::string_view::npos) return {text.size() + 1, "=CODE, the error to inject"};
+
+  const std::string_view what(rest.data() + equals + 1, rest.size() - equals - 1);
+  const std::size_t comma = what.find(',');
+  const std::string_view code(what.data(), comma == std::string_view::npos ? what.size() : comma);
+  if (!driver::ResultFromName(code, &fault->code) || fault->code == CUDA_SUCCESS) {
+    return {column(code), "a CUDA error, such as OUT_OF_MEMORY"};
+  }
+  if (!driver::IsLegalCode(fault->base, fault->code) && !driver::IsSticky(fault->code)) {
+    return {column(code), "an error that this call is documented to answer (cuaudit list calls)"};
+  }
+  if (comma != std::string_view::npos) {
+    const std::string_view how(what.data() + comma + 1, what.size() - comma - 1);
+    if (const char* expected = ParseHow(how, fault)) return {column(how), expected};
+  }
+  if (fault->how == How::Sticky && !driver::IsSticky(fault->code)) {
+    return {column(code), "an error that loses the context, such as ILLEGAL_ADDRESS or LAUNCH_FAILED"};
+  }
+  return {};
+}
+
+std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept {
+  const std::string_view name = driver::Name(fault.base);
+  const std::string_view code = driver::ShortResultName(fault.code);
+  const std::string_view how = NameOf(fault.how);
+  char phase[16] = "";
+  if (fault.phase != Phase::Any)
+    snprintf(phase, sizeof(phase), "@%.*s", static_cast<int>(Name(fault.phase).size()), Name(fault.phase).data());
+  char burst[16] = "";
+  if (fault.how == How::Burst) snprintf(burst, sizeof(burst), "%u", fault.burst);
+  const int length = snprintf(text, capacity, "%.*s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), fault.occurrence, phase,
+                              static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
+  return length < 0 ? 0 : static_cast<std::size_t>(length);
+}
+
+std::string_view Name(Phase phase) noexcept { return kPhases[static_cast<std::size_t>(phase)]; }
+
+bool PhaseFromName(std::string_view name, Phase* phase) noexcept {
+  for (std::size_t i = 0; i < sizeof(kPhases) / sizeof(kPhases[0]); ++i) {
+    if (kPhases[i] == name) {
+      *phase = static_cast<Phase>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/shim/gate.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "faults/driver/shape.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using driver::CallId;
+using driver::Effect;
+
+// All the thread-local storage there is: how deep this thread is inside the gate, and its cached thread and process ids.
+struct ThreadState {
+  std::uint32_t depth;
+  std::uint32_t tid;
+  std::uint32_t pid;
+};
+thread_local ThreadState thread_state = {0, 0, 0};
+
+std::uint32_t Pid() noexcept {
+  // getpid is a system call in current glibc, and a cached one must not survive fork: the fork handler clears it.
+  if (thread_state.pid == 0) thread_state.pid = static_cast<std::uint32_t>(getpid());
+  return thread_state.pid;
+}
+
+std::uint32_t Tid() noexcept {
+  if (thread_state.tid == 0) thread_state.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  return thread_state.tid;
+}
+
+// A lost context answers every call that needs one; what ends or resets it still works.
+bool NeedsContext(const driver::EffectRow& row) noexcept {
+  if (row.effect == Effect::ResetsPrimary || row.effect == Effect::ReleasesPrimary || row.effect == Effect::DestroysContext) return false;
+  return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
+}
+
+}  // namespace
+
+void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept {
+  next_ = next;
+  journal_ = journal;
+  stacks_ = stacks;
+  plan_ = plan;
+  scope_ = scope;
+  armed_ = journal != nullptr || plan.size() != 0;
+}
+
+Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
+  if (journal_ == nullptr) return nullptr;
+  Record* record = journal_->Begin();
+  if (record == nullptr) return nullptr;
+  const JournalHeader& header = journal_->header();
+  record->kind = kind;
+  record->call = call;
+  record->pid = Pid();
+  record->tid = Tid();
+  record->cycle = header.cycle.load(std::memory_order_relaxed);
+  record->phase = static_cast<Phase>(header.phase.load(std::memory_order_relaxed));
+  return record;
+}
+
+void Gate::Decide(Passage* passage, bool nested) noexcept {
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
+  std::atomic<std::uint32_t>* matched = journal_ != nullptr ? journal_->header().matched : matched_;
+  std::atomic<std::uint32_t>& sticky = journal_ != nullptr ? journal_->header().sticky_code : sticky_;
+  const Phase phase = journal_ != nullptr ? static_cast<Phase>(journal_->header().phase.load(std::memory_order_relaxed)) : Phase::Any;
+  Decision decision;
+  if (!nested) {
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      const Fault& fault = plan_.fault(i);
+      if (fault.base != row.base || (fault.phase != Phase::Any && fault.phase != phase)) continue;
+      const std::uint32_t count = matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
+      const Decision now = Plan::Decide(fault, count);
+      if (now.code == CUDA_SUCCESS || decision.code != CUDA_SUCCESS) continue;
+      decision = now;
+      decision.fault = static_cast<std::uint16_t>(i + 1);
+      if (journal_ != nullptr) journal_->header().fired[i].fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
+    sticky.store(static_cast<std::uint32_t>(decision.fault) << 16 | static_cast<std::uint32_t>(decision.code), std::memory_order_relaxed);
+  } else if (const std::uint32_t lost = sticky.load(std::memory_order_relaxed);
+             lost != 0 && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
+    decision = {static_cast<CUresult>(lost & 0xffff), How::Sticky, static_cast<std::uint16_t>(lost >> 16)};
+  }
+  if (decision.code == CUDA_SUCCESS) return;
+  passage->injected = decision.code;
+  passage->how = decision.how;
+  passage->forward = decision.how == How::After;
+  if (passage->record != nullptr) {
+    passage->record->fault = decision.fault;
+    passage->record->flags |= kInjected;
+  }
+}
+
+void Gate::Enter(Passage* passage) noexcept {
+  const int saved = errno;
+  const bool nested = thread_state.depth++ != 0;
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
+  Record* record = NewRecord(RecordKind::Call, static_cast<std::uint16_t>(passage->id));
+  passage->record = record;
+  if (record != nullptr) {
+    record->occurrence = journal_->header().occurrences[driver::Index(row.base)].fetch_add(1, std::memory_order_relaxed) + 1;
+    if (nested) record->flags |= kNested;
+    if (!next_.table->modelled[driver::Index(passage->id)]) record->flags |= kUnmodelled;
+    if (driver::IsAcquire(row.effect) || driver::IsRelease(row.effect)) {
+      CUcontext current = nullptr;
+      if (next_.CtxGetCurrent(&current) == CUDA_SUCCESS) record->context = reinterpret_cast<std::uintptr_t>(current);
+    }
+    const driver::Shape& shape = driver::ShapeOf(passage->id);
+    for (std::size_t i = 0; i < shape.count && i < kRecordArguments; ++i) {
+      if (!shape.parameter[i].output) record->argument[i] = passage->value[i];
+    }
+    if (row.effect == Effect::ReleasesPointee && passage->value[0] != 0) {
+      memcpy(&record->argument[0], reinterpret_cast<const void*>(passage->value[0]), sizeof(record->argument[0]));
+    }
+    if (stacks_ != nullptr) record->stack = stacks_->Capture();
+  }
+  if (plan_.size() != 0) Decide(passage, nested);
+  if (record != nullptr && passage->forward) record->flags |= kForwarded;
+  errno = saved;
+}
+
+CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
+  const int saved = errno;
+  const bool succeeded = passage->forward && result == CUDA_SUCCESS;
+  const driver::Shape& shape = driver::ShapeOf(passage->id);
+  Record* record = passage->record;
+  if (succeeded && record != nullptr) {
+    const bool keep_first = driver::EffectOf(driver::BaseOf(passage->id)).effect == Effect::ReleasesPointee;
+    for (std::size_t i = 0; i < shape.count && i < kRecordArguments; ++i) {
+      const driver::Parameter& parameter = shape.parameter[i];
+      if (parameter.output && passage->value[i] != 0 && !(keep_first && i == 0)) {
+        memcpy(&record->argument[i], reinterpret_cast<const void*>(passage->value[i]), parameter.size);
+      }
+    }
+    RecordAddresses(*passage);
+  }
+  if (succeeded && record != nullptr && driver::BaseOf(passage->id) == driver::BaseId::Init) NameDevice();
+  if (succeeded && scope_ == Scope::Pinned && driver::BaseOf(passage->id) == driver::BaseId::DevicePrimaryCtxRetain) Pin(*passage);
+  if (passage->injected != CUDA_SUCCESS) {
+    // A driver that failed on its own keeps its own error; `after` only turns a success into one.
+    if (!passage->forward || succeeded) result = passage->injected;
+    const std::int8_t object = driver::EffectOf(driver::BaseOf(passage->id)).object;
+    if (passage->how == How::RefuseGarbage && object >= 0) {
+      const std::size_t i = static_cast<std::size_t>(object);
+      if (shape.parameter[i].output && passage->value[i] != 0) {
+        memset(reinterpret_cast<void*>(passage->value[i]), 0xA5, shape.parameter[i].size);
+      }
+    }
+  }
+  if (record != nullptr) {
+    record->result = static_cast<std::int32_t>(result);
+    if (passage->forward && !succeeded) record->flags = static_cast<std::uint16_t>(record->flags & ~kInjected);
+    journal_->Finish(record);
+  }
+  --thread_state.depth;
+  errno = saved;
+  return result;
+}
+
+void Gate::NameDevice() noexcept {
+  JournalHeader& header = journal_->header();
+  CUdevice device = 0;
+  if (header.device_name[0] != '\0' || next_.DeviceGet(&device, 0) != CUDA_SUCCESS) return;
+  if (next_.DeviceGetName(header.device_name, sizeof(header.device_name), device) != CUDA_SUCCESS) header.device_name[0] = '\0';
+}
+
+void Gate::Pin(const Passage& passage) noexcept {
+  const std::uint64_t device = passage.value[1];
+  if (device >= 64) return;
+  const std::uint64_t bit = std::uint64_t{1} << device;
+  if ((pinned_devices_.fetch_or(bit, std::memory_order_acq_rel) & bit) != 0) return;
+  CUcontext context = nullptr;
+  if (next_.DevicePrimaryCtxRetain(&context, static_cast<CUdevice>(device)) != CUDA_SUCCESS) {
+    pinned_devices_.fetch_and(~bit, std::memory_order_acq_rel);
+  }
+}
+
+void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
+  if (journal_ == nullptr) return;
+  JournalHeader& header = journal_->header();
+  if (kind == MarkKind::CycleBegin) header.cycle.fetch_add(1, std::memory_order_relaxed);
+  if (kind == MarkKind::Phase)
+    header.phase.store(value <= static_cast<std::uint32_t>(Phase::Unwind) ? value : 0, std::memory_order_relaxed);
+  Record* record = NewRecord(RecordKind::Mark, static_cast<std::uint16_t>(kind));
+  if (record == nullptr) return;
+  record->argument[0] = value;
+  journal_->Finish(record);
+  if (kind == MarkKind::CycleEnd) header.phase.store(0, std::memory_order_relaxed);
+}
+
+void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
+  if (event == ProcessEvent::Fork) thread_state = {0, 0, 0};
+  Record* record = NewRecord(RecordKind::Process, static_cast<std::uint16_t>(event));
+  if (record == nullptr) return;
+  record->argument[0] = argument;
+  journal_->Finish(record);
+}
+
+}  // namespace cuaudit::faults

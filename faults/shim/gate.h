@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// gate.h: ask the plan, pass on or refuse, write one record.
+//
+//   Owns      its pinned references of primary contexts (scope pinned), given back never: they end with the process or the world.
+//             Borrows the driver below and the journal; both must outlive it.
+//   Threads   safe: the plan is constant after Arm, counters live in the journal's header, records are reserved one by one.
+//   Streams   none of its own.
+//   Errors    the driver's result, or the plan's. A full journal never changes a result.
+//   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
+//   FuncGetParamInfo
+//             and KernelGetParamInfo (which kernel arguments can be addresses), DeviceGet and DeviceGetName (once, for the journal's
+//             header), DevicePrimaryCtxRetain (the pin).
+//   Source    ours; `how` words as in fault.h.
+//
+// A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "gate.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "faults/driver/call_shape.h"
+#include "faults/driver/driver_ref.h"
+#include "faults/journal/journal.h"
+#include "faults/journal/stack_table.h"
+#include "faults/plan/plan.h"
+#include "faults/shim/scope.h"
+
+namespace cuaudit::faults {
+
+// One call on its way through the gate. `value` holds arguments as passed; for outputs the address that the call writes to.
+struct Passage {
+  driver::CallId id{};
+  std::uint64_t value[driver::kMaxParameters] = {};
+  Record* record = nullptr;
+  CUresult injected = CUDA_SUCCESS;
+  How how = How::Refuse;
+  bool forward = true;
+};
+
+class Gate {
+ public:
+  // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
+  void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
+  const driver::DriverRef& next() const noexcept { return next_; }
+  bool armed() const noexcept { return armed_; }
+
+  template <driver::CallId id, typename... P>
+  CUresult Run(P... arguments) noexcept {
+    using Entry = CUresult (*)(void*, P...);
+    const Entry entry = reinterpret_cast<Entry>(next_.table->entry[driver::Index(id)]);
+    if (!armed_) [[likely]]
+      return entry(next_.self, arguments...);
+    Passage passage;
+    passage.id = id;
+    std::size_t i = 0;
+    ((passage.value[i++] = Word(arguments)), ...);
+    Enter(&passage);
+    CUresult result = passage.injected;
+    if (passage.forward) result = entry(next_.self, arguments...);
+    return Leave(&passage, result);
+  }
+
+  // Marks and process events may be written before a driver is there.
+  void Attach(Journal* journal) noexcept { journal_ = journal; }
+  void Mark(MarkKind kind, std::uint32_t value) noexcept;
+  void Note(ProcessEvent event, std::uint64_t argument) noexcept;
+
+ private:
+  template <typename T>
+  static std::uint64_t Word(T argument) noexcept {
+    if constexpr (std::is_pointer_v<T>) {
+      return reinterpret_cast<std::uintptr_t>(argument);
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      return static_cast<std::uint64_t>(argument);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return std::bit_cast<std::uint32_t>(argument);
+    } else {
+      return 0;
+    }
+  }
+
+  void Enter(Passage* passage) noexcept;
+  CUresult Leave(Passage* passage, CUresult result) noexcept;
+  void Decide(Passage* passage, bool nested) noexcept;
+  void RecordAddresses(const Passage& passage) noexcept;
+  void Pin(const Passage& passage) noexcept;
+  void NameDevice() noexcept;
+  Record* NewRecord(RecordKind kind, std::uint16_t call) noexcept;
+
+  driver::DriverRef next_;
+  Journal* journal_ = nullptr;
+  StackTable* stacks_ = nullptr;
+  Plan plan_;
+  Scope scope_ = Scope::Pinned;
+  bool armed_ = false;
+  std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal
+  std::atomic<std::uint32_t> sticky_{0};
+  std::atomic<std::uint64_t> pinned_devices_{0};  // one bit per device ordinal below 64
+};
+
+// A DriverRef whose every call passes the gate.
+driver::DriverRef Driver(Gate* gate) noexcept;
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// gate_addresses.cc: which device addresses a graph node is given, written as Argument records behind the call.
+#define __CUDA_API_VERSION_INTERNAL
+#include <string.h>
+
+#include "faults/shim/gate.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using driver::CallId;
+
+constexpr std::size_t kMaxKernelParameters = 64;
+
+// Collects addresses and writes them, nine to a record.
+struct Addresses {
+  std::uint64_t value[kMaxKernelParameters];
+  std::size_t count = 0;
+  void Add(std::uint64_t address) noexcept {
+    if (address != 0 && count < kMaxKernelParameters) value[count++] = address;
+  }
+};
+
+// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none.
+template <typename Info>
+void AddKernelParameters(void* const* parameters, const Info& info, Addresses* addresses) noexcept {
+  if (parameters == nullptr) return;
+  for (std::size_t i = 0; i < kMaxKernelParameters; ++i) {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+    if (info(i, &offset, &size) != CUDA_SUCCESS) return;
+    if (size != sizeof(std::uint64_t) || parameters[i] == nullptr) continue;
+    std::uint64_t word = 0;
+    memcpy(&word, parameters[i], sizeof(word));
+    addresses->Add(word);
+  }
+}
+
+void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, void* const* parameters,
+                   Addresses* addresses) noexcept {
+  if (function != nullptr) {
+    AddKernelParameters(
+        parameters, [&](std::size_t i, std::size_t* offset, std::size_t* size) { return next.FuncGetParamInfo(function, i, offset, size); },
+        addresses);
+  } else if (kernel != nullptr) {
+    AddKernelParameters(
+        parameters, [&](std::size_t i, std::size_t* offset, std::size_t* size) { return next.KernelGetParamInfo(kernel, i, offset, size); },
+        addresses);
+  }
+}
+
+void AddCopy(const CUDA_MEMCPY3D& copy, Addresses* addresses) noexcept {
+  if (copy.srcMemoryType == CU_MEMORYTYPE_DEVICE || copy.srcMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy.srcDevice);
+  if (copy.dstMemoryType == CU_MEMORYTYPE_DEVICE || copy.dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy.dstDevice);
+}
+
+template <typename T>
+const T* As(std::uint64_t word) noexcept {
+  return reinterpret_cast<const T*>(word);
+}
+
+void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
+  switch (passage.id) {
+    case CallId::GraphAddKernelNode:
+      if (const auto* node = As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4])) {
+        AddKernelNode(next, node->func, nullptr, node->kernelParams, addresses);
+      }
+      return;
+    case CallId::GraphAddKernelNode_v2:
+      if (const auto* node = As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4])) {
+        AddKernelNode(next, node->func, node->kern, node->kernelParams, addresses);
+      }
+      return;
+    case CallId::GraphAddMemsetNode:
+      if (const auto* node = As<CUDA_MEMSET_NODE_PARAMS>(passage.value[4])) addresses->Add(node->dst);
+      return;
+    case CallId::GraphAddMemcpyNode:
+      if (const auto* copy = As<CUDA_MEMCPY3D>(passage.value[4])) AddCopy(*copy, addresses);
+      return;
+    default:
+      break;
+  }
+  if (driver::BaseOf(passage.id) != driver::BaseId::GraphAddNode) return;
+  // The last parameter holds the node whatever the version of the call.
+  const auto* node = As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+  if (node == nullptr) return;
+  if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
+    AddKernelNode(next, node->kernel.func, node->kernel.kern, node->kernel.kernelParams, addresses);
+  if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) addresses->Add(node->memset.dst);
+  if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(node->memcpy.copyParams, addresses);
+}
+
+}  // namespace
+
+void Gate::RecordAddresses(const Passage& passage) noexcept {
+  Addresses addresses;
+  Collect(next_, passage, &addresses);
+  for (std::size_t first = 0; first < addresses.count; first += kRecordArguments) {
+    Record* record = NewRecord(RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
+    if (record == nullptr) return;
+    record->context = passage.record->begin;
+    for (std::size_t i = first; i < addresses.count && i < first + kRecordArguments; ++i) record->argument[i - first] = addresses.value[i];
+    journal_->Finish(record);
+  }
+}
+
+}  // namespace cuaudit::faults

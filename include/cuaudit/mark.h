@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * mark.h: tells cuaudit where a cycle begins and ends and which phase runs. Header-only C, nothing to link.
+ *
+ *   Owns      nothing.
+ *   Threads   any thread; cycles and phases are the process's, not the thread's.
+ *   Errors    none: without cuaudit in the process every mark is one test of a null address.
+ *   Faults    makes no driver calls.
+ *   Source    ours; the drop-in library defines the weak symbol.
+ *
+ *     for (int i = 0; i < n; ++i) {
+ *       cuaudit_cycle_begin();
+ *       cuaudit_phase(CUAUDIT_INIT);      set_up();
+ *       cuaudit_phase(CUAUDIT_WORK);      work();
+ *       cuaudit_phase(CUAUDIT_TEARDOWN);  tear_down();
+ *       cuaudit_cycle_end();
+ *     }
+ */
+#ifndef CUAUDIT_MARK_H
+#define CUAUDIT_MARK_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CUAUDIT_CYCLE_BEGIN = 0, CUAUDIT_CYCLE_END = 1, CUAUDIT_PHASE = 2 };
+enum { CUAUDIT_ANY = 0, CUAUDIT_INIT = 1, CUAUDIT_WORK = 2, CUAUDIT_TEARDOWN = 3, CUAUDIT_UNWIND = 4 };
+
+void cuaudit_mark(int what, int value) __attribute__((weak));
+
+static inline void cuaudit_cycle_begin(void) {
+  if (cuaudit_mark) cuaudit_mark(CUAUDIT_CYCLE_BEGIN, 0);
+}
+static inline void cuaudit_cycle_end(void) {
+  if (cuaudit_mark) cuaudit_mark(CUAUDIT_CYCLE_END, 0);
+}
+static inline void cuaudit_phase(int phase) {
+  if (cuaudit_mark) cuaudit_mark(CUAUDIT_PHASE, phase);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

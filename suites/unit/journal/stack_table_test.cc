@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "faults/journal/stack_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "suites/unit/journal/temporary_journal.h"
+
+namespace cuaudit::faults {
+namespace {
+
+// The tables hold a large snapshot of modules: they live in static storage in the drop-in, and here.
+StackTable* Table() {
+  static StackTable table;
+  return &table;
+}
+
+__attribute__((noinline)) std::uint32_t FromOnePlace(StackTable* table) {
+  const std::uint32_t id = table->Capture();
+  asm volatile("" ::: "memory");  // keeps this frame on the stack
+  return id;
+}
+
+TEST(StackTable, SamePlaceSameIdOtherPlaceOtherId) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  Table()->Attach(&journal, false);
+  std::uint32_t ids[2];
+  for (volatile int i = 0; i < 2; i = i + 1) ids[i] = FromOnePlace(Table());  // volatile: one call site, not two unrolled ones
+  const std::uint32_t other = FromOnePlace(Table());
+  EXPECT_NE(ids[0], 0u);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_NE(ids[0], other);
+
+  const std::vector<char> bytes = file.Bytes();
+  JournalView view;
+  ASSERT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
+  const auto frames = view.Stack(ids[0]);
+  ASSERT_GE(frames.size(), 3u);
+  bool in_this_program = false;
+  for (const std::uint64_t frame : frames) {
+    in_this_program = in_this_program || view.ModulePath(FrameModule(frame)).ends_with("journal_test");
+  }
+  EXPECT_TRUE(in_this_program);
+  EXPECT_FALSE(view.ModuleBuildId(FrameModule(frames[0])).empty());
+}
+
+TEST(StackTable, DepthZeroTakesNoStack) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  journal.header().stack_depth.store(0);
+  Table()->Attach(&journal, false);
+  EXPECT_EQ(Table()->Capture(), 0u);
+}
+
+TEST(StackTable, InternKeepsEveryDistinctStackOnceAndSaysWhenFull) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  Table()->Attach(&journal, false);
+  for (std::uint64_t i = 0; i < kMaxStacks; ++i) {
+    const std::uint64_t frames[2] = {i, 7};
+    ASSERT_NE(Table()->Intern(frames, 2), 0u) << i;
+  }
+  const std::uint64_t known[2] = {5, 7};
+  const std::uint64_t fresh[2] = {5, 8};
+  EXPECT_NE(Table()->Intern(known, 2), 0u);
+  EXPECT_EQ(journal.header().flags.load() & kStacksDropped, 0u);
+  EXPECT_EQ(Table()->Intern(fresh, 2), 0u);
+  EXPECT_NE(journal.header().flags.load() & kStacksDropped, 0u);
+}
+
+TEST(ModuleTable, AddressesOutsideEveryModuleSaySo) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  static ModuleTable modules;
+  modules.Attach(&journal);
+  modules.Refresh();
+  int on_the_stack = 0;
+  EXPECT_EQ(FrameModule(modules.Encode(reinterpret_cast<std::uintptr_t>(&on_the_stack))), kNoModule);
+  EXPECT_NE(FrameModule(modules.Encode(reinterpret_cast<std::uintptr_t>(&CreateJournal))), kNoModule);
+  EXPECT_EQ(FrameModule(modules.Encode(0)), kNoModule);
+}
+
+}  // namespace
+}  // namespace cuaudit::faults

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "faults/plan/fault.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "faults/driver/effects.h"
+
+namespace cuaudit::faults {
+namespace {
+
+std::string Format(const Fault& fault) {
+  char text[kMaxFaultText];
+  const std::size_t length = FormatFault(fault, text, sizeof(text));
+  EXPECT_LT(length, sizeof(text));
+  return text;
+}
+
+TEST(FaultText, ParsesTheDesignsExample) {
+  Fault fault;
+  const ParseError error = ParseFault("cuStreamCreateWithPriority#1@init=OUT_OF_MEMORY,refuse", &fault);
+  ASSERT_EQ(error.expected, nullptr) << error.expected;
+  EXPECT_EQ(fault.base, driver::BaseId::StreamCreateWithPriority);
+  EXPECT_EQ(fault.occurrence, 1u);
+  EXPECT_EQ(fault.phase, Phase::Init);
+  EXPECT_EQ(fault.code, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(fault.how, How::Refuse);
+}
+
+TEST(FaultText, EveryCallCodePhaseAndHowRoundTrips) {
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < driver::kBaseCount; ++i) {
+    const driver::BaseId base = static_cast<driver::BaseId>(i);
+    for (const CUresult code : driver::LegalCodes(base)) {
+      for (int phase = 0; phase <= 4; ++phase) {
+        for (const How how : {How::Refuse, How::RefuseGarbage, How::After, How::Persist, How::Burst}) {
+          const Fault fault{base, 17, static_cast<Phase>(phase), code, how, how == How::Burst ? 3u : 1u};
+          Fault parsed;
+          const std::string text = Format(fault);
+          ASSERT_EQ(ParseFault(text, &parsed).expected, nullptr) << text;
+          ASSERT_EQ(parsed, fault) << text;
+          ++tried;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 10'000u);
+}
+
+TEST(FaultText, HowDefaultsToRefuse) {
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuMemAlloc#2=OUT_OF_MEMORY", &fault).expected, nullptr);
+  EXPECT_EQ(Format(fault), "cuMemAlloc#2=OUT_OF_MEMORY,refuse");
+}
+
+struct Malformed {
+  const char* text;
+  std::size_t column;
+  const char* expected;
+};
+
+TEST(FaultText, SaysWhereItIsWrongAndWhatWasExpected) {
+  const Malformed cases[] = {
+      {"", 1, "entry point"},
+      {"cuMemAllok#1=OUT_OF_MEMORY", 1, "entry point"},
+      {"cuMemAlloc_v2#1=OUT_OF_MEMORY", 1, "entry point"},
+      {"cuMemAlloc", 11, "#N"},
+      {"cuMemAlloc=OUT_OF_MEMORY", 11, "#N"},
+      {"cuMemAlloc#0=OUT_OF_MEMORY", 12, "count"},
+      {"cuMemAlloc#-1=OUT_OF_MEMORY", 12, "count"},
+      {"cuMemAlloc#99999999999=OUT_OF_MEMORY", 12, "count"},
+      {"cuMemAlloc#1", 13, "=CODE"},
+      {"cuMemAlloc#1@lunch=OUT_OF_MEMORY", 14, "phase"},
+      {"cuMemAlloc#1@=OUT_OF_MEMORY", 14, "phase"},
+      {"cuMemAlloc#1=OUT_OF_LUCK", 14, "CUDA error"},
+      {"cuMemAlloc#1=SUCCESS", 14, "CUDA error"},
+      {"cuMemFree#1=OUT_OF_MEMORY", 13, "documented"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,", 28, "one of"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,sometimes", 28, "one of"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", 28, "burst:K"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,sticky", 14, "loses the context"},
+  };
+  for (const Malformed& wrong : cases) {
+    Fault fault;
+    const ParseError error = ParseFault(wrong.text, &fault);
+    ASSERT_NE(error.expected, nullptr) << wrong.text;
+    EXPECT_EQ(error.column, wrong.column) << wrong.text;
+    EXPECT_NE(std::string(error.expected).find(wrong.expected), std::string::npos) << wrong.text << ": " << error.expected;
+  }
+}
+
+TEST(FaultText, EveryPrefixIsRefusedOrValidAndNeverReadPastItsEnd) {
+  const std::string text = "cuLaunchKernel#12@work=LAUNCH_FAILED,burst:42";
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    const std::string cut(text.data(), size);
+    Fault fault;
+    const ParseError error = ParseFault(cut, &fault);
+    EXPECT_TRUE(error.expected == nullptr || error.column <= size + 1) << cut;
+  }
+}
+
+TEST(FaultText, ShortBufferIsCutNotOverrun) {
+  char text[8];
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuMemAlloc#2=OUT_OF_MEMORY", &fault).expected, nullptr);
+  EXPECT_GT(FormatFault(fault, text, sizeof(text)), sizeof(text));
+  EXPECT_STREQ(text, "cuMemAl");
+}
+
+}  // namespace
+}  // namespace cuaudit::faults

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Each `how`, seen from the caller, from the driver below and from the journal.
+#define __CUDA_API_VERSION_INTERNAL
+#include <gtest/gtest.h>
+#include <string.h>
+
+#include "faults/shim/gate.h"
+#include "suites/unit/shim/gated_world.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using driver::BaseId;
+using driver::Kind;
+
+TEST(GateFaults, RefuseDoesNotReachTheDriverNorTheOutput) {
+  GatedWorld world({"cuStreamCreate#2=OUT_OF_MEMORY,refuse"});
+  world.Start();
+  CUstream first = nullptr;
+  CUstream second = reinterpret_cast<CUstream>(0x1234);
+  ASSERT_EQ(world.driver().StreamCreate(&first, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamCreate(&second, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(second, reinterpret_cast<CUstream>(0x1234));
+  EXPECT_EQ(world.Live(Kind::Stream), 1u);
+  const Record record = world.Last(BaseId::StreamCreate);
+  EXPECT_EQ(record.flags, kInjected);
+  EXPECT_EQ(record.fault, 1u);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 1u);
+  EXPECT_EQ(world.driver().StreamCreate(&second, 0), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, GarbageOverwritesTheOutput) {
+  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse+garbage"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(memory, 0xA5A5A5A5A5A5A5A5U);
+  EXPECT_EQ(world.Live(Kind::DeviceMemory), 0u);
+}
+
+TEST(GateFaults, AfterForwardsThenAnswersTheError) {
+  GatedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
+  world.Start();
+  CUstream stream = nullptr;
+  ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamDestroy(stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.Live(Kind::Stream), 0u) << "the object is gone although the caller saw an error";
+  EXPECT_EQ(world.Last(BaseId::StreamDestroy).flags, kInjected | kForwarded);
+}
+
+TEST(GateFaults, AfterKeepsTheDriversOwnError) {
+  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,after"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).flags, kForwarded);
+}
+
+TEST(GateFaults, PersistRefusesFromTheNthOn) {
+  GatedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,persist"});
+  world.Start();
+  CUevent event = nullptr;
+  EXPECT_EQ(world.driver().EventCreate(&event, 0), CUDA_SUCCESS);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.driver().EventCreate(&event, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 3u);
+}
+
+TEST(GateFaults, BurstRefusesSoManyInARow) {
+  GatedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,burst:2"});
+  world.Start();
+  CUevent event = nullptr;
+  const CUresult expected[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, CUDA_SUCCESS};
+  for (const CUresult result : expected) EXPECT_EQ(world.driver().EventCreate(&event, 0), result);
+}
+
+TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilItIsReset) {
+  GatedWorld world({"cuCtxSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.driver().MemFree(memory), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  const char* name = nullptr;
+  EXPECT_EQ(world.driver().GetErrorName(CUDA_ERROR_LAUNCH_FAILED, &name), CUDA_SUCCESS);
+  int count = 0;
+  EXPECT_EQ(world.driver().DeviceGetCount(&count), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().DevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  EXPECT_EQ(world.Live(Kind::DeviceMemory), 0u);
+}
+
+TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
+  GatedWorld world({"cuMemAlloc#1@work=OUT_OF_MEMORY,refuse"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  world.gate().Mark(MarkKind::Phase, static_cast<std::uint32_t>(Phase::Init));
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
+  world.gate().Mark(MarkKind::Phase, static_cast<std::uint32_t>(Phase::Work));
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, TwoFaultsOnOneCallCountIndependently) {
+  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuMemAlloc#3=INVALID_CONTEXT,refuse"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  const CUresult expected[] = {CUDA_ERROR_OUT_OF_MEMORY, CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_SUCCESS};
+  for (const CUresult result : expected) EXPECT_EQ(world.driver().MemAlloc(&memory, 64), result);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 1u);
+  EXPECT_EQ(world.journal().header().fired[1].load(), 1u);
+}
+
+TEST(GateFaults, WithoutJournalFaultsCountInTheProcess) {
+  sim::World* world = sim::CreateWorld(sim::WorldOptions());
+  Gate gate;
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuInit#2=UNKNOWN", &fault).expected == nullptr, driver::IsLegalCode(BaseId::Init, CUDA_ERROR_UNKNOWN));
+  ASSERT_EQ(ParseFault("cuInit#2=NO_DEVICE", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  gate.Arm(sim::Driver(world), nullptr, nullptr, plan, Scope::Pinned);
+  EXPECT_EQ(Driver(&gate).Init(0), CUDA_SUCCESS);
+  EXPECT_EQ(Driver(&gate).Init(0), CUDA_ERROR_NO_DEVICE);
+  EXPECT_EQ(Driver(&gate).Init(0), CUDA_SUCCESS);
+  sim::DestroyWorld(world);
+}
+
+TEST(GateFaults, GatesStack) {
+  GatedWorld inner({"cuMemAlloc#1=OUT_OF_MEMORY,refuse"});
+  inner.Start();
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuMemFree#1=INVALID_VALUE", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  Gate outer;
+  outer.Arm(inner.driver(), nullptr, nullptr, plan, Scope::Process);
+  const driver::DriverRef driver = Driver(&outer);
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(driver.MemAlloc(&memory, 64), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(driver.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  EXPECT_EQ(driver.MemFree(memory), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver.MemFree(memory), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuaudit::faults

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// What the gate writes, and that it changes nothing when no fault is planned.
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/shim/gate.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "suites/unit/shim/gated_world.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using driver::BaseId;
+using driver::CallId;
+
+TEST(Gate, RecordHoldsArgumentsAndWhatTheCallWrote) {
+  GatedWorld world;
+  world.Start();
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(world.driver().MemAlloc(&memory, 4096), CUDA_SUCCESS);
+  const Record record = world.Last(BaseId::MemAlloc);
+  EXPECT_EQ(static_cast<CallId>(record.call), CallId::MemAlloc_v2);
+  EXPECT_EQ(record.argument[0], memory);
+  EXPECT_EQ(record.argument[1], 4096u);
+  EXPECT_EQ(record.result, CUDA_SUCCESS);
+  EXPECT_EQ(record.flags, kForwarded);
+  EXPECT_EQ(record.occurrence, 1u);
+  EXPECT_NE(record.context, 0u);
+  EXPECT_NE(record.stack, 0u);
+  EXPECT_NE(record.pid, 0u);
+  EXPECT_LT(record.begin, record.end);
+}
+
+TEST(Gate, FailedCallRecordsNoOutput) {
+  GatedWorld world;
+  world.Start();
+  CUdeviceptr memory = 77;
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).argument[0], 0u);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).result, CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(Gate, EntryPointsNobodyModelsAreMarked) {
+  GatedWorld world;
+  world.Start();
+  CUcoredumpSettings settings = CU_COREDUMP_LIGHTWEIGHT;
+  int value = 0;
+  std::size_t size = sizeof(value);
+  EXPECT_EQ(world.driver().CoredumpGetAttribute(settings, &value, &size), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_TRUE(world.Last(BaseId::CoredumpGetAttribute).flags & kUnmodelled);
+  EXPECT_FALSE(world.Last(BaseId::Init).flags & kUnmodelled);
+}
+
+TEST(Gate, CountsCallsPerBaseEntryPoint) {
+  GatedWorld world;
+  world.Start();
+  CUstream stream = nullptr;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::StreamCreate).occurrence, 3u);
+}
+
+TEST(Gate, PinnedScopeKeepsThePrimaryContextAlive) {
+  GatedWorld pinned({}, Scope::Pinned);
+  GatedWorld process({}, Scope::Process);
+  for (GatedWorld* world : {&pinned, &process}) {
+    world->Start();
+    ASSERT_EQ(world->driver().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+    unsigned flags = 0;
+    int active = -1;
+    ASSERT_EQ(world->below().DevicePrimaryCtxGetState(0, &flags, &active), CUDA_SUCCESS);
+    EXPECT_EQ(active, world == &pinned ? 1 : 0);
+  }
+}
+
+TEST(Gate, MarksSetCycleAndPhaseOfLaterRecords) {
+  GatedWorld world;
+  world.Start();
+  world.gate().Mark(MarkKind::CycleBegin, 0);
+  world.gate().Mark(MarkKind::CycleEnd, 0);
+  world.gate().Mark(MarkKind::CycleBegin, 0);
+  world.gate().Mark(MarkKind::Phase, static_cast<std::uint32_t>(Phase::Teardown));
+  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).cycle, 2u);
+  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).phase, Phase::Teardown);
+  world.gate().Mark(MarkKind::CycleEnd, 0);
+  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).phase, Phase::Any);
+}
+
+TEST(Gate, LeavesErrnoAlone) {
+  GatedWorld world;
+  world.Start();
+  errno = 1234;
+  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(errno, 1234);
+}
+
+TEST(Gate, ThreadsWriteTheirOwnIds) {
+  GatedWorld world;
+  world.Start();
+  const std::uint32_t here = world.Last(BaseId::Init).tid;
+  std::thread([&] { EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT); }).join();
+  EXPECT_NE(world.Last(BaseId::CtxSynchronize).tid, here);
+  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).pid, world.Last(BaseId::Init).pid);
+}
+
+TEST(Gate, GraphNodeAddressesFollowTheCall) {
+  GatedWorld world;
+  world.Start();
+  CUdeviceptr memory = 0;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(world.driver().MemAlloc(&memory, 256), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().GraphCreate(&graph, 0), CUDA_SUCCESS);
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  fill.dst = memory;
+  fill.elementSize = 1;
+  fill.width = 256;
+  fill.height = 1;
+  CUcontext context = nullptr;
+  ASSERT_EQ(world.driver().CtxGetCurrent(&context), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().GraphAddMemsetNode(&node, graph, nullptr, 0, &fill, context), CUDA_SUCCESS);
+  const Record call = world.Last(BaseId::GraphAddMemsetNode);
+  bool found = false;
+  for (const Record& record : world.Records()) {
+    found = found || (record.kind == RecordKind::Argument && record.context == call.begin && record.argument[0] == memory);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Gate, WithoutJournalAndPlanCallsGoStraightThrough) {
+  sim::World* world = sim::CreateWorld(sim::WorldOptions());
+  Gate gate;
+  gate.Arm(sim::Driver(world), nullptr, nullptr, Plan(), Scope::Pinned);
+  EXPECT_FALSE(gate.armed());
+  EXPECT_EQ(Driver(&gate).Init(0), CUDA_SUCCESS);
+  sim::DestroyWorld(world);
+}
+
+}  // namespace
+}  // namespace cuaudit::faults
