@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// exports.cc: every entry point of libcuda.so.1, each one call of the gate.
+#define __CUDA_API_VERSION_INTERNAL
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#include <cudaEGL.h>
+#include <cudaGL.h>
+#include <cudaProfiler.h>
+#pragma GCC visibility pop
+
+#include "faults/interpose/exports.h"
+#include "faults/interpose/process.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using driver::CallId;
+
+template <CallId id, typename... P>
+CUresult Export(P... arguments) noexcept {
+  return ProcessGate().Run<id, P...>(arguments...);
+}
+
+}  // namespace
+}  // namespace cuaudit::faults
+
+#define CUAUDIT_PARAMS(id, parameters, arguments)                                        \
+  extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cu##id parameters { \
+    return cuaudit::faults::Export<cuaudit::driver::CallId::id> arguments;               \
+  }
+#include "driver_params.inc"
+#undef CUAUDIT_PARAMS
+
+namespace cuaudit::faults {
+namespace {
+
+void* const kExports[driver::kCallCount] = {
+#define CUAUDIT_CALL(id, base, version, per_thread) reinterpret_cast<void*>(&::cu##id),
+#include "driver_calls.inc"
+#undef CUAUDIT_CALL
+};
+
+}  // namespace
+
+void* ExportOf(driver::CallId id) noexcept { return kExports[driver::Index(id)]; }
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// mutex_table.h: which mutexes were initialised and not yet destroyed, so that freeing the memory under one is seen.
+//
+//   Owns      a fixed table of addresses; past its capacity mutexes are not followed (4,096 at once).
+//   Threads   safe, lock-free; an address is added and removed by whoever initialises and destroys the mutex.
+//   Units     bytes.
+//   Faults    makes no driver calls.
+//   Source    ours. std::mutex never calls pthread_mutex_init, so it is not seen.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cuaudit::faults {
+
+class MutexTable {
+ public:
+  bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+  static bool Locked(std::uint64_t mutex) noexcept {
+    return __atomic_load_n(&reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__lock, __ATOMIC_RELAXED) != 0;
+  }
+
+  void Add(std::uint64_t mutex) noexcept {
+    Remove(mutex);
+    for (std::atomic<std::uint64_t>& slot : slots_) {
+      std::uint64_t free = 0;
+      if (slot.load(std::memory_order_relaxed) == 0 && slot.compare_exchange_strong(free, mutex, std::memory_order_relaxed)) {
+        count_.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
+    }
+  }
+
+  void Remove(std::uint64_t mutex) noexcept {
+    RemoveRange(mutex, 1, [](std::uint64_t, bool) {});
+  }
+
+  // Removes every mutex inside [start, start + bytes) and tells which were locked.
+  template <typename Visit>
+  void RemoveRange(std::uint64_t start, std::size_t bytes, const Visit& visit) noexcept {
+    if (empty()) return;
+    for (std::atomic<std::uint64_t>& slot : slots_) {
+      std::uint64_t mutex = slot.load(std::memory_order_relaxed);
+      if (mutex < start || mutex >= start + bytes || mutex == 0) continue;
+      if (!slot.compare_exchange_strong(mutex, 0, std::memory_order_relaxed)) continue;
+      count_.fetch_sub(1, std::memory_order_relaxed);
+      visit(mutex, Locked(mutex));
+    }
+  }
+
+ private:
+  std::atomic<std::uint64_t> slots_[4096] = {};
+  std::atomic<std::uint32_t> count_{0};
+};
+
+}  // namespace cuaudit::faults

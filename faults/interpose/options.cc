@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "faults/interpose/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <string_view>
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr std::string_view kKeys[] = {
+#define CUAUDIT_OPTION(key, fallback, help) #key,
+#include "faults/interpose/options.def"
+#undef CUAUDIT_OPTION
+};
+
+bool CopyPath(std::string_view value, char* path) noexcept {
+  if (value.size() >= kMaxPath) return false;
+  memcpy(path, value.data(), value.size());
+  path[value.size()] = '\0';
+  return true;
+}
+
+struct Line {
+  char* text;
+  std::size_t capacity;
+  const char* Say(std::string_view key, std::string_view value, const char* expected) noexcept {
+    snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s: expected %s", static_cast<int>(key.size()), key.data(),
+             static_cast<int>(value.size()), value.data(), expected);
+    return text;
+  }
+};
+
+const char* SetOption(std::string_view key, std::string_view value, InterposeOptions* options, Line line) noexcept {
+  if (key == "journal") return CopyPath(value, options->journal) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  if (key == "real_driver") {
+    if (!value.empty() && value.front() != '/') return line.Say(key, value, "an absolute path");
+    return CopyPath(value, options->real_driver) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  }
+  if (key == "driver") {
+    if (value == "auto") options->driver = DriverChoice::Auto;
+    else if (value == "real") options->driver = DriverChoice::Real;
+    else if (value == "sim") options->driver = DriverChoice::Simulated;
+    else return line.Say(key, value, "auto, real or sim");
+    return nullptr;
+  }
+  if (key == "scope") {
+    if (value == "pinned") options->scope = Scope::Pinned;
+    else if (value == "process") options->scope = Scope::Process;
+    else return line.Say(key, value, "pinned or process");
+    return nullptr;
+  }
+  if (key == "fault") {
+    Fault fault;
+    const ParseError error = ParseFault(value, &fault);
+    if (error.expected != nullptr) {
+      snprintf(line.text, line.capacity, "CUAUDIT_OPTIONS: fault=%.*s: column %zu: expected %s", static_cast<int>(value.size()),
+               value.data(), error.column, error.expected);
+      return line.text;
+    }
+    return options->plan.Add(fault) ? nullptr : line.Say(key, value, "at most 16 faults");
+  }
+  std::size_t length = 0;
+  char known[256] = "one of";
+  length = strlen(known);
+  for (const std::string_view name : kKeys) {
+    length +=
+        static_cast<std::size_t>(snprintf(known + length, sizeof(known) - length, " %.*s", static_cast<int>(name.size()), name.data()));
+  }
+  return line.Say(key, value, known);
+}
+
+}  // namespace
+
+const char* ParseOptions(const char* text, InterposeOptions* options, char* message, std::size_t capacity) noexcept {
+  Line line{message, capacity};
+  const char* at = text;
+  while (*at != '\0') {
+    const char* stop = strchrnul(at, ';');
+    const std::string_view pair(at, static_cast<std::size_t>(stop - at));
+    at = *stop == ';' ? stop + 1 : stop;
+    if (pair.empty()) continue;
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return line.Say(pair, "", "key=value pairs separated by semicolons");
+    const std::string_view key(pair.data(), equals);
+    const std::string_view value(pair.data() + equals + 1, pair.size() - equals - 1);
+    if (const char* error = SetOption(key, value, options, line)) return error;
+  }
+  return nullptr;
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// process.h: the drop-in's state, one per process: the gate, the journal and the driver that was chosen.
+//
+//   Owns      everything until the process ends; nothing is torn down, so calls from exit handlers still work.
+//   Threads   loading is single-threaded; the driver is opened once, by whichever thread calls first.
+//   Errors    a bad CUAUDIT_OPTIONS or journal ends the program with status 2 and one line on stderr; a missing driver makes every
+//             call answer CUDA_ERROR_NO_DEVICE after one line.
+//   Faults    opening the driver makes no driver call.
+//   Source    ours.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "process.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
+#include "faults/shim/gate.h"
+
+namespace cuaudit::faults {
+
+// The gate, its driver opened by the first call.
+Gate& ProcessGate() noexcept;
+
+}  // namespace cuaudit::faults
