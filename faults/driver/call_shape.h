@@ -99,10 +99,11 @@ struct CallTypeOf {
   using Entry = CUresult(void*, P...);
   static constexpr Shape kShape = [] {
     Shape shape;
+    constexpr unsigned addresses = kAddresses<id>;
     const Parameter listed[] = {ParameterOf<P>()..., Parameter{}};
     for (std::size_t i = 0; i < sizeof...(P); ++i) {
       shape.parameter[i] = listed[i];
-      if ((kAddresses < id >>> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
+      if ((addresses >> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
     }
     shape.count = sizeof...(P);
     return shape;

@@ -40,6 +40,8 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   modules_.Attach(journal);
   modules_.Refresh();
   if (skip_own_object) own_module_ = FrameModule(modules_.Encode(reinterpret_cast<std::uintptr_t>(&Step)));
+  // The unwinder's first walk sets up a mutex and caches of its own: done here, it is not mistaken for the program's.
+  if (journal_->header().stack_depth.load(std::memory_order_relaxed) != 0) (void)Capture();
 }
 
 std::uint32_t StackTable::Capture() noexcept {
