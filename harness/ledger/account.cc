@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/account.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::DiesWith;
+using driver::Family;
+using driver::Kind;
+
+// Memory that a device address or a unified host address can point into.
+bool HasRange(Kind kind) {
+  const Family family = driver::FamilyOf(kind);
+  return family == Family::Pointer || family == Family::HostPointer || family == Family::HostRegistration || family == Family::Mapping;
+}
+
+// Host addresses stay valid after their registration is gone; the others do not.
+bool StaleAfterRelease(Kind kind) { return HasRange(kind) && kind != Kind::HostRegistration; }
+
+bool IsHost(Kind kind) {
+  const Family family = driver::FamilyOf(kind);
+  return family == Family::HostHeap || family == Family::DlopenReference || family == Family::Mutex || family == Family::FileDescriptor ||
+         family == Family::Thread;
+}
+
+// What a driver answers to a release that it does not accept in the current context.
+bool SaysWrongContext(std::int32_t result) {
+  return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE ||
+         result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+}  // namespace
+
+Site SiteOf(const faults::Record& record) noexcept { return {record.kind, record.call, record.stack, record.begin}; }
+
+void Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
+  ledger.violations.push_back({rule, kind, record.pid, handle, SiteOf(record), object});
+}
+
+HandleEntry* Account::Find(Family family, std::uint64_t handle) {
+  const auto found = handles_.find({family, handle});
+  return found == handles_.end() ? nullptr : &found->second;
+}
+
+HandleEntry& Account::Entry(Family family, std::uint64_t handle) { return handles_[{family, handle}]; }
+
+bool Account::Inherited(Family family, std::uint64_t handle) const {
+  std::uint64_t before = forked_at_;
+  for (const Account* account = parent_; account != nullptr; account = account->parent_) {
+    const auto found = account->handles_.find({family, handle});
+    if (found != account->handles_.end()) {
+      if (found->second.borrowed) return true;
+      // The oldest object of this value decides; older generations are older objects, so the newest before the fork is enough.
+      const std::int64_t last = found->second.last;
+      if (last >= 0 && (books_->object(last).acquired.begin < before || books_->object(last).generation > 0)) return true;
+    }
+    before = account->forked_at_;
+  }
+  return false;
+}
+
+std::int64_t Account::Open(Object object, const faults::Record& record, HandleEntry& entry) {
+  const auto index = static_cast<std::int64_t>(books_->ledger.objects.size());
+  object.pid = pid_;
+  object.generation = entry.generation++;
+  object.cycle = record.cycle;
+  object.acquired = SiteOf(record);
+  if (driver::DiesWithOf(object.kind) == DiesWith::Context) {
+    object.context = record.context;
+    if (object.context != 0) by_context_[object.context].push_back(index);
+  }
+  books_->beneath.push_back(entry.top);
+  entry.top = index;
+  entry.last = index;
+  entry.borrowed = false;
+  if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
+  if (HasRange(object.kind)) space_.Insert(object.handle, object.bytes, index);
+  if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) space_.Forget(object.handle, object.bytes);
+  books_->ledger.objects.push_back(object);
+  return index;
+}
+
+std::int64_t Account::Acquire(Object object, const faults::Record& record) {
+  HandleEntry& entry = Entry(driver::FamilyOf(object.kind), object.handle);
+  while (entry.top >= 0) Close(entry.top, State::Released, Site{});
+  entry.graph_references = 0;
+  return Open(object, record, entry);
+}
+
+std::int64_t Account::Retain(Object object, const faults::Record& record) {
+  return Open(object, record, Entry(driver::FamilyOf(object.kind), object.handle));
+}
+
+void Account::Unlink(HandleEntry& entry, std::int64_t object) {
+  if (entry.top == object) {
+    entry.top = books_->beneath[static_cast<std::size_t>(object)];
+    return;
+  }
+  for (std::int64_t above = entry.top; above >= 0; above = books_->beneath[static_cast<std::size_t>(above)]) {
+    if (books_->beneath[static_cast<std::size_t>(above)] == object) {
+      books_->beneath[static_cast<std::size_t>(above)] = books_->beneath[static_cast<std::size_t>(object)];
+      return;
+    }
+  }
+}
+
+void Account::Close(std::int64_t index, State state, const Site& site) {
+  Object& object = books_->object(index);
+  object.state = state;
+  object.released = site;
+  if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
+  if (object.kind == Kind::Mapping) mappings_.erase(object.handle);
+  if (StaleAfterRelease(object.kind)) {
+    space_.Kill(object.handle, object.bytes, index);
+  } else if (HasRange(object.kind)) {
+    space_.Forget(object.handle, object.bytes);
+  }
+}
+
+// A refused release stays pending: later releases settle the references that were not refused first, because a program that
+// does not retry would otherwise be blamed for the reference that the plan left behind.
+std::int64_t Account::ReferenceToRelease(const HandleEntry& entry) const {
+  for (std::int64_t index = entry.top; index >= 0; index = books_->beneath[static_cast<std::size_t>(index)]) {
+    if (books_->object(index).state == State::Live) return index;
+  }
+  return entry.top;
+}
+
+void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Outcome outcome) {
+  if (entry != nullptr && entry->borrowed) return;
+  if (entry == nullptr || entry->last < 0) {
+    if (IsHost(kind) || Inherited(driver::FamilyOf(kind), handle)) return;
+    if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
+    // A driver that accepts the handle vouches for it: the program got it on a way that leaves no record, the runtime's for one.
+    if (outcome == Outcome::Failed || outcome == Outcome::Unfinished) {
+      books_->Violate(Rule::UnknownHandle, kind, record, handle, -1);
+    }
+    return;
+  }
+  Object& last = books_->object(entry->last);
+  if (last.state == State::Orphaned || last.state == State::ReleaseRefused) {
+    if (last.state == State::Orphaned) books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last);
+    if (Releases(outcome)) {
+      last.state = State::Released;
+      last.released = SiteOf(record);
+    }
+    return;
+  }
+  const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
+  books_->Violate(rule, last.kind, record, handle, entry->last);
+}
+
+void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Outcome outcome) {
+  if (handle == 0) return;  // cuMemFree(0), free(NULL) and the default stream
+  HandleEntry* entry = Find(driver::FamilyOf(kind), handle);
+  if (entry == nullptr || entry->top < 0) {
+    ReleaseNothing(kind, entry, handle, record, outcome);
+    return;
+  }
+  if (!Releases(outcome)) {
+    Object& object = books_->object(ReferenceToRelease(*entry));
+    if (outcome == Outcome::Refused) {
+      object.state = State::ReleaseRefused;
+      object.released = SiteOf(record);
+    } else if (object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
+      books_->Violate(Rule::WrongContext, object.kind, record, handle, entry->top);
+    }
+    return;
+  }
+  while (count > 0 && entry->top >= 0) {
+    const std::int64_t index = ReferenceToRelease(*entry);
+    Object& object = books_->object(index);
+    const std::uint64_t given = std::min(count, object.references);
+    count -= given;
+    object.references -= given;
+    if (object.references == 0) Close(index, State::Released, SiteOf(record));
+  }
+  if (count > 0) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
+}
+
+void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome) {
+  std::vector<std::uint64_t> inside;
+  for (auto it = mappings_.lower_bound(base); it != mappings_.end() && it->first - base < bytes; ++it) inside.push_back(it->first);
+  for (const std::uint64_t handle : inside) Release(Kind::Mapping, handle, 1, record, outcome);
+  if (inside.empty()) Release(Kind::Mapping, base, 1, record, outcome);
+}
+
+void Account::Orphan(std::uint64_t context, const Site& site) {
+  const auto found = by_context_.find(context);
+  if (context == 0 || found == by_context_.end()) return;
+  const std::vector<std::int64_t> children = std::move(found->second);
+  by_context_.erase(found);
+  for (const std::int64_t index : children) {
+    const State state = books_->object(index).state;
+    if (state == State::Live) Close(index, State::Orphaned, site);
+    // Its release was attempted and refused; that its context went is no fault of the program.
+    if (state == State::ReleaseRefused) Close(index, State::ReleaseRefused, books_->object(index).released);
+  }
+}
+
+void Account::Borrow(Family family, std::uint64_t handle) {
+  if (family == Family::None || handle == 0) return;
+  HandleEntry& entry = Entry(family, handle);
+  if (entry.top < 0) entry.borrowed = true;
+}
+
+void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record& record) {
+  // A user object lives on while graphs hold it; its own rules count references.
+  if (family == Family::None || family == Family::UserObject || handle == 0) return;
+  if (family == Family::Pointer) {
+    const std::int64_t dead = space_.DeadObjectAt(handle);
+    if (dead >= 0) books_->Violate(Rule::UseAfterRelease, books_->object(dead).kind, record, handle, dead);
+    return;
+  }
+  const HandleEntry* entry = Find(family, handle);
+  if (entry == nullptr || entry->top >= 0 || entry->last < 0 || entry->borrowed) return;
+  if (books_->object(entry->last).state == State::ReleaseRefused) return;
+  books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/address_space.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cuaudit::harness {
+namespace {
+
+std::uint64_t EndOf(std::uint64_t base, std::uint64_t bytes) {
+  const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - base;
+  return base + std::min(std::max<std::uint64_t>(bytes, 1), room);
+}
+
+}  // namespace
+
+void AddressSpace::Split(std::uint64_t address) {
+  auto next = pieces_.upper_bound(address);
+  if (next == pieces_.begin()) return;
+  const auto piece = std::prev(next);
+  if (piece->first == address || piece->second.end <= address) return;
+  Piece right = piece->second;
+  piece->second.end = address;
+  pieces_.emplace_hint(next, address, right);
+}
+
+void AddressSpace::Insert(std::uint64_t base, std::uint64_t bytes, std::int64_t object) {
+  const std::uint64_t end = EndOf(base, bytes);
+  Split(base);
+  Split(end);
+  Piece piece{end, object, false, false};
+  auto it = pieces_.lower_bound(base);
+  while (it != pieces_.end() && it->first < end) {
+    piece.aliased |= it->second.aliased || !it->second.dead;
+    it = pieces_.erase(it);
+  }
+  pieces_.emplace_hint(it, base, piece);
+}
+
+void AddressSpace::Kill(std::uint64_t base, std::uint64_t bytes, std::int64_t object) {
+  const std::uint64_t end = EndOf(base, bytes);
+  auto it = pieces_.lower_bound(base);
+  while (it != pieces_.end() && it->first < end) {
+    if (it->second.object != object) {
+      ++it;
+    } else if (it->second.aliased) {
+      it = pieces_.erase(it);
+    } else {
+      it->second.dead = true;
+      ++it;
+    }
+  }
+  ++deaths_;
+}
+
+void AddressSpace::Forget(std::uint64_t base, std::uint64_t bytes) {
+  const std::uint64_t end = EndOf(base, bytes);
+  if (pieces_.empty()) return;
+  Split(base);
+  Split(end);
+  auto it = pieces_.lower_bound(base);
+  while (it != pieces_.end() && it->first < end) it = pieces_.erase(it);
+}
+
+std::int64_t AddressSpace::DeadObjectAt(std::uint64_t address) const {
+  const auto next = pieces_.upper_bound(address);
+  if (next == pieces_.begin()) return -1;
+  const auto piece = std::prev(next);
+  if (address >= piece->second.end || !piece->second.dead) return -1;
+  return piece->second.object;
+}
+
+}  // namespace cuaudit::harness

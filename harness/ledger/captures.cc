@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Stream captures: which calls are recorded into which graph.
+#include "harness/ledger/graphs.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using driver::CallId;
+using driver::Family;
+
+constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
+
+}  // namespace
+
+std::uint64_t Graphs::StreamKey(const faults::Record& record, std::uint64_t stream) {
+  const bool default_per_thread = stream == 0 && driver::Row(CallOf(record)).per_thread;
+  if (!default_per_thread && stream != kPerThreadStream) return stream;
+  return (std::uint64_t{record.tid} << 8) | kPerThreadStream;
+}
+
+void Graphs::BeginCapture(const faults::Record& record) {
+  CaptureState state;
+  state.stream = StreamKey(record, record.argument[0]);
+  state.tid = record.tid;
+  if (BaseOf(record) == BaseId::StreamBeginCaptureToGraph) state.graph = record.argument[1];
+  capture_of_stream_[state.stream] = static_cast<std::int64_t>(captures_.size());
+  captures_.push_back(std::move(state));
+  ++active_captures_;
+}
+
+bool Graphs::EndCapture(const faults::Record& record) {
+  const auto found = capture_of_stream_.find(StreamKey(record, record.argument[0]));
+  if (found == capture_of_stream_.end()) return false;
+  const std::int64_t index = found->second;
+  CaptureState& state = captures_[static_cast<std::size_t>(index)];
+  if (state.active) --active_captures_;
+  state.active = false;
+  for (auto it = capture_of_stream_.begin(); it != capture_of_stream_.end();) {
+    it = it->second == index ? capture_of_stream_.erase(it) : std::next(it);
+  }
+  const std::uint64_t handle = record.argument[1];
+  const bool failed = record.result != 0 || handle == 0;
+  if (!failed && !state.addresses.empty()) {
+    Addresses& all = Change(graphs_[handle]).nodes[0];
+    all.insert(all.end(), state.addresses.begin(), state.addresses.end());
+  }
+  state.addresses.clear();
+  return state.graph != 0 && state.graph == handle;
+}
+
+void Graphs::FollowEvents(const faults::Record& record) {
+  const BaseId base = BaseOf(record);
+  if (base == BaseId::EventRecord || base == BaseId::EventRecordWithFlags) {
+    if (active_captures_ == 0 && capture_of_event_.empty()) return;
+    const std::int64_t capture = CaptureOf(record);
+    if (capture >= 0) {
+      capture_of_event_[record.argument[0]] = capture;
+    } else {
+      capture_of_event_.erase(record.argument[0]);
+    }
+  } else if (base == BaseId::StreamWaitEvent) {
+    const auto event = capture_of_event_.find(record.argument[1]);
+    if (event == capture_of_event_.end() || !captures_[static_cast<std::size_t>(event->second)].active) return;
+    capture_of_stream_.try_emplace(StreamKey(record, record.argument[0]), event->second);
+  }
+}
+
+std::int64_t Graphs::CaptureOf(const faults::Record& record) const {
+  if (active_captures_ == 0) return -1;
+  const CallId call = CallOf(record);
+  const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != Family::Stream) continue;
+    const auto found = capture_of_stream_.find(StreamKey(record, record.argument[i]));
+    return found == capture_of_stream_.end() ? -1 : found->second;
+  }
+  // The stream is hidden in a structure (cuLaunchKernelEx): the capture that this thread has begun is the likely one.
+  if (BaseOf(record) != BaseId::LaunchKernelEx) return -1;
+  for (std::size_t i = captures_.size(); i-- > 0;) {
+    if (captures_[i].active && captures_[i].tid == record.tid) return static_cast<std::int64_t>(i);
+  }
+  return -1;
+}
+
+void Graphs::Capture(std::int64_t capture, const Addresses& addresses) {
+  Addresses& all = captures_[static_cast<std::size_t>(capture)].addresses;
+  all.insert(all.end(), addresses.begin(), addresses.end());
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/contexts.h"
+
+#include <algorithm>
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::Family;
+using driver::Kind;
+
+}  // namespace
+
+void Contexts::See(const faults::Record& record) {
+  if (record.context == last_current_) return;
+  last_current_ = record.context;
+  if (record.context != 0) current_.insert(record.context);
+}
+
+void Contexts::RetainPrimary(const faults::Record& record) {
+  const std::uint64_t context = record.argument[0];
+  const std::uint64_t device = record.argument[1];
+  Primary& primary = primaries_[device];
+  if (!primary.seen) {
+    primary.seen = true;
+    primary.held_elsewhere = current_.count(context) != 0;
+  }
+  primary.context = context;
+  Object reference;
+  reference.kind = Kind::PrimaryContext;
+  reference.handle = device;
+  reference.context = context;
+  primary.references.push_back(account_->Retain(reference, record));
+  primary.threads.push_back(record.tid);
+}
+
+// The newest reference of the same thread, or the newest at all; those whose release was refused come last (see Account::Release).
+std::size_t Contexts::ReferenceToRelease(const Primary& primary, std::uint32_t tid) {
+  constexpr std::size_t kLookBack = 64;
+  const std::size_t count = primary.references.size();
+  std::size_t best = count - 1;
+  int best_rank = -1;
+  for (std::size_t back = 1; back <= std::min(count, kLookBack); ++back) {
+    const std::size_t i = count - back;
+    const bool live = account_->books().object(primary.references[i]).state == State::Live;
+    const int rank = (live ? 2 : 0) + (primary.threads[i] == tid ? 1 : 0);
+    if (rank > best_rank) {
+      best = i;
+      best_rank = rank;
+    }
+    if (rank == 3) break;
+  }
+  return best;
+}
+
+void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
+  const std::uint64_t device = record.argument[0];
+  Primary& primary = primaries_[device];
+  if (primary.references.empty()) {
+    if (account_->Inherited(Family::PrimaryContext, device)) return;
+    const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
+    account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
+    return;
+  }
+  const std::size_t chosen = ReferenceToRelease(primary, record.tid);
+  const std::int64_t index = primary.references[chosen];
+  if (outcome == Outcome::Refused) {
+    Object& reference = account_->books().object(index);
+    reference.state = State::ReleaseRefused;
+    reference.released = SiteOf(record);
+    return;
+  }
+  if (!Releases(outcome)) return;
+  primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
+  primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
+  account_->Close(index, State::Released, SiteOf(record));
+  if (primary.references.empty() && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
+}
+
+// "Resetting the primary context does not release it" (CUDA Driver API): the children die, the references stay.
+void Contexts::ResetPrimary(const faults::Record& record, Outcome outcome) {
+  const auto found = primaries_.find(record.argument[0]);
+  if (found != primaries_.end() && Releases(outcome)) account_->Orphan(found->second.context, SiteOf(record));
+}
+
+void Contexts::Create(const faults::Record& record) {
+  Object context;
+  context.kind = Kind::Context;
+  context.handle = record.argument[0];
+  StackOf(record).entries.push_back({context.handle, -1, Origin::Created, false});
+  account_->Acquire(context, record);
+}
+
+void Contexts::Attach(const faults::Record& record) {
+  Object context;
+  context.kind = Kind::Context;
+  context.handle = record.argument[0];
+  account_->Retain(context, record);
+}
+
+void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
+  const std::uint64_t handle = record.argument[0];
+  HandleEntry* entry = account_->Find(Family::Context, handle);
+  const bool known = entry != nullptr && entry->top >= 0;
+  account_->Release(Kind::Context, handle, 1, record, outcome);
+  if (!known || !Releases(outcome)) return;
+  entry = account_->Find(Family::Context, handle);
+  if (BaseOf(record) != driver::BaseId::CtxDetach) {
+    while (entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
+  }
+  if (entry->top >= 0) return;
+  account_->Orphan(handle, SiteOf(record));
+  Stack& stack = StackOf(record);
+  if (!stack.entries.empty() && stack.entries.back().context == handle) TakeTop(stack, record);
+}
+
+Contexts::Stack& Contexts::StackOf(const faults::Record& record) {
+  const auto [found, added] = stack_of_thread_.try_emplace(record.tid, stacks_.size());
+  if (added) {
+    stacks_.emplace_back();
+    stacks_.back().tid = record.tid;
+  }
+  return stacks_[found->second];
+}
+
+void Contexts::Push(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  stack.pushed = true;
+  if (!stack.below.empty()) {  // puts back what an earlier pop took away
+    stack.below.pop_back();
+    return;
+  }
+  Object object;
+  object.kind = Kind::ContextStackEntry;
+  object.handle = record.argument[0];
+  object.context = record.argument[0];
+  stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false});
+}
+
+// A pop that was refused leaves one entry too many; when the program goes on, its later pops take one entry higher than they mean,
+// so the debt moves down the stack until it is paid or reaches the bottom.
+void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
+  const StackEntry taken = stack.entries.back();
+  stack.entries.pop_back();
+  if (taken.object < 0) return;
+  const Object before = account_->books().object(taken.object);
+  account_->Close(taken.object, State::Released, SiteOf(record));
+  if (before.state != State::ReleaseRefused) return;
+  for (auto entry = stack.entries.rbegin(); entry != stack.entries.rend(); ++entry) {
+    if (entry->object < 0) continue;
+    Object& next = account_->books().object(entry->object);
+    if (next.state != State::Live) continue;
+    next.state = State::ReleaseRefused;
+    next.released = before.released;
+    return;
+  }
+}
+
+void Contexts::Pop(const faults::Record& record, Outcome outcome) {
+  Stack& stack = StackOf(record);
+  if (outcome == Outcome::Refused) {
+    if (!stack.entries.empty() && stack.entries.back().object >= 0) {
+      Object& top = account_->books().object(stack.entries.back().object);
+      top.state = State::ReleaseRefused;
+      top.released = SiteOf(record);
+    }
+    return;
+  }
+  if (!Releases(outcome) || outcome == Outcome::TornDown) return;
+  if (stack.entries.empty()) {
+    stack.below.push_back(SiteOf(record));
+  } else {
+    TakeTop(stack, record);
+  }
+}
+
+void Contexts::Set(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  const std::uint64_t context = record.argument[0];
+  if (context == 0) {
+    if (!stack.entries.empty()) TakeTop(stack, record);
+  } else if (!stack.entries.empty()) {
+    stack.entries.back().context = context;
+  } else if (!stack.below.empty()) {
+    stack.below.pop_back();
+  } else if (record.context == 0) {
+    stack.entries.push_back({context, -1, Origin::SetCurrent, false});
+  }
+}
+
+bool Contexts::Destroyed(std::uint64_t context) {
+  const HandleEntry* entry = account_->Find(Family::Context, context);
+  return entry != nullptr && entry->top < 0 && entry->last >= 0;
+}
+
+void Contexts::Report(StackEntry& entry) {
+  if (entry.reported || entry.object < 0 || account_->books().object(entry.object).state != State::Live) return;
+  if (Destroyed(entry.context)) {
+    account_->Close(entry.object, State::Released, Site{});
+    return;
+  }
+  entry.reported = true;
+  const Object& object = account_->books().object(entry.object);
+  account_->books().ledger.violations.push_back(
+      {Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), object.handle, object.acquired, entry.object});
+}
+
+void Contexts::EndCycle(const faults::Record& record) {
+  if (record.cycle == 0) return;
+  const auto found = stack_of_thread_.find(record.tid);
+  if (found == stack_of_thread_.end()) return;
+  for (StackEntry& entry : stacks_[found->second].entries) {
+    if (entry.object >= 0 && account_->books().object(entry.object).cycle == record.cycle) Report(entry);
+  }
+}
+
+void Contexts::Finish() {
+  for (Stack& stack : stacks_) {
+    for (StackEntry& entry : stack.entries) Report(entry);
+    if (!stack.pushed || account_->parent() != nullptr) continue;
+    for (const Site& site : stack.below) {
+      account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, site, -1});
+    }
+  }
+}
+
+}  // namespace cuaudit::harness

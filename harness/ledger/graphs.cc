@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/graphs.h"
+
+#include <algorithm>
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using driver::Family;
+using driver::Kind;
+
+}  // namespace
+
+Graphs::Content& Graphs::Change(Graph& graph) {
+  if (graph.content.use_count() > 1) graph.content = std::make_shared<Content>(*graph.content);
+  graph.clean_at = ~std::uint64_t{0};
+  return *graph.content;
+}
+
+void Graphs::Hold(const Content& content, bool hold) {
+  for (const auto& [handle, count] : content.user_objects) {
+    std::uint64_t& held = account_->Entry(Family::UserObject, handle).graph_references;
+    held = hold ? held + count : held - std::min(held, count);
+  }
+}
+
+void Graphs::Share(Graph& to, const Graph& from) {
+  Hold(*from.content, true);
+  Hold(*to.content, false);
+  to.content = from.content;
+  to.clean_at = ~std::uint64_t{0};
+}
+
+void Graphs::Drop(Graph& graph) { Hold(*graph.content, false); }
+
+void Graphs::Begin(std::uint64_t graph) {
+  const auto found = graphs_.find(graph);
+  if (found != graphs_.end()) {
+    Drop(found->second);
+    graphs_.erase(found);
+  }
+  graphs_[graph];
+}
+
+void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
+  const std::uint64_t node = record.argument[0];
+  const std::uint64_t handle = record.argument[1];
+  Graph& graph = graphs_[handle];
+  Object object;
+  object.kind = Kind::GraphNode;
+  object.handle = node;
+  object.parent = handle;
+  graph.node_objects.push_back(account_->Acquire(object, record));
+  graph_of_node_[node] = handle;
+  const BaseId base = BaseOf(record);
+  // A child graph is copied into the node, with the user objects it holds.
+  if (base == BaseId::GraphAddChildGraphNode) {
+    const auto child = graphs_.find(record.argument[4]);
+    if (child != graphs_.end()) {
+      const std::shared_ptr<Content> copied = child->second.content;
+      Hold(*copied, true);
+      Content& content = Change(graph);
+      Addresses& mine = content.nodes[node];
+      for (const auto& [other, list] : copied->nodes) mine.insert(mine.end(), list.begin(), list.end());
+      for (const auto& [user, count] : copied->user_objects) content.user_objects[user] += count;
+    }
+  }
+  if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
+  if (!addresses.empty()) Change(graph).nodes[node] = addresses;
+}
+
+// cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced.
+void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
+  if (ArgumentFamily(CallOf(record), 0) == Family::ExecutableGraph) {
+    Change(executables_[record.argument[0]]).nodes[record.argument[1]] = addresses;
+    return;
+  }
+  const auto graph = graph_of_node_.find(record.argument[0]);
+  if (graph != graph_of_node_.end()) Change(graphs_[graph->second]).nodes[record.argument[0]] = addresses;
+}
+
+void Graphs::DestroyNode(std::uint64_t node) {
+  const auto found = graph_of_node_.find(node);
+  if (found == graph_of_node_.end()) return;
+  Graph& graph = graphs_[found->second];
+  if (graph.content->nodes.count(node) != 0) Change(graph).nodes.erase(node);
+  graph_of_node_.erase(found);
+}
+
+void Graphs::Clone(std::uint64_t copy, std::uint64_t original) {
+  Begin(copy);
+  Graph& from = graphs_[original];  // first: it may make the table grow
+  Share(graphs_[copy], from);
+}
+
+void Graphs::Instantiate(std::uint64_t executable, std::uint64_t graph) {
+  DestroyExecutable(executable);
+  Share(executables_[executable], graphs_[graph]);
+}
+
+void Graphs::Update(std::uint64_t executable, std::uint64_t graph) { Share(executables_[executable], graphs_[graph]); }
+
+void Graphs::Launch(const faults::Record& record) {
+  const auto found = executables_.find(record.argument[0]);
+  if (found == executables_.end()) return;
+  Graph& executable = found->second;
+  if (executable.clean_at == account_->space().deaths()) return;
+  Addresses all;
+  for (const auto& [node, addresses] : executable.content->nodes) all.insert(all.end(), addresses.begin(), addresses.end());
+  const std::size_t before = account_->books().ledger.violations.size();
+  Check(record, all);
+  if (account_->books().ledger.violations.size() == before) executable.clean_at = account_->space().deaths();
+}
+
+void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> addresses) {
+  std::vector<std::pair<std::int64_t, std::uint64_t>> dead;
+  for (const std::uint64_t address : addresses) {
+    const std::int64_t object = account_->space().DeadObjectAt(address);
+    if (object >= 0) dead.emplace_back(object, address);
+  }
+  std::sort(dead.begin(), dead.end());
+  std::int64_t previous = -1;
+  for (const auto& [object, address] : dead) {
+    if (object == previous) continue;
+    previous = object;
+    account_->books().Violate(Rule::UseAfterRelease, account_->books().object(object).kind, record, address, object);
+  }
+}
+
+void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
+  const auto found = graphs_.find(graph);
+  if (found == graphs_.end()) return;
+  for (const std::int64_t node : found->second.node_objects) {
+    if (account_->books().object(node).state != State::Live) continue;
+    graph_of_node_.erase(account_->books().object(node).handle);
+    account_->Close(node, State::Released, site);
+  }
+  Drop(found->second);
+  graphs_.erase(found);
+}
+
+void Graphs::DestroyExecutable(std::uint64_t executable) {
+  const auto found = executables_.find(executable);
+  if (found == executables_.end()) return;
+  Drop(found->second);
+  executables_.erase(found);
+}
+
+void Graphs::RetainUserObject(const faults::Record& record) {
+  const std::uint64_t handle = record.argument[1];
+  const std::uint64_t count = record.argument[2];
+  HandleEntry& entry = account_->Entry(Family::UserObject, handle);
+  if (entry.top < 0 && entry.graph_references == 0 && entry.last >= 0) {
+    account_->books().Violate(Rule::UseAfterRelease, Kind::UserObject, record, handle, entry.last);
+    return;
+  }
+  Change(graphs_[record.argument[0]]).user_objects[handle] += count;
+  entry.graph_references += count;
+  if ((record.argument[3] & CU_GRAPH_USER_OBJECT_MOVE) != 0) {
+    account_->Release(Kind::UserObject, handle, count, record, Outcome::Succeeded);
+  }
+}
+
+void Graphs::ReleaseUserObject(const faults::Record& record) {
+  const std::uint64_t handle = record.argument[1];
+  const std::uint64_t count = record.argument[2];
+  HandleEntry& entry = account_->Entry(Family::UserObject, handle);
+  Graph& graph = graphs_[record.argument[0]];
+  const auto found = graph.content->user_objects.find(handle);
+  const std::uint64_t held = found == graph.content->user_objects.end() ? 0 : found->second;
+  const std::uint64_t given = std::min(held, count);
+  if (given > 0) Change(graph).user_objects[handle] -= given;
+  entry.graph_references -= std::min(entry.graph_references, given);
+  if (given < count) account_->books().Violate(Rule::OverReleasedReference, Kind::UserObject, record, handle, entry.last);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// graphs.h: what graphs of one process carry: device addresses of their nodes, references of user objects, captures in progress.
+//
+//   Owns      the bookkeeping per graph and executable graph; borrows the account.
+//   Threads   a value; no shared state.
+//   Units     device addresses.
+//   Errors    a launch that would touch released memory becomes use_after_release; too many references given back become
+//             over_released_reference.
+//   Faults    makes no driver calls.
+//   Source    CUDA Driver API 13.0, graph management. Clones and executables share what they carry until one of them changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/ledger/account.h"
+
+namespace cuaudit::harness {
+
+class Graphs {
+ public:
+  using Addresses = std::vector<std::uint64_t>;
+
+  explicit Graphs(Account* account) : account_(account) {}
+
+  void Begin(std::uint64_t graph);  // a new graph, known to be empty
+  void AddNode(const faults::Record& record, const Addresses& addresses);
+  void SetNode(const faults::Record& record, const Addresses& addresses);
+  void DestroyNode(std::uint64_t node);
+  void Clone(std::uint64_t copy, std::uint64_t original);
+  void Instantiate(std::uint64_t executable, std::uint64_t graph);
+  void Update(std::uint64_t executable, std::uint64_t graph);
+  void Launch(const faults::Record& record);
+  void DestroyGraph(std::uint64_t graph, const Site& site);
+  void DestroyExecutable(std::uint64_t executable);
+
+  void RetainUserObject(const faults::Record& record);
+  void ReleaseUserObject(const faults::Record& record);
+
+  void BeginCapture(const faults::Record& record);
+  // True when the graph is one that the capture was begun into, so that no new object is made.
+  bool EndCapture(const faults::Record& record);
+  // Events carry a capture from stream to stream.
+  void FollowEvents(const faults::Record& record);
+  // The capture that this call is recorded into instead of being executed, -1 for none.
+  std::int64_t CaptureOf(const faults::Record& record) const;
+  void Capture(std::int64_t capture, const Addresses& addresses);
+
+  // One use_after_release per released allocation that an address lies in.
+  void Check(const faults::Record& record, std::span<const std::uint64_t> addresses);
+
+ private:
+  struct Content {
+    std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
+    std::map<std::uint64_t, std::uint64_t> user_objects;
+  };
+  struct Graph {
+    std::shared_ptr<Content> content = std::make_shared<Content>();
+    std::vector<std::int64_t> node_objects;
+    std::uint64_t clean_at = ~std::uint64_t{0};  // AddressSpace::deaths when a launch last found nothing
+  };
+  struct CaptureState {
+    std::uint64_t stream = 0;
+    std::uint32_t tid = 0;
+    std::uint64_t graph = 0;  // given by cuStreamBeginCaptureToGraph
+    Addresses addresses;
+    bool active = true;
+  };
+
+  static Content& Change(Graph& graph);
+  void Share(Graph& to, const Graph& from);
+  void Drop(Graph& graph);
+  void Hold(const Content& content, bool hold);
+  static std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
+
+  Account* account_;
+  std::unordered_map<std::uint64_t, Graph> graphs_;
+  std::unordered_map<std::uint64_t, Graph> executables_;
+  std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
+  std::vector<CaptureState> captures_;
+  std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
+  std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;
+  std::size_t active_captures_ = 0;
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/ledger.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "harness/ledger/process_fold.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::HostCall;
+using faults::ProcessEvent;
+using faults::Record;
+using faults::RecordKind;
+
+struct Event {
+  std::uint64_t ticket = 0;
+  std::size_t record = 0;
+  bool returned = false;
+};
+
+bool IsHostRelease(const Record& record) {
+  switch (static_cast<HostCall>(record.call)) {
+    case HostCall::Deallocate:
+    case HostCall::Dlclose:
+    case HostCall::MutexDestroy:
+    case HostCall::MutexFreed:
+    case HostCall::MutexDestroyedLocked:
+      return true;
+    case HostCall::Allocate:
+    case HostCall::Dlopen:
+    case HostCall::MutexInit:
+      return false;
+  }
+  return true;
+}
+
+// Calls that the driver or the gate make inside another call are not the program's.
+bool IsProgramCall(const Record& record) {
+  return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount && (record.flags & faults::kNested) == 0;
+}
+
+class Folder {
+ public:
+  explicit Folder(std::span<const Record> records) : records_(records) {}
+
+  Ledger Run() {
+    Schedule();
+    for (const Event& event : events_) Apply(event);
+    for (const std::unique_ptr<ProcessFold>& process : processes_) process->Finish();
+    return std::move(books_.ledger);
+  }
+
+ private:
+  void Schedule() {
+    events_.reserve(records_.size() * 2);
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const Record& record = records_[i];
+      if (record.begin == 0) continue;
+      switch (record.kind) {
+        case RecordKind::Empty:
+          break;
+        case RecordKind::Call:
+          if (!IsProgramCall(record)) break;
+          Count(record);
+          events_.push_back({record.begin, i, false});
+          if (record.end != 0) events_.push_back({record.end, i, true});
+          break;
+        case RecordKind::Argument: {
+          Graphs::Addresses& addresses = addresses_[record.context];
+          for (const std::uint64_t address : record.argument) {
+            if (address != 0) addresses.push_back(address);
+          }
+          break;
+        }
+        case RecordKind::Host:
+          events_.push_back({IsHostRelease(record) || record.end == 0 ? record.begin : record.end, i, false});
+          break;
+        case RecordKind::Mark:
+        case RecordKind::Process:
+          events_.push_back({record.begin, i, false});
+          break;
+      }
+    }
+    std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.ticket < b.ticket; });
+    if (!events_.empty()) first_pid_ = records_[events_.front().record].pid;
+  }
+
+  void Count(const Record& record) {
+    ++books_.ledger.calls;
+    if ((record.flags & faults::kUnmodelled) != 0) ++books_.ledger.unmodelled_calls;
+    if (record.end == 0) ++books_.ledger.unfinished_calls;
+  }
+
+  void Apply(const Event& event) {
+    const Record& record = records_[event.record];
+    switch (record.kind) {
+      case RecordKind::Call:
+        if (event.returned) {
+          ProcessOf(record.pid).Return(record, AddressesOf(record));
+        } else {
+          ProcessOf(record.pid).Enter(record, AddressesOf(record));
+        }
+        break;
+      case RecordKind::Host:
+        ProcessOf(record.pid).Host(record);
+        break;
+      case RecordKind::Mark:
+        ProcessOf(record.pid).Mark(record);
+        break;
+      case RecordKind::Process:
+        Process(record);
+        break;
+      case RecordKind::Empty:
+      case RecordKind::Argument:
+        break;
+    }
+  }
+
+  void Process(const Record& record) {
+    switch (static_cast<ProcessEvent>(record.call)) {
+      case ProcessEvent::Start:
+        // A second start under the same number is exec: nothing of the former image is left to release.
+        if (current_.count(record.pid) != 0) Open(record.pid, std::make_unique<ProcessFold>(&books_, record.pid));
+        break;
+      case ProcessEvent::Fork: {
+        const ProcessFold& parent = ProcessOf(static_cast<std::uint32_t>(record.argument[0]));
+        Open(record.pid, std::make_unique<ProcessFold>(&books_, record.pid, &parent, record.begin));
+        break;
+      }
+      case ProcessEvent::Exit:
+        if (record.pid == first_pid_) books_.ledger.exited = true;
+        break;
+    }
+  }
+
+  ProcessFold& Open(std::uint32_t pid, std::unique_ptr<ProcessFold> process) {
+    current_[pid] = processes_.size();
+    processes_.push_back(std::move(process));
+    return *processes_.back();
+  }
+
+  ProcessFold& ProcessOf(std::uint32_t pid) {
+    const auto found = current_.find(pid);
+    if (found != current_.end()) return *processes_[found->second];
+    return Open(pid, std::make_unique<ProcessFold>(&books_, pid));
+  }
+
+  const Graphs::Addresses& AddressesOf(const Record& record) const {
+    static const Graphs::Addresses kNone;
+    const auto found = addresses_.find(record.begin);
+    return found == addresses_.end() ? kNone : found->second;
+  }
+
+  std::span<const Record> records_;
+  std::vector<Event> events_;
+  std::unordered_map<std::uint64_t, Graphs::Addresses> addresses_;  // by the begin ticket of the call
+  Books books_;
+  std::vector<std::unique_ptr<ProcessFold>> processes_;
+  std::unordered_map<std::uint32_t, std::size_t> current_;
+  std::uint32_t first_pid_ = 0;
+};
+
+}  // namespace
+
+Ledger Fold(std::span<const faults::Record> records) { return Folder(records).Run(); }
+
+}  // namespace cuaudit::harness

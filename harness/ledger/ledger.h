@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// ledger.h: the pure fold of a journal into live objects and violations.
+//
+//   Owns      its objects and violations; borrows the records only while folding. Stack ids stay the journal's.
+//   Threads   a value; no shared state.
+//   Units     bytes; tickets of the journal's clock.
+//   Errors    never fails: a record that makes no sense becomes a violation or is counted in `unfinished_calls`.
+//   Faults    makes no driver calls.
+//   Source    ours; effects from faults/driver/effects.def.
+//
+// Rules of the fold. An acquisition counts when its call returned CUDA_SUCCESS from the driver (kForwarded; for `after` the object
+// exists although the caller saw an error, and the record keeps the driver's own result in no other way: such an acquisition is the
+// injected call's, never the program's). A release that the plan refused leaves the object alive and marks it release_refused.
+// A release forwarded with how=after counts as released. Identity is (pid, family, handle, generation). Each process has an account of
+// its own; what its parent held at fork is inherited: the child may release it silently and never leaks it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "faults/driver/call_id.h"
+#include "faults/driver/kinds.h"
+#include "faults/journal/record.h"
+#include "harness/ledger/rules.h"
+
+namespace cuaudit::harness {
+
+enum class State : std::uint8_t {
+  Live,
+  Released,
+  Orphaned,        // its context died first
+  ReleaseRefused,  // alive, but its release was attempted and refused by the plan
+};
+
+// Where an object came from or a violation happened: enough to match the same place in another run of the program.
+struct Site {
+  faults::RecordKind record_kind = faults::RecordKind::Empty;
+  std::uint16_t call = 0;   // driver::CallId or faults::HostCall, by record_kind
+  std::uint32_t stack = 0;  // StackTable id of the journal
+  std::uint64_t begin = 0;  // ticket of the record
+  friend bool operator==(const Site&, const Site&) = default;
+};
+
+struct Object {
+  driver::Kind kind{};
+  State state = State::Live;
+  std::uint32_t pid = 0;
+  std::uint32_t generation = 0;  // how often this handle value was acquired before, per process and family
+  std::uint64_t handle = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t context = 0;     // the context it lives in, 0 for kinds that outlive contexts
+  std::uint64_t parent = 0;      // pool, graph or library it was made from, 0 for none
+  std::uint64_t references = 1;  // caller-owned, for counted kinds
+  std::uint32_t cycle = 0;
+  Site acquired;
+  Site released;  // the releasing, orphaning or refused call
+};
+
+struct Violation {
+  Rule rule{};
+  driver::Kind kind{};
+  std::uint32_t pid = 0;
+  std::uint64_t handle = 0;
+  Site where;
+  std::int64_t object = -1;  // index into Ledger::objects when the handle was once known
+};
+
+struct Ledger {
+  std::vector<Object> objects;  // in order of acquisition
+  std::vector<Violation> violations;
+  std::uint64_t calls = 0;             // driver calls of the program
+  std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
+  std::uint64_t unfinished_calls = 0;  // entered, never returned
+  bool exited = false;                 // the first process reached exit() or returned from main
+};
+
+// Pure: the same records give the same ledger. Records may come in slot order; the fold sorts by ticket.
+[[nodiscard]] Ledger Fold(std::span<const faults::Record> records);
+
+}  // namespace cuaudit::harness

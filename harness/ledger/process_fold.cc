@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/process_fold.h"
+
+#include <algorithm>
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using driver::CallId;
+using driver::Effect;
+using driver::EffectRow;
+using driver::Family;
+using driver::Kind;
+
+std::size_t Arguments(CallId call) { return std::min(driver::ShapeOf(call).count, faults::kRecordArguments); }
+
+// cuGraphKernelNodeSetParams and its sisters.
+bool SetsNode(const faults::Record& record) {
+  const std::string_view name = driver::Name(BaseOf(record));
+  return name.starts_with("cuGraph") && name.ends_with("SetParams");
+}
+
+}  // namespace
+
+void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) {
+  const CallId call = CallOf(record);
+  const bool release = driver::IsRelease(row.effect);
+  for (std::size_t i = 0; i < Arguments(call); ++i) {
+    if (driver::ShapeOf(call).parameter[i].output) continue;
+    if (release && static_cast<int>(i) == row.object) continue;  // a second release is another rule
+    account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
+  }
+}
+
+void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
+  const std::uint64_t handle = ArgumentAt(record, row.object);
+  if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) return;  // becomes a node
+  const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
+  account_.Release(row.kind, handle, count, record, outcome);
+  if (!Releases(outcome)) return;
+  const HandleEntry* entry = account_.Find(driver::FamilyOf(row.kind), handle);
+  if (entry != nullptr && entry->top >= 0) return;
+  if (row.kind == Kind::Graph) graphs_.DestroyGraph(handle, SiteOf(record));
+  if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
+  if (row.kind == Kind::GraphNode) graphs_.DestroyNode(handle);
+}
+
+void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& addresses) {
+  const EffectRow& row = driver::EffectOf(BaseOf(record));
+  const Outcome outcome = OutcomeOf(record);
+  contexts_.See(record);
+  CheckUses(record, row);
+  FollowAddresses(record, row, addresses);
+  switch (row.effect) {
+    case Effect::Releases:
+    case Effect::ReleasesCounted:
+    case Effect::ReleasesPointee:
+      Release(record, row, outcome);
+      break;
+    case Effect::ReleasesRange:
+      account_.ReleaseMappings(ArgumentAt(record, row.object), ArgumentAt(record, row.bytes), record, outcome);
+      break;
+    case Effect::RetainsPrimary:
+      if (outcome == Outcome::Succeeded) contexts_.RetainPrimary(record);
+      break;
+    case Effect::ReleasesPrimary:
+      if (outcome == Outcome::Unfinished) contexts_.ReleasePrimary(record, outcome);
+      break;
+    case Effect::ResetsPrimary:
+      contexts_.ResetPrimary(record, outcome);
+      break;
+    case Effect::DestroysContext:
+      contexts_.Destroy(record, outcome);
+      break;
+    case Effect::PopsContext:
+      contexts_.Pop(record, outcome);
+      break;
+    case Effect::LaunchesGraph:
+      graphs_.Launch(record);
+      break;
+    case Effect::Describes:
+    case Effect::Queries:
+    case Effect::Uses:
+    case Effect::Acquires:
+    case Effect::AcquiresCounted:
+    case Effect::AcquiresGiven:
+    case Effect::Retains:
+    case Effect::RetainsCounted:
+    case Effect::CreatesContext:
+    case Effect::PushesContext:
+    case Effect::SetsContext:
+    case Effect::AddsNode:
+    case Effect::ClonesGraph:
+    case Effect::BeginsCapture:
+    case Effect::EndsCapture:
+    case Effect::Instantiates:
+    case Effect::UpdatesGraph:
+    case Effect::GraphRetains:
+    case Effect::GraphReleases:
+      break;
+  }
+}
+
+// Addresses handed to kernels: recorded into the graph under capture, or touched at once.
+void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow& row, const Graphs::Addresses& addresses) {
+  graphs_.FollowEvents(record);
+  if (row.effect != Effect::Uses || SetsNode(record)) return;
+  const std::int64_t capture = graphs_.CaptureOf(record);
+  if (capture < 0) {
+    graphs_.Check(record, addresses);
+    return;
+  }
+  Graphs::Addresses all = addresses;
+  const CallId call = CallOf(record);
+  for (std::size_t i = 0; i < Arguments(call); ++i) {
+    if (ArgumentFamily(call, i) == Family::Pointer && !driver::ShapeOf(call).parameter[i].output) all.push_back(record.argument[i]);
+  }
+  graphs_.Capture(capture, all);
+}
+
+void ProcessFold::BorrowAnswers(const faults::Record& record) {
+  const CallId call = CallOf(record);
+  for (std::size_t i = 0; i < Arguments(call); ++i) {
+    if (driver::ShapeOf(call).parameter[i].output) account_.Borrow(ArgumentFamily(call, i), record.argument[i]);
+  }
+}
+
+void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
+  Object object;
+  object.kind = row.kind;
+  object.handle = ArgumentAt(record, row.object);
+  if (object.handle == 0) return;
+  if (row.effect == Effect::AcquiresCounted) {
+    object.references = ArgumentAt(record, row.bytes);
+  } else {
+    object.bytes = BytesOf(record, row);
+  }
+  object.parent = ParentOf(record, row);
+  if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) {
+    // The memory belongs to the graph and comes to life with its launches.
+    account_.set_graph_memory();
+    account_.space().Forget(object.handle, object.bytes);
+    return;
+  }
+  account_.Acquire(object, record);
+  if (row.kind == Kind::Graph) graphs_.Begin(object.handle);
+}
+
+void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses) {
+  const EffectRow& row = driver::EffectOf(BaseOf(record));
+  const Outcome outcome = OutcomeOf(record);
+  if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
+  if (row.effect == Effect::EndsCapture && outcome != Outcome::Refused) {
+    const bool into_given = graphs_.EndCapture(record);
+    if (outcome != Outcome::Succeeded || into_given || ArgumentAt(record, row.object) == 0) return;
+    Object graph;
+    graph.kind = Kind::Graph;
+    graph.handle = ArgumentAt(record, row.object);
+    account_.Acquire(graph, record);
+    return;
+  }
+  if (outcome != Outcome::Succeeded) return;
+  switch (row.effect) {
+    case Effect::Acquires:
+    case Effect::AcquiresCounted:
+    case Effect::AcquiresGiven:
+      Acquire(record, row);
+      break;
+    case Effect::Retains:
+    case Effect::RetainsCounted: {
+      Object object;
+      object.kind = row.kind;
+      object.handle = ArgumentAt(record, row.object);
+      if (row.effect == Effect::RetainsCounted) {
+        object.references = ArgumentAt(record, row.bytes);
+        const HandleEntry& entry = account_.Entry(driver::FamilyOf(row.kind), object.handle);
+        if (entry.top < 0 && entry.last >= 0 && entry.graph_references == 0) {
+          account_.books().Violate(Rule::UseAfterRelease, row.kind, record, object.handle, entry.last);
+          break;
+        }
+      }
+      if (row.kind == Kind::Context) {
+        contexts_.Attach(record);
+      } else {
+        account_.Retain(object, record);
+      }
+      break;
+    }
+    case Effect::CreatesContext:
+      contexts_.Create(record);
+      break;
+    case Effect::PushesContext:
+      contexts_.Push(record);
+      break;
+    case Effect::SetsContext:
+      contexts_.Set(record);
+      break;
+    case Effect::AddsNode:
+      graphs_.AddNode(record, addresses);
+      break;
+    case Effect::ClonesGraph:
+      Acquire(record, row);
+      graphs_.Clone(record.argument[0], record.argument[1]);
+      break;
+    case Effect::Instantiates:
+      Acquire(record, row);
+      graphs_.Instantiate(record.argument[0], record.argument[1]);
+      break;
+    case Effect::UpdatesGraph:
+      graphs_.Update(record.argument[0], record.argument[1]);
+      break;
+    case Effect::BeginsCapture:
+      graphs_.BeginCapture(record);
+      break;
+    case Effect::GraphRetains:
+      graphs_.RetainUserObject(record);
+      break;
+    case Effect::GraphReleases:
+      graphs_.ReleaseUserObject(record);
+      break;
+    case Effect::Queries:
+      BorrowAnswers(record);
+      break;
+    case Effect::Uses:
+      if (SetsNode(record)) graphs_.SetNode(record, addresses);
+      break;
+    case Effect::Describes:
+    case Effect::Releases:
+    case Effect::ReleasesCounted:
+    case Effect::ReleasesRange:
+    case Effect::ReleasesPointee:
+    case Effect::RetainsPrimary:
+    case Effect::ReleasesPrimary:
+    case Effect::ResetsPrimary:
+    case Effect::DestroysContext:
+    case Effect::PopsContext:
+    case Effect::EndsCapture:
+    case Effect::LaunchesGraph:
+      break;
+  }
+}
+
+void ProcessFold::Mark(const faults::Record& record) {
+  if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) contexts_.EndCycle(record);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// process_fold.h: applies the records of one process, in the order of their tickets, to its account.
+//
+//   Owns      the account, contexts and graphs of the process; borrows the ledger.
+//   Threads   a value; no shared state.
+//   Errors    a record that makes no sense has no effect.
+//   Faults    makes no driver calls.
+//   Source    ours; effects from faults/driver/effects.def.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/ledger/account.h"
+#include "harness/ledger/contexts.h"
+#include "harness/ledger/graphs.h"
+
+namespace cuaudit::harness {
+
+class ProcessFold {
+ public:
+  ProcessFold(Books* books, std::uint32_t pid) : account_(books, pid), contexts_(&account_), graphs_(&account_) {}
+  ProcessFold(Books* books, std::uint32_t pid, const ProcessFold* parent, std::uint64_t when)
+      : account_(books, pid, &parent->account_, when), contexts_(&account_), graphs_(&account_) {}
+  ProcessFold(const ProcessFold&) = delete;
+  ProcessFold& operator=(const ProcessFold&) = delete;
+
+  // What takes effect when a call is entered: uses, releases, retains of the primary context.
+  void Enter(const faults::Record& record, const Graphs::Addresses& addresses);
+  // What takes effect when it has returned: acquisitions, answers of queries, releases of the primary context.
+  void Return(const faults::Record& record, const Graphs::Addresses& addresses);
+  void Host(const faults::Record& record);
+  void Mark(const faults::Record& record);
+  void Finish() { contexts_.Finish(); }
+
+ private:
+  void CheckUses(const faults::Record& record, const driver::EffectRow& row);
+  void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
+  void Acquire(const faults::Record& record, const driver::EffectRow& row);
+  void BorrowAnswers(const faults::Record& record);
+  void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);
+
+  Account account_;
+  Contexts contexts_;
+  Graphs graphs_;
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// rules.h: the rules of rules.def as an enumeration with names, levels and titles.
+//
+//   Owns      nothing; constant tables.
+//   Threads   safe everywhere; no state.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cuaudit::harness {
+
+enum class Rule : std::uint8_t {
+#define CUAUDIT_RULE(name, json, level, title) name,
+#include "harness/ledger/rules.def"
+#undef CUAUDIT_RULE
+};
+
+enum class Level : std::uint8_t { Finding, Note };
+
+struct RuleRow {
+  std::string_view name;
+  Level level;
+  std::string_view title;
+};
+
+inline constexpr RuleRow kRules[] = {
+#define CUAUDIT_RULE(name, json, level, title) {json, Level::level, title},
+#include "harness/ledger/rules.def"
+#undef CUAUDIT_RULE
+};
+inline constexpr std::size_t kRuleCount = sizeof(kRules) / sizeof(kRules[0]);
+
+constexpr const RuleRow& Row(Rule rule) { return kRules[static_cast<std::size_t>(rule)]; }
+constexpr std::string_view Name(Rule rule) { return Row(rule).name; }
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/judge.h"
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+
+#include "faults/driver/effects.h"
+#include "harness/verdict/surplus.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+Site SiteOfRecord(const Record& record) { return {record.kind, record.call, record.stack, record.begin}; }
+
+// The first record that the plan touched, null when no fault fired.
+const Record* FirstFault(const faults::JournalView& journal) {
+  const Record* first = nullptr;
+  for (const Record& record : journal.records()) {
+    if (record.begin == 0 || record.fault == 0) continue;
+    if (first == nullptr || record.begin < first->begin) first = &record;
+  }
+  return first;
+}
+
+// The process whose ending we were told is the one that wrote first; its last driver call is where it died.
+const Record* LastCall(const faults::JournalView& journal) {
+  const Record* first = nullptr;
+  for (const Record& record : journal.records()) {
+    if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
+    if (first == nullptr || record.begin < first->begin) first = &record;
+  }
+  const Record* last = nullptr;
+  for (const Record& record : journal.records()) {
+    if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
+    if ((record.flags & faults::kNested) != 0) continue;
+    if (last == nullptr || record.begin > last->begin) last = &record;
+  }
+  return last;
+}
+
+bool Settles(const Record& record) {
+  if (record.kind == RecordKind::Mark) return record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd);
+  if (record.kind != RecordKind::Call || record.call >= driver::kCallCount || (record.flags & faults::kNested) != 0) return false;
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  return driver::IsAcquire(effect) || driver::IsRelease(effect);
+}
+
+// The process left by itself, and between the fault and the begin of its exit neither took nor gave anything.
+bool Abandoned(const faults::JournalView& journal, const Record& fault) {
+  std::uint64_t exit = ~std::uint64_t{0};
+  for (const Record& record : journal.records()) {
+    const bool leaves = record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit);
+    if (leaves && record.pid == fault.pid && record.begin > fault.begin) exit = std::min(exit, record.begin);
+  }
+  return std::none_of(journal.records().begin(), journal.records().end(), [&](const Record& record) {
+    return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit && Settles(record);
+  });
+}
+
+void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
+  to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule) {
+  for (TrialFinding& finding : findings) finding.rule = rule;
+  return findings;
+}
+
+bool IsStack(const TrialFinding& finding) { return finding.rule == Rule::ContextStack; }
+
+// Hang, crash or abort; Pass when the process exited by itself.
+Verdict Death(const Ending& ending) {
+  if (ending.timed_out) return Verdict::Hang;
+  if (ending.signal == SIGABRT) return Verdict::Abort;
+  return ending.signal != 0 ? Verdict::Crash : Verdict::Pass;
+}
+
+TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
+  TrialFinding finding;
+  finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
+  finding.count = 1;
+  if (const Record* last = LastCall(*trial.journal)) {
+    finding.where = SiteOfRecord(*last);
+    finding.where_key = SiteKey(*trial.journal, finding.where);
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::Pass:
+      return "pass";
+    case Verdict::Absorbed:
+      return "absorbed";
+    case Verdict::Leak:
+      return "leak";
+    case Verdict::Misuse:
+      return "misuse";
+    case Verdict::Crash:
+      return "crash";
+    case Verdict::Abort:
+      return "abort";
+    case Verdict::Hang:
+      return "hang";
+    case Verdict::ReleaseRefused:
+      return "release_refused";
+    case Verdict::AbandonedAtExit:
+      return "abandoned_at_exit";
+    case Verdict::NotExercised:
+      return "not_exercised";
+  }
+  return "unknown";
+}
+
+Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options) {
+  Judgement judgement;
+  const Record* fault = FirstFault(*trial.journal);
+  if (fault != nullptr) {
+    judgement.fired = true;
+    judgement.fault_site = SiteOfRecord(*fault);
+    judgement.fault_key = SiteKey(*trial.journal, judgement.fault_site);
+  } else if (faulted) {
+    return judgement;  // not exercised: whatever happened, the fault has no part in it
+  }
+  const Evidence* beside = faulted ? &rehearsal : nullptr;
+  std::vector<TrialFinding> violations = CompareViolations(beside, trial);
+
+  const Verdict death = Death(trial.ending);
+  if (death != Verdict::Pass) {
+    // A process that died had no chance to release anything or to restore a context stack.
+    judgement.verdict = death;
+    judgement.findings.push_back(DeathFinding(death, trial));
+    violations.erase(std::remove_if(violations.begin(), violations.end(), IsStack), violations.end());
+    Append(&judgement.findings, std::move(violations));
+    return judgement;
+  }
+
+  Leftovers left = CompareObjects(beside, trial);
+  const bool abandoned = faulted && !options.abandoned_is_leak && Abandoned(*trial.journal, *fault);
+  bool anything_abandoned = false;
+  if (abandoned) {
+    const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });
+    Append(&left.leaks, {stacks, violations.end()});
+    violations.erase(stacks, violations.end());
+    anything_abandoned = !left.leaks.empty();
+    Append(&judgement.notes, WithRule(std::move(left.leaks), Rule::AbandonedAtExit));
+    left.leaks.clear();
+  }
+  if (!violations.empty()) {
+    judgement.verdict = Verdict::Misuse;
+  } else if (!left.leaks.empty()) {
+    judgement.verdict = Verdict::Leak;
+  } else if (!left.refused.empty()) {
+    judgement.verdict = Verdict::ReleaseRefused;
+  } else if (anything_abandoned) {
+    judgement.verdict = Verdict::AbandonedAtExit;
+  } else if (faulted && trial.ending.exit_status == rehearsal.ending.exit_status) {
+    judgement.verdict = Verdict::Absorbed;
+  } else {
+    judgement.verdict = Verdict::Pass;
+  }
+  Append(&judgement.findings, std::move(violations));
+  Append(&judgement.findings, std::move(left.leaks));
+  Append(&judgement.notes, std::move(left.refused));
+  Append(&judgement.notes, std::move(left.process_lifetime));
+  return judgement;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// judge.h: what one trial amounts to, seen beside the fault-free rehearsal.
+//
+//   Owns      its findings; borrows ledgers and journals while judging.
+//   Threads   values; no shared state.
+//   Errors    never fails.
+//   Faults    makes no driver calls.
+//   Source    design section 7: fired, reported, balanced, disciplined, alive.
+//
+// Objects and violations are matched between two runs by SiteKey: call and call stack as module-relative addresses, so address
+// randomisation does not matter. What the rehearsal leaves at a site too, in the same number, is process-lifetime.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "faults/journal/journal_view.h"
+#include "faults/plan/fault.h"
+#include "harness/ledger/ledger.h"
+
+namespace cuaudit::harness {
+
+enum class Verdict : std::uint8_t {
+  Pass,      // fired, reported by the exit status, balanced
+  Absorbed,  // fired, balanced, and the program ended like the rehearsal
+  Leak,      // rules leak, orphaned
+  Misuse,    // double release, use after release, wrong context...
+  Crash,
+  Abort,
+  Hang,
+  ReleaseRefused,   // only what the refused call itself was to release is left
+  AbandonedAtExit,  // left by exit right after the fault without unwinding
+  NotExercised,     // the fault did not fire
+};
+std::string_view Name(Verdict verdict) noexcept;  // "pass", "absorbed", "leak", "misuse", "crash", "abort", "hang", "release_refused", ...
+
+// How the audited process ended.
+struct Ending {
+  int exit_status = 0;     // meaningful when signal == 0
+  int signal = 0;          // 0: exited
+  bool timed_out = false;  // we killed it at its deadline
+};
+
+struct Evidence {
+  const Ledger* ledger = nullptr;
+  const faults::JournalView* journal = nullptr;
+  Ending ending;
+};
+
+// One broken rule with all objects of one kind, acquire site and state taken together.
+struct TrialFinding {
+  Rule rule{};
+  driver::Kind kind{};
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  Site acquired;                   // record_kind Empty when unknown
+  Site where;                      // violation, crash or hang: the call at which it showed; record_kind Empty otherwise
+  std::uint64_t acquired_key = 0;  // SiteKey of the two
+  std::uint64_t where_key = 0;
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::NotExercised;
+  bool fired = false;
+  Site fault_site;  // of the first injected call
+  std::uint64_t fault_key = 0;
+  std::vector<TrialFinding> findings;  // rules of level Finding
+  std::vector<TrialFinding> notes;     // rules of level Note
+};
+
+struct JudgeOptions {
+  bool abandoned_is_leak = false;
+};
+
+// `faulted` false judges a run without faults: then `rehearsal` is not looked at and nothing is process-lifetime.
+[[nodiscard]] Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options);
+
+// The same value for the same place in any run of the same program: call, module build id (or path) and offsets of all frames.
+[[nodiscard]] std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site);
+
+// Over the driver calls of each process and thread in order: call, stack, result. Equal hashes: the program did the same.
+[[nodiscard]] std::uint64_t TraceHash(const faults::JournalView& journal);
+
+}  // namespace cuaudit::harness

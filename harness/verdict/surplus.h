@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// surplus.h: what a trial left behind or did wrong beyond the rehearsal, grouped by rule, kind and place.
+//
+//   Owns      its groups; borrows ledgers and journals while it runs.
+//   Threads   values; no shared state.
+//   Units     bytes; counts of objects, for user objects and physical memory one per reference.
+//   Errors    never fails.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <vector>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// Objects left at the end of the trial, in order of acquisition within each list.
+struct Leftovers {
+  std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place
+  std::vector<TrialFinding> refused;           // release_refused
+  std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
+};
+
+// Without a rehearsal (null) everything left is process-lifetime.
+[[nodiscard]] Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial);
+
+// Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.
+[[nodiscard]] std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Rules about contexts: orphaned children and unbalanced stacks.
+#include "suites/planted/case.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+CUAUDIT_CASE(Orphaned, ChildrenOfADestroyedContext) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+  t.CreateStream(0x10).Context(0xa);
+  t.Alloc(0x1000).Context(0xa);
+  t.CreateStream(0x11).Context(0xb);
+  const Step destroy = t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1", "stream 1 orphaned", "device_memory 1 orphaned"));
+  EXPECT_EQ(ledger.objects[1].released.begin, destroy.begin());
+}
+
+CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {
+  Trace t;
+  t.Retain();
+  t.Retain();
+  t.CreateStream(0x10);
+  t.ReleasePrimary();
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1"));
+  t.ReleasePrimary();
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+}
+
+CUAUDIT_CASE(Orphaned, AResetKillsTheChildrenAndKeepsTheReference) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(0x10);
+  t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned"));
+}
+
+CUAUDIT_CASE(Orphaned, OnlyTheFaultedRunLosesThem) {
+  Trace rehearsal;
+  rehearsal.Retain();
+  rehearsal.CreateStream(0x10);
+  rehearsal.Call(CallId::EventCreate).Out(0, 0x11);
+  rehearsal.Call(CallId::EventDestroy_v2).In(0, 0x11);
+  rehearsal.DestroyStream(0x10);
+  rehearsal.ReleasePrimary();
+  Trace trial;
+  trial.Retain();
+  trial.CreateStream(0x20);
+  trial.Call(CallId::EventCreate).Refused();
+  trial.ReleasePrimary();
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+  EXPECT_EQ(judgement.findings[0].kind, driver::Kind::Stream);
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::DevicePrimaryCtxRelease_v2));
+}
+
+CUAUDIT_CASE(ContextStack, PushedAndNeverPopped) {
+  Trace t;
+  t.Push(0xa);
+  t.Push(0xa);
+  t.Pop(0xa);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("context_stack_unbalanced context_stack_entry"));
+  EXPECT_THAT(Left(ledger), ElementsAre("context_stack_entry 1"));
+}
+
+CUAUDIT_CASE(ContextStack, PoppedTheCallersContext) {
+  Trace t;
+  t.Push(0xa).Context(0xc);
+  t.Pop(0xa).Context(0xa);
+  t.Pop(0xc).Context(0xc);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+CUAUDIT_CASE(ContextStack, StacksAreCountedPerThread) {
+  Trace t;
+  t.Push(0xa).Thread(1);
+  t.Pop(0xa).Thread(2);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+CUAUDIT_CASE(ContextStack, LeftByACycleAndTidiedUpOnlyAtTheEnd) {
+  Trace t;
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Push(0xa).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  t.Pop(0xa);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <string>
+
+#include "suites/planted/case.h"
+#include "suites/planted/kind_cases.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::string One(Kind kind) { return std::string(driver::Name(kind)) + " 1"; }
+
+TEST(EveryLeakableKind, HasAPlantedCase) {
+  for (const Kind kind : LeakableKinds()) {
+    const auto& cases = KindCases();
+    const bool found = std::any_of(cases.begin(), cases.end(), [kind](const KindCase& c) { return c.kind == kind; });
+    EXPECT_TRUE(found) << "kind '" << driver::Name(kind) << "' has no planted leak in kind_cases.cc";
+  }
+}
+
+CUAUDIT_CASE(Leak, OneObjectOfEveryKindStaysAlive) {
+  for (const KindCase& c : KindCases()) {
+    Trace t;
+    c.acquire(t);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre(One(c.kind)));
+  }
+}
+
+CUAUDIT_CASE(Leak, TheSecondOfTwoIsTheOneNamed) {
+  for (const KindCase& c : KindCases()) {
+    Trace t;
+    c.acquire(t);
+    c.release(t);
+    c.acquire(t);
+    const harness::Ledger ledger = t.Fold();
+    EXPECT_THAT(Left(ledger), ElementsAre(One(c.kind)));
+    EXPECT_EQ(ledger.objects.back().generation, 1U) << driver::Name(c.kind);
+  }
+}
+
+// The sweep's view: the fault-free run releases the object, the faulted one returns early.
+CUAUDIT_CASE(Leak, AnEarlyReturnAfterTheFaultLosesEveryKind) {
+  for (const KindCase& c : KindCases()) {
+    if (c.kind == Kind::ContextStackEntry) continue;  // its own rule
+    Trace rehearsal;
+    c.acquire(rehearsal);
+    rehearsal.CreateStream(0x51);
+    rehearsal.DestroyStream(0x51);
+    c.release(rehearsal);
+    Trace trial;
+    c.acquire(trial);
+    trial.CreateStream(0).Refused();
+    trial.CreateStream(0x52);
+    trial.DestroyStream(0x52);
+    const JournalImage before(rehearsal);
+    const JournalImage after(trial);
+    const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Leak) << driver::Name(c.kind);
+    ASSERT_EQ(judgement.findings.size(), 1U) << driver::Name(c.kind);
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Leak);
+    EXPECT_EQ(judgement.findings[0].kind, c.kind);
+    EXPECT_EQ(judgement.findings[0].count, 1U);
+  }
+}
+
+CUAUDIT_CASE(Leak, EveryExtraReferenceCounts) {
+  Trace t;
+  t.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+  t.Call(CallId::MemRetainAllocationHandle).Out(0, 0x5);
+  t.Call(CallId::MemRelease).In(0, 0x5);
+  t.Host(faults::HostCall::Dlopen, 0x7);
+  t.Host(faults::HostCall::Dlopen, 0x7);
+  t.Host(faults::HostCall::Dlclose, 0x7);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 3);
+  t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 2);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Left(ledger), ElementsAre("physical_memory 1", "user_object 1", "dlopen_reference 1"));
+  EXPECT_EQ(ledger.objects.back().references, 1U);
+}
+
+CUAUDIT_CASE(Leak, AFailedReleaseLeavesTheObjectToTheProgram) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1"));
+}
+
+CUAUDIT_CASE(Leak, MovedReferencesLeaveTheRestWithTheCaller) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x1);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 2);
+  t.Call(CallId::GraphRetainUserObject).In(0, 0x1).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+  t.Call(CallId::GraphDestroy).In(0, 0x1);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("user_object 1"));
+}
+
+CUAUDIT_CASE(Leak, TheGraphTakesItsOwnReferenceWithoutMove) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x1);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::GraphRetainUserObject).In(0, 0x1).In(1, 0x9).In(2, 1).In(3, 0);
+  t.Call(CallId::GraphDestroy).In(0, 0x1);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("user_object 1"));
+}
+
+CUAUDIT_CASE(Leak, PitchedMemoryCountsItsPitch) {
+  Trace t;
+  t.Call(CallId::MemAllocPitch_v2).Out(0, 0x1000).Out(1, 512).In(2, 100).In(3, 4).In(4, 4);
+  EXPECT_EQ(t.Fold().objects.at(0).bytes, 2048U);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Rules about releasing: twice, the unknown, in the wrong context, more references than held.
+#include "suites/planted/case.h"
+#include "suites/planted/kind_cases.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+CUAUDIT_CASE(DoubleRelease, EveryKindReleasedTwice) {
+  for (const KindCase& c : KindCases()) {
+    // These have rules of their own.
+    if (c.kind == Kind::PrimaryContext || c.kind == Kind::ContextStackEntry || c.kind == Kind::UserObject) continue;
+    Trace t;
+    c.acquire(t);
+    c.release(t);
+    c.release(t);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release " + std::string(driver::Name(c.kind))));
+  }
+}
+
+CUAUDIT_CASE(DoubleRelease, TheDriversErrorDoesNotExcuseIt) {
+  Trace t;
+  t.Alloc(0x1000);
+  t.Free(0x1000);
+  t.Free(0x1000).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release device_memory"));
+}
+
+CUAUDIT_CASE(DoubleRelease, ARetryAfterTheObjectWasGone) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10).After();
+  t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release stream"));
+}
+
+CUAUDIT_CASE(DoubleRelease, NamesTheObjectByItsAcquisition) {
+  Trace t;
+  t.CreateStream(0x10).Stack(7);
+  t.DestroyStream(0x10);
+  t.DestroyStream(0x10).Stack(8);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_EQ(ledger.violations.size(), 1U);
+  EXPECT_EQ(ledger.violations[0].where.stack, 8U);
+  ASSERT_EQ(ledger.violations[0].object, 0);
+  EXPECT_EQ(ledger.objects[0].acquired.stack, 7U);
+}
+
+CUAUDIT_CASE(UnknownHandle, TheDriverRefusesWhatNobodyMade) {
+  Trace t;
+  t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.Free(0x1234).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.Call(CallId::MemUnmap).In(0, 0x1000).In(1, 0x1000).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle stream", "unknown_handle device_memory", "unknown_handle mapping"));
+}
+
+CUAUDIT_CASE(UnknownHandle, TheDriverDiesOfIt) {
+  Trace t;
+  t.Call(CallId::EventDestroy_v2).In(0, 0xdead).Unfinished();
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle event"));
+}
+
+CUAUDIT_CASE(UnknownHandle, AnInteriorPointerIsNoAllocation) {
+  Trace t;
+  t.Alloc(0x1000, 0x1000);
+  t.Free(0x1800).Fails(CUDA_ERROR_INVALID_VALUE);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("unknown_handle device_memory"));
+  EXPECT_THAT(Left(ledger), ElementsAre("device_memory 1"));
+}
+
+CUAUDIT_CASE(UnknownHandle, ARegistrationIsNoPinnedMemory) {
+  Trace t;
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x1000).In(1, 0x1000);
+  t.Call(CallId::MemFreeHost).In(0, 0x1000).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle pinned_memory"));
+}
+
+CUAUDIT_CASE(WrongContext, TheDriverRefusesInAForeignContext) {
+  Trace t;
+  t.Call(CallId::ModuleLoadData).Out(0, 0x30).Context(0xa);
+  t.Call(CallId::ModuleUnload).In(0, 0x30).Context(0xb).Fails(CUDA_ERROR_INVALID_HANDLE);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("wrong_context module"));
+  EXPECT_THAT(Left(ledger), ElementsAre("module 1"));
+}
+
+CUAUDIT_CASE(WrongContext, TheDriverRefusesWithoutAContext) {
+  Trace t;
+  t.Alloc(0x1000).Context(0xa);
+  t.Free(0x1000).Context(0).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("wrong_context device_memory"));
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, OneMoreThanRetained) {
+  Trace t;
+  t.Retain();
+  t.ReleasePrimary();
+  t.ReleasePrimary();
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_primary_context primary_context"));
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, NeverRetained) {
+  Trace t;
+  t.ReleasePrimary().Fails(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_primary_context primary_context"));
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, DevicesAreCountedApart) {
+  Trace t;
+  t.Retain(0xc0, 0);
+  t.Retain(0xc1, 1);
+  t.ReleasePrimary(1);
+  t.ReleasePrimary(1);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("over_released_primary_context primary_context"));
+  EXPECT_THAT(Left(ledger), ElementsAre("primary_context 1"));
+}
+
+CUAUDIT_CASE(OverReleasedReference, MoreThanTheCallerHolds) {
+  Trace t;
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 2);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_reference user_object"));
+}
+
+CUAUDIT_CASE(OverReleasedReference, MovedReferencesAreTheGraphs) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x1);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::GraphRetainUserObject).In(0, 0x1).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+  t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_reference user_object"));
+}
+
+CUAUDIT_CASE(OverReleasedReference, TheGraphGivesBackWhatItNeverHad) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x1);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::GraphReleaseUserObject).In(0, 0x1).In(1, 0x9).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_reference user_object"));
+}
+
+CUAUDIT_CASE(MutexFreed, ItsMemoryWentBackUndestroyed) {
+  Trace t;
+  t.Host(faults::HostCall::MutexInit, 0x40);
+  t.Host(faults::HostCall::MutexFreed, 0x40, 0);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("mutex_freed mutex"));
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+CUAUDIT_CASE(MutexLocked, FreedWhileHeld) {
+  Trace t;
+  t.Host(faults::HostCall::MutexInit, 0x40);
+  t.Host(faults::HostCall::MutexFreed, 0x40, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("mutex_freed mutex", "mutex_locked mutex"));
+}
+
+CUAUDIT_CASE(MutexLocked, DestroyedWhileHeld) {
+  Trace t;
+  t.Host(faults::HostCall::MutexInit, 0x40);
+  t.Host(faults::HostCall::MutexDestroyedLocked, 0x40);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("mutex_locked mutex"));
+  EXPECT_THAT(Left(ledger), ElementsAre("mutex 1"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "suites/planted/case.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kGraph = 0x61;
+constexpr std::uint64_t kClone = 0x62;
+constexpr std::uint64_t kExecutable = 0x63;
+constexpr std::uint64_t kNode = 0x64;
+constexpr std::uint64_t kStream = 0x65;
+
+void KernelNode(Trace& t, std::uint64_t graph, std::uint64_t address) {
+  const Step node = t.Call(CallId::GraphAddKernelNode_v2).Out(0, kNode).In(1, graph);
+  t.Arguments(node, {address, 0x3f});
+}
+
+void InstantiateAndLaunch(Trace& t, std::uint64_t graph) {
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, graph);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable).In(1, kStream);
+}
+
+CUAUDIT_CASE(UseAfterRelease, ADestroyedStreamIsSynchronised) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10);
+  t.Call(CallId::StreamSynchronize).In(0, 0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, EachDeadHandleOfACallIsNamed) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Call(CallId::EventCreate).Out(0, 0x11);
+  t.DestroyStream(0x10);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x10).In(1, 0x11);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream", "use_after_release event"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, AnInteriorPointerOfFreedMemory) {
+  Trace t;
+  t.Alloc(0x10000, 0x1000);
+  t.Free(0x10000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10fff).In(2, 1);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x11000).In(2, 1);  // past its end: nothing is known there
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, TheRestOfAPartlyReusedBlock) {
+  Trace t;
+  t.Alloc(0x10000, 0x1000);
+  t.Free(0x10000);
+  t.Alloc(0x10400, 0x400);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10000).In(2, 1);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10500).In(2, 1);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10900).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory", "use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, AnUnmappedRange) {
+  Trace t;
+  t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5);
+  t.Call(CallId::MemUnmap).In(0, 0x10000).In(1, 0x1000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10010).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release mapping"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ATextureObjectIsNotMistakenForAnAddress) {
+  Trace t;
+  t.Call(CallId::TexObjectCreate).Out(0, 0x5);
+  t.Call(CallId::TexObjectDestroy).In(0, 0x5);
+  t.Call(CallId::TexObjectGetTextureDesc).In(1, 0x5);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release texture_object"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+  t.CreateStream(0x10).Context(0xa);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  t.DestroyStream(0x10).Context(0).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("use_after_release stream"));
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1 orphaned"));
+}
+
+// The pinned scope lets the release succeed; without the pin the stream would be gone.
+CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReference) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(0x10);
+  t.ReleasePrimary();
+  t.DestroyStream(0x10);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("use_after_release stream"));
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+CUAUDIT_CASE(UseAfterRelease, ADestroyedContextIsPushed) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  t.Push(0xa).Context(0).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release context"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, AKernelArgumentOfALaunch) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Free(0x10000);
+  const Step launch = t.Call(CallId::LaunchKernel).In(8, kStream);
+  t.Arguments(launch, {0x10010, 0x10020});
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, TheOwnerIsFreedBeforeTheGraphRuns) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  KernelNode(t, kGraph, 0x10000);
+  t.Free(0x10000);
+  InstantiateAndLaunch(t, kGraph);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("use_after_release device_memory"));
+  EXPECT_EQ(ledger.violations[0].where.call, static_cast<std::uint16_t>(CallId::GraphLaunch));
+  EXPECT_EQ(ledger.violations[0].object, 0);
+}
+
+CUAUDIT_CASE(UseAfterRelease, ACloneCarriesTheArguments) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  KernelNode(t, kGraph, 0x10000);
+  t.Call(CallId::GraphClone).Out(0, kClone).In(1, kGraph);
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  t.Free(0x10000);
+  InstantiateAndLaunch(t, kClone);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, EveryLaunchCounts) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  KernelNode(t, kGraph, 0x10000);
+  InstantiateAndLaunch(t, kGraph);
+  t.Free(0x10000);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable).In(1, kStream);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable).In(1, kStream);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory", "use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ACapturedNodeHasNoOwner) {
+  Trace t;
+  t.CreateStream(kStream);
+  t.Alloc(0x10000);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kStream);
+  t.Call(CallId::MemsetD8Async).In(0, 0x10000).In(2, 16).In(3, kStream);
+  t.Call(CallId::StreamEndCapture).In(0, kStream).Out(1, kGraph);
+  t.Free(0x10000);
+  InstantiateAndLaunch(t, kGraph);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ACaptureForksToAnotherStream) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kStream);
+  t.Call(CallId::EventRecord).In(0, 0xe).In(1, kStream);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x99).In(1, 0xe);
+  const Step launch = t.Call(CallId::LaunchKernel).In(8, 0x99);
+  t.Arguments(launch, {0x10000});
+  t.Call(CallId::StreamEndCapture).In(0, kStream).Out(1, kGraph);
+  t.Free(0x10000);
+  InstantiateAndLaunch(t, kGraph);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ANodeOfADestroyedGraph) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  KernelNode(t, kGraph, 0);
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  t.Call(CallId::GraphKernelNodeSetParams_v2).In(0, kNode);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release graph_node"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, AUserObjectThatNobodyHolds) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 1);
+  t.Call(CallId::GraphRetainUserObject).In(0, kGraph).In(1, 0x9).In(2, 1).In(3, 0);
+  t.Call(CallId::UserObjectRetain).In(0, 0x9).In(1, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release user_object", "use_after_release user_object"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Rules that only a verdict raises: how the process ended, and the notes.
+#include <csignal>
+
+#include "suites/planted/case.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using faults::ProcessEvent;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::IsEmpty;
+
+// A stream and an event, both released.
+Trace Clean() {
+  Trace t;
+  t.CreateStream(0x10).Stack(1);
+  t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3);
+  t.DestroyStream(0x10).Stack(4);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+// The event is refused; the process ends without another call.
+Trace Cut() {
+  Trace t;
+  t.CreateStream(0x10).Stack(1);
+  t.Call(CallId::EventCreate).Refused().Stack(2);
+  return t;
+}
+
+Judgement Died(int signal, bool timed_out) {
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(Cut());
+  return Judge(rehearsal.Evidence(), trial.Evidence(0, signal, timed_out), true, {});
+}
+
+void ExpectDeath(const Judgement& judgement, Verdict verdict, Rule rule) {
+  EXPECT_EQ(judgement.verdict, verdict);
+  ASSERT_EQ(judgement.findings.size(), 1U);  // the stream is masked
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::EventCreate));
+}
+
+CUAUDIT_CASE(Crash, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGSEGV, false), Verdict::Crash, Rule::Crash); }
+CUAUDIT_CASE(Abort, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGABRT, false), Verdict::Abort, Rule::Abort); }
+CUAUDIT_CASE(Hang, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGKILL, true), Verdict::Hang, Rule::Hang); }
+
+CUAUDIT_CASE(Crash, KeepsTheMisuseThatExplainsIt) {
+  Trace t = Cut();
+  t.Call(CallId::EventDestroy_v2).In(0, 0xdead).Unfinished();
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0, SIGSEGV), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Crash);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[1].rule, Rule::UnknownHandle);
+}
+
+CUAUDIT_CASE(ReleaseRefused, BlamesThePlanNotTheProgram) {
+  Trace t;
+  t.CreateStream(0x10).Stack(1);
+  t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
+  t.DestroyStream(0x10).Stack(4);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::ReleaseRefused);
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Event);
+}
+
+CUAUDIT_CASE(ReleaseRefused, WhatWasNotEvenTriedIsALeak) {
+  Trace t;
+  t.CreateStream(0x10).Stack(1);
+  t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+  EXPECT_EQ(judgement.notes.size(), 1U);
+}
+
+CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
+  Trace t = Cut();
+  t.Call(CallId::GetErrorString).In(0, 2);
+  t.Event(ProcessEvent::Exit);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::AbandonedAtExit);
+
+  harness::JudgeOptions strict;
+  strict.abandoned_is_leak = true;
+  EXPECT_EQ(Judge(rehearsal.Evidence(), trial.Evidence(1), true, strict).verdict, Verdict::Leak);
+}
+
+CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
+  Trace t;
+  t.Push(0xa);
+  t.Call(CallId::EventCreate).Refused();
+  t.Event(ProcessEvent::Exit);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
+  EXPECT_EQ(judgement.notes.size(), 1U);
+}
+
+CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {
+  Trace rehearsal;
+  rehearsal.CreateStream(0x10).Stack(1);
+  rehearsal.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
+  rehearsal.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3);
+  Trace trial;
+  trial.CreateStream(0x77).Stack(1);
+  trial.Call(CallId::EventCreate).Refused().Stack(2);
+  trial.Call(CallId::EventCreate).Out(0, 0x12).Stack(5);
+  trial.Call(CallId::EventDestroy_v2).In(0, 0x12).Stack(3);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
+}
+
+CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
+  Trace rehearsal;
+  rehearsal.CreateStream(0x10);
+  Trace trial;
+  trial.CreateStream(0x10);
+  trial.CreateStream(0x11);
+  trial.Call(CallId::EventCreate).Refused();
+  trial.Free(0);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].count, 1U);
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].count, 1U);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

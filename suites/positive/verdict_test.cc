@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Trials that a verdict must not blame.
+#include "suites/planted/case.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using faults::ProcessEvent;
+using harness::Judgement;
+using harness::Verdict;
+using ::testing::IsEmpty;
+
+// Retain, stream, release; the stream's creation is refused and, if `retry`, repeated.
+Trace Lifecycle(bool refused, bool retry) {
+  Trace t;
+  t.Retain().Stack(1);
+  if (refused) t.CreateStream(0).Stack(2).Refused();
+  if (!refused || retry) {
+    t.CreateStream(0x10).Stack(2);
+    t.DestroyStream(0x10).Stack(3);
+  }
+  t.ReleasePrimary().Stack(4);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+Judgement JudgeTrial(const Trace& trial, int exit_status) {
+  const JournalImage before(Lifecycle(false, false));
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(exit_status), true, {});
+}
+
+void ExpectQuiet(const Judgement& judgement, Verdict verdict) {
+  EXPECT_EQ(judgement.verdict, verdict);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
+}
+
+CUAUDIT_CASE(Crash, AnErrorExitIsNoCrash) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 1), Verdict::Pass); }
+CUAUDIT_CASE(Abort, ARetryThatSucceedsIsAbsorbed) { ExpectQuiet(JudgeTrial(Lifecycle(true, true), 0), Verdict::Absorbed); }
+
+CUAUDIT_CASE(Hang, AnUnfaultedRunThatEndsIsClean) {
+  const JournalImage run(Lifecycle(false, false));
+  ExpectQuiet(Judge({}, run.Evidence(), false, {}), Verdict::Pass);
+}
+
+CUAUDIT_CASE(AbandonedAtExit, UnwindingBeforeExitIsNotAbandoned) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 2), Verdict::Pass); }
+
+CUAUDIT_CASE(AbandonedAtExit, NothingWasHeldWhenItLeft) {
+  Trace t;
+  t.Retain().Stack(1).Refused();
+  t.Event(ProcessEvent::Exit);
+  ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
+}
+
+CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2);
+  t.DestroyStream(0x10).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
+  t.DestroyStream(0x10).Stack(3);
+  t.ReleasePrimary().Stack(4);
+  ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
+}
+
+CUAUDIT_CASE(ProcessLifetime, NothingLeftNothingNoted) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 1), Verdict::Pass); }
+
+// The refused primary release keeps alive what the rehearsal loses with the context.
+CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
+  Trace rehearsal;
+  rehearsal.Retain().Stack(1);
+  rehearsal.CreateStream(0x10).Stack(2);
+  rehearsal.ReleasePrimary().Stack(4);
+  Trace trial;
+  trial.Retain().Stack(1);
+  trial.CreateStream(0x10).Stack(2);
+  trial.ReleasePrimary().Stack(4).Refused(CUDA_ERROR_INVALID_CONTEXT);
+  trial.Free(0);  // it went on: not abandoned
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

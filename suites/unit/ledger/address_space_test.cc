@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/address_space.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace cuaudit::harness {
+namespace {
+
+TEST(AddressSpace, KnowsNothingOfOtherAddresses) {
+  AddressSpace space;
+  EXPECT_EQ(space.DeadObjectAt(0x1000), -1);
+  space.Insert(0x1000, 0x100, 1);
+  space.Kill(0x1000, 0x100, 1);
+  EXPECT_EQ(space.DeadObjectAt(0xfff), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1000), 1);
+  EXPECT_EQ(space.DeadObjectAt(0x10ff), 1);
+  EXPECT_EQ(space.DeadObjectAt(0x1100), -1);
+}
+
+TEST(AddressSpace, ANewOwnerTakesTheMiddle) {
+  AddressSpace space;
+  space.Insert(0x1000, 0x300, 1);
+  space.Kill(0x1000, 0x300, 1);
+  space.Insert(0x1100, 0x100, 2);
+  EXPECT_EQ(space.DeadObjectAt(0x1080), 1);
+  EXPECT_EQ(space.DeadObjectAt(0x1180), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1280), 1);
+  space.Kill(0x1100, 0x100, 2);
+  EXPECT_EQ(space.DeadObjectAt(0x1180), 2);
+}
+
+TEST(AddressSpace, ForgetsARangeInTheMiddle) {
+  AddressSpace space;
+  space.Insert(0x1000, 0x300, 1);
+  space.Kill(0x1000, 0x300, 1);
+  space.Forget(0x1100, 0x100);
+  EXPECT_EQ(space.DeadObjectAt(0x10ff), 1);
+  EXPECT_EQ(space.DeadObjectAt(0x1100), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1200), 1);
+}
+
+TEST(AddressSpace, NeverCallsAliasedMemoryDead) {
+  AddressSpace space;
+  space.Insert(0x1000, 0x200, 1);
+  space.Insert(0x1100, 0x100, 2);
+  space.Kill(0x1100, 0x100, 2);
+  EXPECT_EQ(space.DeadObjectAt(0x1180), -1);
+  space.Kill(0x1000, 0x200, 1);
+  EXPECT_EQ(space.DeadObjectAt(0x1080), 1);
+}
+
+TEST(AddressSpace, SurvivesTheEndOfTheAddressSpace) {
+  AddressSpace space;
+  const std::uint64_t base = ~std::uint64_t{0} - 0x10;
+  space.Insert(base, 0x1000, 1);
+  space.Kill(base, 0x1000, 1);
+  EXPECT_EQ(space.DeadObjectAt(base + 8), 1);
+  EXPECT_EQ(space.DeadObjectAt(8), -1);
+}
+
+TEST(AddressSpace, CountsDeaths) {
+  AddressSpace space;
+  const std::uint64_t before = space.deaths();
+  space.Insert(0x1000, 1, 1);
+  EXPECT_EQ(space.deaths(), before);
+  space.Kill(0x1000, 1, 1);
+  EXPECT_NE(space.deaths(), before);
+}
+
+// Against one cell per address: random allocations, releases and forgets of non-overlapping live ranges.
+TEST(AddressSpace, AgreesWithACellPerAddress) {
+  constexpr std::uint64_t kCells = 256;
+  struct Range {
+    std::uint64_t base, bytes;
+    std::int64_t object;
+  };
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    AddressSpace space;
+    std::vector<std::int64_t> dead(kCells, -1);
+    std::vector<bool> live(kCells, false);
+    std::vector<Range> ranges;
+    std::int64_t next = 0;
+    for (int step = 0; step < 60; ++step) {
+      const std::uint64_t base = random() % kCells;
+      const std::uint64_t bytes = 1 + random() % std::min<std::uint64_t>(40, kCells - base);
+      bool free = true;
+      for (std::uint64_t i = base; i < base + bytes; ++i) free = free && !live[i];
+      const unsigned choice = static_cast<unsigned>(random() % 3);
+      if (choice == 0 && free) {
+        space.Insert(base, bytes, next);
+        ranges.push_back({base, bytes, next++});
+        for (std::uint64_t i = base; i < base + bytes; ++i) {
+          live[i] = true;
+          dead[i] = -1;
+        }
+      } else if (choice == 1 && !ranges.empty()) {
+        const std::size_t pick = random() % ranges.size();
+        const Range range = ranges[pick];
+        ranges.erase(ranges.begin() + static_cast<std::ptrdiff_t>(pick));
+        space.Kill(range.base, range.bytes, range.object);
+        for (std::uint64_t i = range.base; i < range.base + range.bytes; ++i) {
+          live[i] = false;
+          dead[i] = range.object;
+        }
+      } else if (choice == 2 && free) {
+        space.Forget(base, bytes);
+        for (std::uint64_t i = base; i < base + bytes; ++i) dead[i] = -1;
+      }
+      for (std::uint64_t i = 0; i < kCells; ++i) ASSERT_EQ(space.DeadObjectAt(i), dead[i]) << "round " << round << " cell " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

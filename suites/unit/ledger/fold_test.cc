@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "suites/unit/ledger/trace.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using harness::Ledger;
+using harness::State;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+bool Same(const Ledger& a, const Ledger& b) {
+  const auto same_object = [](const harness::Object& x, const harness::Object& y) {
+    return x.kind == y.kind && x.state == y.state && x.handle == y.handle && x.generation == y.generation && x.acquired == y.acquired &&
+           x.released == y.released;
+  };
+  const auto same_violation = [](const harness::Violation& x, const harness::Violation& y) {
+    return x.rule == y.rule && x.kind == y.kind && x.where == y.where && x.object == y.object;
+  };
+  return std::equal(a.objects.begin(), a.objects.end(), b.objects.begin(), b.objects.end(), same_object) &&
+         std::equal(a.violations.begin(), a.violations.end(), b.violations.begin(), b.violations.end(), same_violation);
+}
+
+TEST(Fold, OfNothingIsEmpty) {
+  const Ledger ledger = harness::Fold({});
+  EXPECT_THAT(ledger.objects, IsEmpty());
+  EXPECT_THAT(ledger.violations, IsEmpty());
+  EXPECT_EQ(ledger.calls, 0U);
+  EXPECT_FALSE(ledger.exited);
+}
+
+TEST(Fold, KeepsSiteBytesContextAndCycle) {
+  Trace t;
+  const Step alloc = t.Alloc(0x1000, 0x2000).Stack(5).Cycle(3).Context(0xa);
+  const Ledger ledger = t.Fold();
+  ASSERT_EQ(ledger.objects.size(), 1U);
+  const harness::Object& object = ledger.objects[0];
+  EXPECT_EQ(object.kind, Kind::DeviceMemory);
+  EXPECT_EQ(object.bytes, 0x2000U);
+  EXPECT_EQ(object.context, 0xaU);
+  EXPECT_EQ(object.cycle, 3U);
+  EXPECT_EQ(object.pid, kProcess);
+  EXPECT_EQ(object.acquired.stack, 5U);
+  EXPECT_EQ(object.acquired.begin, alloc.begin());
+}
+
+TEST(Fold, NamesTheParent) {
+  Trace t;
+  t.Call(CallId::MemAllocFromPoolAsync).Out(0, 0x1000).In(1, 64).In(2, 0x99);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x3).In(1, 0x98);
+  t.Call(CallId::GraphAddEmptyNode).Out(0, 0x4).In(1, 0x98);
+  const Ledger ledger = t.Fold();
+  EXPECT_EQ(ledger.objects.at(0).parent, 0x99U);
+  EXPECT_EQ(ledger.objects.at(1).parent, 0x98U);
+  EXPECT_EQ(ledger.objects.at(2).parent, 0x98U);
+}
+
+TEST(Fold, CountsGenerationsPerHandle) {
+  Trace t;
+  for (int i = 0; i < 3; ++i) {
+    t.CreateStream(0x10);
+    t.DestroyStream(0x10);
+  }
+  t.CreateStream(0x11);
+  const Ledger ledger = t.Fold();
+  ASSERT_EQ(ledger.objects.size(), 4U);
+  EXPECT_EQ(ledger.objects[2].generation, 2U);
+  EXPECT_EQ(ledger.objects[3].generation, 0U);
+}
+
+TEST(Fold, CountsCallsUnmodelledAndUnfinished) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Call(CallId::GLInit).Fails(CUDA_ERROR_NOT_SUPPORTED).Flags(faults::kForwarded | faults::kUnmodelled);
+  t.Call(CallId::CtxSynchronize).Unfinished();
+  t.Call(CallId::EventCreate).Out(0, 1).Flags(faults::kForwarded | faults::kNested);
+  const Ledger ledger = t.Fold();
+  EXPECT_EQ(ledger.calls, 3U);
+  EXPECT_EQ(ledger.unmodelled_calls, 1U);
+  EXPECT_EQ(ledger.unfinished_calls, 1U);
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
+}
+
+TEST(Fold, IgnoresEmptyAndUnknownRecords) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Call(static_cast<CallId>(0xffff)).Out(0, 0x11);
+  t.Call(CallId::EventCreate).Out(0, 0x12).At(0, 0);
+  std::vector<faults::Record> records = t.Records();
+  records.emplace_back();
+  const Ledger ledger = harness::Fold(records);
+  EXPECT_EQ(ledger.calls, 1U);
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
+}
+
+TEST(Fold, DoesNotDependOnSlotOrder) {
+  Trace t;
+  t.Retain();
+  for (std::uint64_t i = 0; i < 20; ++i) t.Alloc(0x10000 + i * 0x1000);
+  for (std::uint64_t i = 0; i < 20; i += 3) t.Free(0x10000 + i * 0x1000);
+  t.Free(0x10000);
+  t.ReleasePrimary();
+  const std::vector<faults::Record> records = t.Records();
+  std::vector<faults::Record> reversed(records.rbegin(), records.rend());
+  const Ledger ledger = harness::Fold(records);
+  EXPECT_THAT(Wrong(ledger), ElementsAre("double_release device_memory"));
+  EXPECT_TRUE(Same(ledger, harness::Fold(reversed)));
+  EXPECT_TRUE(Same(ledger, harness::Fold(records)));
+}
+
+TEST(Fold, BlamesTheReferenceOfTheThreadThatReleases) {
+  Trace t;
+  t.Retain().Thread(1).Stack(1);
+  t.Retain().Thread(2).Stack(2);
+  t.ReleasePrimary().Thread(1);
+  const Ledger ledger = t.Fold();
+  EXPECT_EQ(ledger.objects[0].state, State::Released);
+  EXPECT_EQ(ledger.objects[1].state, State::Live);
+}
+
+TEST(Fold, AHandleHandedOutAgainClosesTheOldObjectSilently) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.CreateStream(0x10);
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
+  EXPECT_EQ(ledger.objects[0].released.record_kind, faults::RecordKind::Empty);
+}
+
+// A journal of a long run: every tenth allocation stays, everything else goes, handles come back.
+TEST(Fold, TakesALongJournal) {
+  constexpr std::uint64_t kBlocks = 50000;
+  Trace t;
+  t.Retain();
+  for (std::uint64_t i = 0; i < kBlocks; ++i) {
+    t.Alloc(0x100000 + (i % 997) * 0x100000 + i, 1);
+    t.Host(faults::HostCall::Allocate, 0x7000000000 + (i % 1009) * 64, 64);
+    t.Host(faults::HostCall::Deallocate, 0x7000000000 + (i % 1009) * 64);
+    if (i % 10 != 0) t.Free(0x100000 + (i % 997) * 0x100000 + i);
+  }
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), ElementsAre("primary_context 1", "device_memory 5000"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

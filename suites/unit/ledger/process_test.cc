@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/ledger/trace.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using faults::ProcessEvent;
+using harness::Ledger;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint32_t kChild = 200;
+
+TEST(Processes, HaveAccountsOfTheirOwn) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.CreateStream(0x10).Process(kChild);
+  t.DestroyStream(0x10).Process(kChild);
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_EQ(ledger.objects.at(0).state, harness::State::Live);
+  EXPECT_EQ(ledger.objects.at(1).state, harness::State::Released);
+}
+
+TEST(Processes, TheChildNeverLeaksWhatItInherited) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.Event(ProcessEvent::Exit, kChild).Process(kChild);
+  t.DestroyStream(0x10);
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+}
+
+TEST(Processes, TheChildLeaksWhatItMade) {
+  Trace t;
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x10).Process(kChild);
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
+  EXPECT_EQ(ledger.objects.at(0).pid, kChild);
+}
+
+TEST(Processes, WhatTheParentMadeAfterTheForkIsUnknownToTheChild) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10).Process(kChild).Fails(CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle stream"));
+}
+
+TEST(Processes, GrandchildrenInheritToo) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.Event(ProcessEvent::Fork, 300, kChild);
+  t.DestroyStream(0x10).Process(300).Fails(CUDA_ERROR_NOT_INITIALIZED);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+TEST(Processes, GrandchildrenInheritOnlyWhatWasThereAtTheFirstFork) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x10);
+  t.Event(ProcessEvent::Fork, 300, kChild);
+  t.DestroyStream(0x10).Process(300).Fails(CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle stream"));
+}
+
+TEST(Processes, ANewImageUnderTheSameNumberStartsEmpty) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.CreateStream(0x10);
+  t.Event(ProcessEvent::Start);
+  t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("unknown_handle stream"));
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
+}
+
+TEST(Processes, OnlyTheFirstOnesExitCounts) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.Event(ProcessEvent::Exit, kChild);
+  EXPECT_FALSE(t.Fold().exited);
+  t.Event(ProcessEvent::Exit);
+  EXPECT_TRUE(t.Fold().exited);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

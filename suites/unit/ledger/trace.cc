@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "suites/unit/ledger/trace.h"
+
+#include <map>
+#include <utility>
+
+namespace cuaudit::testing {
+
+using driver::CallId;
+using faults::Record;
+using faults::RecordKind;
+
+Step& Step::In(int index, std::uint64_t value) {
+  record_->argument[index] = value;
+  return *this;
+}
+
+Step& Step::Fails(CUresult code) {
+  record_->result = code;
+  return *this;
+}
+
+Step& Step::Refused(CUresult code) {
+  record_->result = code;
+  record_->flags = faults::kInjected;
+  record_->fault = 1;
+  return *this;
+}
+
+Step& Step::After(CUresult code) {
+  record_->result = code;
+  record_->flags = faults::kInjected | faults::kForwarded;
+  record_->fault = 1;
+  return *this;
+}
+
+Step& Step::Unfinished() {
+  record_->end = 0;
+  return *this;
+}
+
+Step& Step::Thread(std::uint32_t tid) {
+  record_->tid = tid;
+  return *this;
+}
+
+Step& Step::Process(std::uint32_t pid) {
+  record_->pid = pid;
+  return *this;
+}
+
+Step& Step::Context(std::uint64_t context) {
+  record_->context = context;
+  return *this;
+}
+
+Step& Step::Cycle(std::uint32_t cycle) {
+  record_->cycle = cycle;
+  return *this;
+}
+
+Step& Step::Stack(std::uint32_t stack) {
+  record_->stack = stack;
+  return *this;
+}
+
+Step& Step::Flags(std::uint16_t flags) {
+  record_->flags = flags;
+  return *this;
+}
+
+Step& Step::At(std::uint64_t begin, std::uint64_t end) {
+  record_->begin = begin;
+  record_->end = end;
+  return *this;
+}
+
+Record& Trace::Next(RecordKind kind, std::uint16_t call) {
+  Record& record = records_.emplace_back();
+  record.begin = ++clock_;
+  record.end = ++clock_;
+  record.kind = kind;
+  record.call = call;
+  record.pid = kProcess;
+  record.tid = kThread;
+  record.context = kContext;
+  record.flags = faults::kForwarded;
+  return record;
+}
+
+Step Trace::Call(CallId call) { return Step(&Next(RecordKind::Call, static_cast<std::uint16_t>(call))); }
+
+Step Trace::Host(faults::HostCall call, std::uint64_t handle, std::uint64_t second) {
+  return Step(&Next(RecordKind::Host, static_cast<std::uint16_t>(call))).In(0, handle).In(1, second);
+}
+
+Step Trace::Mark(faults::MarkKind mark) { return Step(&Next(RecordKind::Mark, static_cast<std::uint16_t>(mark))); }
+
+Step Trace::Event(faults::ProcessEvent event, std::uint32_t pid, std::uint32_t parent) {
+  return Step(&Next(RecordKind::Process, static_cast<std::uint16_t>(event))).Process(pid).In(0, parent);
+}
+
+Step Trace::Arguments(const Step& call, const std::vector<std::uint64_t>& addresses) {
+  Step step(&Next(RecordKind::Argument, 0));
+  step.Context(call.begin());
+  for (std::size_t i = 0; i < addresses.size(); ++i) step.In(static_cast<int>(i), addresses[i]);
+  return step;
+}
+
+Step Trace::Retain(std::uint64_t context, std::uint64_t device) {
+  return Call(CallId::DevicePrimaryCtxRetain).Out(0, context).In(1, device).Context(0);
+}
+
+Step Trace::ReleasePrimary(std::uint64_t device) { return Call(CallId::DevicePrimaryCtxRelease_v2).In(0, device); }
+Step Trace::CreateStream(std::uint64_t stream) { return Call(CallId::StreamCreate).Out(0, stream); }
+Step Trace::DestroyStream(std::uint64_t stream) { return Call(CallId::StreamDestroy_v2).In(0, stream); }
+Step Trace::Alloc(std::uint64_t address, std::uint64_t bytes) { return Call(CallId::MemAlloc_v2).Out(0, address).In(1, bytes); }
+Step Trace::Free(std::uint64_t address) { return Call(CallId::MemFree_v2).In(0, address); }
+Step Trace::Push(std::uint64_t context) { return Call(CallId::CtxPushCurrent_v2).In(0, context); }
+Step Trace::Pop(std::uint64_t context) { return Call(CallId::CtxPopCurrent_v2).Out(0, context); }
+
+harness::Ledger Trace::Fold() const { return harness::Fold(Records()); }
+
+std::vector<std::string> Left(const harness::Ledger& ledger) {
+  std::map<std::pair<driver::Kind, harness::State>, int> counts;
+  for (const harness::Object& object : ledger.objects) {
+    if (object.state == harness::State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    ++counts[{object.kind, object.state}];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [key, count] : counts) {
+    std::string line = std::string(driver::Name(key.first)) + " " + std::to_string(count);
+    if (key.second == harness::State::Orphaned) line += " orphaned";
+    if (key.second == harness::State::ReleaseRefused) line += " release_refused";
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> Wrong(const harness::Ledger& ledger) {
+  std::vector<std::string> lines;
+  for (const harness::Violation& violation : ledger.violations) {
+    lines.push_back(std::string(harness::Name(violation.rule)) + " " + std::string(driver::Name(violation.kind)));
+  }
+  return lines;
+}
+
+}  // namespace cuaudit::testing

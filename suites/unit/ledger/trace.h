@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// trace.h: literal record lists that read like the program that would have written them.
+//
+//     Trace t;
+//     t.Call(CallId::StreamCreate).Out(0, 0x10);
+//     t.Call(CallId::StreamDestroy_v2).In(0, 0x10).Refused(CUDA_ERROR_UNKNOWN);
+//     EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 release_refused"));
+//
+//   Owns      its records. A step stays valid while the trace lives.
+//   Threads   a value; no shared state.
+//   Units     tickets: every step draws two, unless At() says otherwise.
+//   Errors    none.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "faults/driver/call_id.h"
+#include "faults/journal/record.h"
+#include "harness/ledger/ledger.h"
+
+namespace cuaudit::testing {
+
+inline constexpr std::uint64_t kContext = 0xc0;
+inline constexpr std::uint32_t kProcess = 100;
+inline constexpr std::uint32_t kThread = 100;
+
+class Step {
+ public:
+  explicit Step(faults::Record* record) : record_(record) {}
+
+  Step& In(int index, std::uint64_t value);
+  Step& Out(int index, std::uint64_t value) { return In(index, value); }
+  Step& Fails(CUresult code);                               // by the driver
+  Step& Refused(CUresult code = CUDA_ERROR_OUT_OF_MEMORY);  // by the plan: not forwarded
+  Step& After(CUresult code = CUDA_ERROR_LAUNCH_FAILED);    // by the plan: forwarded, then an error
+  Step& Unfinished();
+  Step& Thread(std::uint32_t tid);
+  Step& Process(std::uint32_t pid);
+  Step& Context(std::uint64_t context);
+  Step& Cycle(std::uint32_t cycle);
+  Step& Stack(std::uint32_t stack);
+  Step& Flags(std::uint16_t flags);
+  Step& At(std::uint64_t begin, std::uint64_t end);
+  std::uint64_t begin() const { return record_->begin; }
+
+ private:
+  faults::Record* record_;
+};
+
+class Trace {
+ public:
+  Step Call(driver::CallId call);
+  Step Host(faults::HostCall call, std::uint64_t handle, std::uint64_t second = 0);
+  Step Mark(faults::MarkKind mark);
+  Step Event(faults::ProcessEvent event, std::uint32_t pid = kProcess, std::uint32_t parent = 1);
+  // The device addresses that `call` hands to a kernel or a graph node.
+  Step Arguments(const Step& call, const std::vector<std::uint64_t>& addresses);
+
+  // The commonest calls in one word each.
+  Step Retain(std::uint64_t context = kContext, std::uint64_t device = 0);
+  Step ReleasePrimary(std::uint64_t device = 0);
+  Step CreateStream(std::uint64_t stream);
+  Step DestroyStream(std::uint64_t stream);
+  Step Alloc(std::uint64_t address, std::uint64_t bytes = 0x1000);
+  Step Free(std::uint64_t address);
+  Step Push(std::uint64_t context);
+  Step Pop(std::uint64_t context);
+
+  std::vector<faults::Record> Records() const { return {records_.begin(), records_.end()}; }
+  harness::Ledger Fold() const;
+
+ private:
+  faults::Record& Next(faults::RecordKind kind, std::uint16_t call);
+
+  std::deque<faults::Record> records_;
+  std::uint64_t clock_ = 0;
+};
+
+// What is not released, by kind: "stream 2", "event 1 orphaned", sorted by kind. Graph nodes are left out, they die with their graph.
+std::vector<std::string> Left(const harness::Ledger& ledger);
+// "double_release stream", in order.
+std::vector<std::string> Wrong(const harness::Ledger& ledger);
+
+}  // namespace cuaudit::testing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// journal_image.h: a journal in memory, made of a trace, stacks and modules, as one run of a program would leave it.
+//
+//   Owns      the bytes (mostly untouched zero pages); the view borrows them.
+//   Threads   a value; no shared state.
+//   Errors    view() aborts the test when the bytes are no journal.
+//   Faults    makes no driver calls.
+//   Source    faults/journal/layout.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "faults/journal/journal_view.h"
+#include "harness/verdict/judge.h"
+#include "suites/unit/ledger/trace.h"
+
+namespace cuaudit::testing {
+
+class JournalImage {
+ public:
+  explicit JournalImage(const Trace& trace);
+
+  // Modules count from 0, in order; an empty build id leaves the path to name the module.
+  JournalImage& Module(std::string_view path, std::vector<std::uint8_t> build_id = {});
+  // Fills stack `id` (as Step::Stack names it), innermost frame first.
+  JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
+  static std::uint64_t Frame(std::uint64_t module, std::uint64_t offset) { return module << 48 | offset; }
+
+  const faults::JournalView& view() const { return view_; }
+  const harness::Ledger& ledger() const { return ledger_; }
+  harness::Evidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
+
+ private:
+  struct Free {
+    void operator()(void* bytes) const noexcept;
+  };
+  template <typename T>
+  T* At(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(bytes_.get() + offset);
+  }
+
+  std::unique_ptr<char, Free> bytes_;
+  faults::JournalView view_;
+  harness::Ledger ledger_;
+  std::uint32_t modules_ = 0;
+};
+
+}  // namespace cuaudit::testing

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <set>
+
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using faults::ProcessEvent;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::IsEmpty;
+
+Trace Rehearsal() {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10);
+  return t;
+}
+
+Judgement JudgeTrial(const Trace& trial, int exit_status = 1, int signal = 0, bool timed_out = false) {
+  const JournalImage before(Rehearsal());
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(exit_status, signal, timed_out), true, {});
+}
+
+TEST(Verdict, HasANameForEveryValue) {
+  std::set<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(Verdict::NotExercised); ++i) names.insert(harness::Name(static_cast<Verdict>(i)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(Verdict::NotExercised) + 1);
+  EXPECT_EQ(harness::Name(Verdict::ReleaseRefused), "release_refused");
+  EXPECT_EQ(names.count("unknown"), 0U);
+}
+
+TEST(Judge, AFaultThatDidNotFireProvesNothing) {
+  Trace t;
+  t.CreateStream(0x10);
+  const Judgement judgement = JudgeTrial(t, 0, SIGSEGV);
+  EXPECT_EQ(judgement.verdict, Verdict::NotExercised);
+  EXPECT_FALSE(judgement.fired);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+TEST(Judge, NamesTheFirstInjectedCall) {
+  Trace t;
+  t.Call(CallId::EventCreate).Refused().Stack(4).At(10, 11);
+  t.Call(CallId::StreamCreate).Refused().Stack(3).At(5, 6);
+  const Judgement judgement = JudgeTrial(t);
+  EXPECT_TRUE(judgement.fired);
+  EXPECT_EQ(judgement.fault_site.call, static_cast<std::uint16_t>(CallId::StreamCreate));
+  EXPECT_EQ(judgement.fault_site.stack, 3U);
+  EXPECT_NE(judgement.fault_key, 0U);
+}
+
+TEST(Judge, AHangOutranksTheSignalThatEndedIt) {
+  Trace t;
+  t.CreateStream(0).Refused();
+  EXPECT_EQ(JudgeTrial(t, 0, SIGKILL, true).verdict, Verdict::Hang);
+  EXPECT_EQ(JudgeTrial(t, 0, SIGABRT).verdict, Verdict::Abort);
+  EXPECT_EQ(JudgeTrial(t, 0, SIGBUS).verdict, Verdict::Crash);
+}
+
+TEST(Judge, MisuseOutranksALeakAndBothAreListed) {
+  Trace t;
+  t.CreateStream(0).Refused();
+  t.CreateStream(0x11);
+  t.Call(CallId::EventCreate).Out(0, 0x12);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x12);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x12);
+  const Judgement judgement = JudgeTrial(t);
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::DoubleRelease);
+  EXPECT_EQ(judgement.findings[1].rule, Rule::Leak);
+}
+
+TEST(Judge, MisuseOfTheRehearsalIsNotTheFaults) {
+  Trace rehearsal = Rehearsal();
+  rehearsal.DestroyStream(0x10).Stack(9);
+  Trace trial = Rehearsal();
+  trial.DestroyStream(0x10).Stack(9);
+  trial.CreateStream(0).Refused();
+  const JournalImage before(rehearsal);
+  const JournalImage same(trial);
+  EXPECT_EQ(Judge(before.Evidence(), same.Evidence(1), true, {}).verdict, Verdict::Pass);
+  trial.DestroyStream(0x10).Stack(9);
+  const JournalImage more(trial);
+  const Judgement judgement = Judge(before.Evidence(), more.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].count, 1U);
+}
+
+TEST(Judge, GroupsByKindAndPlace) {
+  Trace t;
+  t.CreateStream(0).Refused().Stack(1);
+  for (std::uint64_t i = 0; i < 3; ++i) t.Alloc(0x1000 + i * 0x1000, 0x100).Stack(2);
+  t.Alloc(0x9000, 0x100).Stack(3);
+  const JournalImage before(Rehearsal());
+  JournalImage after(t);
+  after.Module("/prog", {1}).Stack(2, {JournalImage::Frame(0, 2)}).Stack(3, {JournalImage::Frame(0, 3)});
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].count, 3U);
+  EXPECT_EQ(judgement.findings[0].bytes, 0x300U);
+  EXPECT_EQ(judgement.findings[1].count, 1U);
+  EXPECT_NE(judgement.findings[0].acquired_key, judgement.findings[1].acquired_key);
+}
+
+TEST(Judge, HostBlocksCountInAFaultedRun) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 40);
+  t.CreateStream(0).Refused();
+  t.Free(0);
+  const Judgement judgement = JudgeTrial(t);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::HostHeap);
+  EXPECT_EQ(judgement.findings[0].bytes, 40U);
+}
+
+TEST(Judge, ACycleThatWentOnWasNotAbandoned) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.CreateStream(0).Refused();
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  t.Event(ProcessEvent::Exit);
+  EXPECT_EQ(JudgeTrial(t).verdict, Verdict::Leak);
+}
+
+TEST(Judge, ExitHandlersDoNotUndoAbandonment) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.CreateStream(0x12);
+  t.CreateStream(0).Refused();
+  t.Event(ProcessEvent::Exit);
+  t.DestroyStream(0x12);
+  const Judgement judgement = JudgeTrial(t);
+  EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].count, 1U);
+}
+
+TEST(Judge, AnotherProcesssWorkDoesNotUndoAbandonment) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.CreateStream(0).Refused();
+  t.CreateStream(0x12).Process(200);
+  t.DestroyStream(0x12).Process(200);
+  t.Event(ProcessEvent::Exit);
+  EXPECT_EQ(JudgeTrial(t).verdict, Verdict::AbandonedAtExit);
+}
+
+TEST(Judge, WithoutFaultsLiveAndOrphanedObjectsAreNotes) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(0x10);
+  t.ReleasePrimary();
+  t.Call(CallId::MemPoolCreate).Out(0, 0x20);
+  const JournalImage run(t);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 2U);
+  for (const harness::TrialFinding& note : judgement.notes) EXPECT_EQ(note.rule, Rule::ProcessLifetime);
+}
+
+TEST(Judge, WithoutFaultsMisuseAndDeathAreFindings) {
+  Trace t = Rehearsal();
+  t.DestroyStream(0x10);
+  const JournalImage run(t);
+  EXPECT_EQ(Judge({}, run.Evidence(), false, {}).verdict, Verdict::Misuse);
+  const Judgement crashed = Judge({}, run.Evidence(0, SIGSEGV), false, {});
+  EXPECT_EQ(crashed.verdict, Verdict::Crash);
+  EXPECT_EQ(crashed.findings.size(), 2U);
+}
+
+TEST(Judge, AnEmptyJournalOfAProcessThatDiedHasNoPlace) {
+  const JournalImage run{Trace{}};
+  const Judgement judgement = Judge({}, run.Evidence(0, SIGSEGV), false, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Crash);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].where.record_kind, faults::RecordKind::Empty);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
