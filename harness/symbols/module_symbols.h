@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// module_symbols.h: names and source lines of one object file.
+//
+//   Owns      the opened file, through libdwfl.
+//   Threads   not thread-safe.
+//   Units     addresses as the file numbers them (load bias 0).
+//   Errors    Open answers null when the file cannot be read or its build id differs; Lookup answers no frames for an unknown address.
+//   Faults    makes no driver calls.
+//   Source    elfutils libdwfl and libdw.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reports/run.h"
+
+struct Dwfl;
+struct Dwfl_Module;
+
+namespace cuaudit::harness {
+
+class ModuleSymbols {
+ public:
+  static std::unique_ptr<ModuleSymbols> Open(const std::string& path, std::span<const std::uint8_t> build_id);
+  ~ModuleSymbols();
+  ModuleSymbols(const ModuleSymbols&) = delete;
+  ModuleSymbols& operator=(const ModuleSymbols&) = delete;
+
+  // The function at `address` and the ones it is inlined into, innermost first; module and offset are left to the caller.
+  std::vector<report::Frame> Lookup(std::uint64_t address) const;
+
+ private:
+  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias) : session_(session), module_(module), bias_(bias) {}
+
+  Dwfl* session_;
+  Dwfl_Module* module_;
+  std::uint64_t bias_;
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "reports/escape.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+namespace cuaudit::report {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;  // 0: not well-formed
+};
+
+Character Decode(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  std::size_t length = 0;
+  std::uint32_t code = 0;
+  std::uint32_t least = 0;
+  if ((lead & 0xE0) == 0xC0) {
+    length = 2, code = lead & 0x1FU, least = 0x80;
+  } else if ((lead & 0xF0) == 0xE0) {
+    length = 3, code = lead & 0x0FU, least = 0x800;
+  } else if ((lead & 0xF8) == 0xF0) {
+    length = 4, code = lead & 0x07U, least = 0x10000;
+  } else {
+    return {};
+  }
+  if (text.size() < length) return {};
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = (code << 6) | (byte(i) & 0x3FU);
+  }
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < least || code > 0x10FFFF || surrogate) return {};
+  return {code, length};
+}
+
+template <typename Emit>
+std::string Rewrite(std::string_view bytes, Emit emit) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const Character character = Decode(bytes);
+    if (character.bytes == 0) {
+      out += kReplacement;
+      bytes.remove_prefix(1);
+    } else {
+      emit(character.code, bytes.substr(0, character.bytes), &out);
+      bytes.remove_prefix(character.bytes);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ForTerminal(std::string_view bytes) {
+  return Rewrite(bytes, [](std::uint32_t code, std::string_view raw, std::string* out) {
+    if (code == '\n') {
+      *out += "\\n";
+    } else if (code == '\t') {
+      *out += "\\t";
+    } else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) {
+      char text[8];
+      std::snprintf(text, sizeof text, "\\x%02x", static_cast<unsigned>(code));
+      *out += text;
+    } else {
+      *out += raw;
+    }
+  });
+}
+
+std::string ForXml(std::string_view bytes) {
+  return Rewrite(bytes, [](std::uint32_t code, std::string_view raw, std::string* out) {
+    const bool control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';
+    *out += control || code == 0xFFFE || code == 0xFFFF ? kReplacement : raw;
+  });
+}
+
+std::string ForShell(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) {
+      if (c == '\'') {
+        line += "'\\''";
+      } else {
+        line += c;
+      }
+    }
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace cuaudit::report

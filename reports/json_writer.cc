@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "reports/json_writer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cuaudit::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Growth(double value) {
+  constexpr double kExactBelow = 9007199254740992.0;  // 2^53
+  if (std::isfinite(value) && std::fabs(value) < kExactBelow && std::trunc(value) == value) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json Counts(const std::map<std::string, std::uint64_t>& counts) {
+  Json json = Json::object();
+  for (const auto& [name, count] : counts) json[name] = count;
+  return json;
+}
+
+Json Stack(const std::vector<Frame>& frames) {
+  Json json = Json::array();
+  for (const Frame& frame : frames) {
+    json.push_back(
+        Json{{"module", frame.module}, {"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"offset", frame.offset}});
+  }
+  return json;
+}
+
+Json Place(const Acquired& acquired) { return Json{{"call", acquired.call}, {"stack", Stack(acquired.stack)}}; }
+
+Json FaultOrNull(const std::optional<Fault>& fault) {
+  if (!fault) return nullptr;
+  return Json{{"call", fault->call}, {"occurrence", fault->occurrence}, {"how", fault->how}, {"code", fault->code},
+              {"text", fault->text}, {"stack", Stack(fault->stack)}};
+}
+
+Json Findings(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) {
+    json.push_back(Json{{"rule", finding.rule},
+                        {"title", finding.title},
+                        {"kind", finding.kind},
+                        {"count", finding.count},
+                        {"bytes", finding.bytes},
+                        {"verdict", finding.verdict},
+                        {"fault", FaultOrNull(finding.fault)},
+                        {"acquired", Place(finding.acquired)},
+                        {"where", finding.where},
+                        {"where_stack", Stack(finding.where_stack)},
+                        {"fingerprint", finding.fingerprint},
+                        {"reproduce", finding.reproduce},
+                        {"trials", finding.trials}});
+  }
+  return json;
+}
+
+Json Cycles(const Run& run) {
+  Json rows = Json::array();
+  for (const CycleRow& row : run.cycle_rows) {
+    rows.push_back(Json{{"kind", row.kind},
+                        {"acquired", Place(row.acquired)},
+                        {"live", row.live},
+                        {"per_cycle", Growth(row.per_cycle)},
+                        {"bytes_per_cycle", row.bytes_per_cycle}});
+  }
+  return Json{{"counts", run.cycle_counts}, {"rows", rows}};
+}
+
+Json Live(const Run& run) {
+  Json rows = Json::array();
+  for (const LiveRow& row : run.live) {
+    rows.push_back(
+        Json{{"kind", row.kind}, {"acquired", row.acquired}, {"released", row.released}, {"live", row.live}, {"bytes", row.bytes}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool WriteJson(const Run& run, std::ostream& out) {
+  Json json = Json::object();
+  json["schema"] = kJsonSchema;
+  json["mode"] = run.mode;
+  json["driver"] =
+      Json{{"kind", run.driver.kind}, {"version", run.driver.version}, {"path", run.driver.path}, {"device", run.driver.device}};
+  json["outcome"] = run.outcome;
+  if (!run.message.empty()) json["message"] = run.message;
+  json["command"] = run.command;
+  json["scope"] = run.scope;
+  json["totals"] = Json{{"calls", run.totals.calls},
+                        {"sites", run.totals.sites},
+                        {"trials", run.totals.trials},
+                        {"fired", run.totals.fired},
+                        {"verdicts", Counts(run.totals.verdicts)},
+                        {"skipped", Counts(run.totals.skipped)}};
+  Json per_cycle = Json::object();
+  for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);
+  json["per_cycle"] = per_cycle;
+  json["cycles"] = Cycles(run);
+  json["live"] = Live(run);
+  json["findings"] = Findings(run.findings);
+  json["notes"] = Findings(run.notes);
+  json["header"] = Json{{"generated", run.generated}, {"tool_version", run.tool_version}};
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  out.flush();
+  return out.good();
+}
+
+}  // namespace cuaudit::report

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "reports/junit_writer.h"
+
+#include <array>
+#include <cstddef>
+#include <pugixml.hpp>
+#include <string>
+#include <string_view>
+
+#include "reports/escape.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::report {
+namespace {
+
+void Set(pugi::xml_node node, const char* name, std::string_view value) { node.append_attribute(name).set_value(ForXml(value).c_str()); }
+
+void SetText(pugi::xml_node node, std::string_view value) { node.text().set(ForXml(value).c_str()); }
+
+void Property(pugi::xml_node properties, std::string_view name, std::string_view value) {
+  pugi::xml_node property = properties.append_child("property");
+  Set(property, "name", name);
+  Set(property, "value", value);
+}
+
+void AppendStack(const std::vector<Frame>& stack, std::string* text) {
+  for (const Frame& frame : ShownFrames(stack)) *text += "  " + Describe(frame) + "\n";
+}
+
+std::string Headline(const Finding& finding) {
+  std::string line = finding.rule;
+  if (!finding.kind.empty()) line += ": " + std::to_string(finding.count) + " " + finding.kind;
+  if (finding.bytes != 0) line += ", " + std::to_string(finding.bytes) + " bytes";
+  if (finding.fault) line += ", lost by " + finding.fault->text;
+  return line;
+}
+
+std::string Body(const Finding& finding) {
+  std::string text;
+  if (!finding.title.empty()) text += finding.title + "\n";
+  if (!finding.acquired.call.empty()) {
+    text += "acquired by " + finding.acquired.call + "\n";
+    AppendStack(finding.acquired.stack, &text);
+  }
+  if (!finding.where.empty()) {
+    text += "seen at " + finding.where + "\n";
+    AppendStack(finding.where_stack, &text);
+  }
+  if (finding.fault) {
+    text += "failing call " + finding.fault->text + "\n";
+    AppendStack(finding.fault->stack, &text);
+  }
+  if (!finding.reproduce.empty()) text += "reproduce: " + finding.reproduce + "\n";
+  return text;
+}
+
+struct Counter {
+  std::size_t tests = 0;
+  std::size_t failures = 0;
+  std::size_t errors = 0;
+  std::size_t skipped = 0;
+};
+
+void SetCounts(pugi::xml_node node, const Counter& counter) {
+  Set(node, "tests", std::to_string(counter.tests));
+  Set(node, "failures", std::to_string(counter.failures));
+  Set(node, "errors", std::to_string(counter.errors));
+  Set(node, "skipped", std::to_string(counter.skipped));
+}
+
+struct Suite {
+  const Run& run;
+  pugi::xml_node node;
+  Counter counter;
+
+  pugi::xml_node Case(std::string_view group, std::string_view name) {
+    ++counter.tests;
+    pugi::xml_node test = node.append_child("testcase");
+    Set(test, "classname", "cuaudit." + run.mode + "." + std::string(group));
+    Set(test, "name", name);
+    Set(test, "time", "0");
+    return test;
+  }
+
+  // The fingerprint keeps the name of a finding the same from run to run, so that a reader can follow it.
+  pugi::xml_node Case(const Finding& finding) {
+    std::string name = finding.kind.empty() ? finding.rule : finding.kind;
+    if (!finding.fingerprint.empty()) name += " " + finding.fingerprint;
+    return Case(finding.rule, name);
+  }
+};
+
+void AppendOutcome(Suite* suite) {
+  const Run& run = suite->run;
+  const bool broken = run.outcome == "error" || run.outcome == "not_exercised";
+  pugi::xml_node test = suite->Case("outcome", "outcome");
+  if (broken) {
+    ++suite->counter.errors;
+    pugi::xml_node error = test.append_child("error");
+    Set(error, "type", run.outcome);
+    Set(error, "message", run.message.empty() ? run.outcome : run.message);
+  } else {
+    SetText(test.append_child("system-out"), run.outcome);
+  }
+}
+
+void AppendCases(Suite* suite) {
+  const Run& run = suite->run;
+  for (const Finding& finding : run.findings) {
+    ++suite->counter.failures;
+    pugi::xml_node failure = suite->Case(finding).append_child("failure");
+    Set(failure, "type", finding.rule);
+    Set(failure, "message", Headline(finding));
+    SetText(failure, Body(finding));
+  }
+  static constexpr std::array<std::string_view, 2> kPassing = {"pass", "absorbed"};
+  for (const std::string_view verdict : kPassing) {
+    const auto found = run.totals.verdicts.find(std::string(verdict));
+    if (found == run.totals.verdicts.end() || found->second == 0) continue;
+    SetText(suite->Case("verdict", verdict).append_child("system-out"), std::to_string(found->second) + " trials");
+  }
+  for (const Finding& note : run.notes) {
+    ++suite->counter.skipped;
+    Set(suite->Case(note).append_child("skipped"), "message", Headline(note));
+  }
+}
+
+}  // namespace
+
+bool WriteJunit(const Run& run, std::ostream& out) {
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  Set(declaration, "version", "1.0");
+  Set(declaration, "encoding", "UTF-8");
+  pugi::xml_node root = document.append_child("testsuites");
+  Set(root, "name", "cuaudit");
+  pugi::xml_node node = root.append_child("testsuite");
+  Set(node, "name", run.command.empty() ? "cuaudit " + run.mode : "cuaudit " + run.mode + ": " + ForShell(run.command));
+
+  pugi::xml_node properties = node.append_child("properties");
+  Property(properties, "driver", run.driver.kind == "sim" ? "simulated" : run.driver.kind);
+  Property(properties, "driver_version", run.driver.version);
+  Property(properties, "device", run.driver.device);
+  Property(properties, "scope", run.scope);
+  Property(properties, "outcome", run.outcome);
+  Property(properties, "tool_version", run.tool_version);
+  Property(properties, "calls", std::to_string(run.totals.calls));
+  Property(properties, "trials", std::to_string(run.totals.trials));
+  Property(properties, "fired", std::to_string(run.totals.fired));
+  for (const auto& [verdict, count] : run.totals.verdicts) Property(properties, "verdict." + verdict, std::to_string(count));
+  for (const auto& [reason, count] : run.totals.skipped) Property(properties, "skipped." + reason, std::to_string(count));
+
+  Suite suite{run, node, {}};
+  AppendOutcome(&suite);
+  AppendCases(&suite);
+  SetCounts(root, suite.counter);
+  SetCounts(node, suite.counter);
+  Set(node, "time", "0");
+  if (!run.generated.empty()) Set(node, "timestamp", run.generated);
+  document.save(out, "  ", pugi::format_default, pugi::encoding_utf8);
+  out.flush();
+  return out.good();
+}
+
+}  // namespace cuaudit::report

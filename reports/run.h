@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// run.h: the document model of a report: what one command of cuaudit found, as plain values.
+//
+//   Owns      its strings. Knows nothing of CUDA, of the harness or of how findings are made.
+//   Threads   a value; no shared state.
+//   Units     bytes where the name says so.
+//   Errors    none here; writers report failures of the file system.
+//   Faults    makes no driver calls.
+//   Source    ours; JSON form in reports/schema/report.schema.json.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cuaudit::report {
+
+struct Driver {
+  std::string kind;     // "sim" or "real"
+  std::string version;  // "13.0"
+  std::string path;     // of the genuine libcuda; empty for sim
+  std::string device;   // device name as the driver gave it
+};
+
+struct Frame {
+  std::string module;    // file name of the object, without directory
+  std::string function;  // demangled; empty when unknown
+  std::string file;      // source file, empty when unknown
+  int line = 0;
+  std::uint64_t offset = 0;  // in the module
+};
+
+struct Fault {
+  std::string call;
+  std::uint32_t occurrence = 0;
+  std::string how;
+  std::string code;
+  std::string text;  // the round-tripping text form
+  std::vector<Frame> stack;
+};
+
+struct Acquired {
+  std::string call;
+  std::vector<Frame> stack;
+};
+
+struct Finding {
+  std::string rule;
+  std::string title;
+  std::string kind;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::string verdict;  // what the trial amounts to, see Totals::verdicts
+  std::optional<Fault> fault;
+  Acquired acquired;  // for violations: the object's origin, empty when unknown
+  std::string where;  // for violations, crashes and hangs: the call at which it showed
+  std::vector<Frame> where_stack;
+  std::string fingerprint;
+  std::string reproduce;     // one command line
+  std::uint64_t trials = 1;  // how many trials showed the same fingerprint
+};
+
+struct Totals {
+  std::uint64_t calls = 0;  // driver calls of the fault-free run
+  std::uint64_t sites = 0;  // distinct (call, stack) pairs among them
+  std::uint64_t trials = 0;
+  std::uint64_t fired = 0;  // trials whose fault hit
+  std::map<std::string, std::uint64_t> verdicts;
+  std::map<std::string, std::uint64_t> skipped;  // reason -> how many calls or checks were left out
+};
+
+// One row of the `cycles` table: live objects at exit, by kind and acquire site.
+struct CycleRow {
+  std::string kind;
+  Acquired acquired;
+  std::vector<std::uint64_t> live;  // one per entry of Run::cycle_counts
+  double per_cycle = 0;             // growth per cycle between the first and the last count
+  std::uint64_t bytes_per_cycle = 0;
+};
+
+// One row of the live-object table of `run`.
+struct LiveRow {
+  std::string kind;
+  std::uint64_t acquired = 0;
+  std::uint64_t released = 0;
+  std::uint64_t live = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Run {
+  std::string mode;     // "sweep", "cycles", "run"
+  std::string outcome;  // "clean", "findings", "not_exercised", "error"
+  std::string message;  // one line for not_exercised and error
+  std::vector<std::string> command;
+  Driver driver;
+  std::string scope;  // "pinned" or "process"
+  Totals totals;
+  std::vector<std::uint64_t> cycle_counts;
+  std::map<std::string, double> per_cycle;  // growth per cycle and kind
+  std::vector<CycleRow> cycle_rows;
+  std::vector<LiveRow> live;
+  std::vector<Finding> findings;
+  std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
+  std::string generated;       // header only: the one field that may differ between equal runs
+  std::string tool_version;
+};
+
+}  // namespace cuaudit::report

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks JSON reports against the schema, and that the schema refuses reports that break it.
+
+usage: check_schema.py SCHEMA REPORT...
+exit   0 all as expected, 1 not, 77 the Debian package python3-jsonschema is missing
+"""
+import copy
+import json
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+
+def spoiled(report):
+    """Yields (what was broken, broken report)."""
+    for key in sorted(report):
+        if key != "message":
+            broken = copy.deepcopy(report)
+            del broken[key]
+            yield f"without {key}", broken
+    for path, value in ((("schema",), "cuaudit.report/2"), (("mode",), "walk"), (("outcome",), "fine"), (("extra",), 1),
+                        (("driver", "kind"), "fake"), (("totals", "calls"), -1), (("per_cycle", "stream"), "1")):
+        broken = copy.deepcopy(report)
+        target = broken
+        for key in path[:-1]:
+            target = target[key]
+        target[path[-1]] = value
+        yield f"{'.'.join(path)} = {value!r}", broken
+    for finding in range(len(report["findings"])):
+        for key in sorted(report["findings"][finding]):
+            broken = copy.deepcopy(report)
+            del broken["findings"][finding][key]
+            yield f"finding {finding} without {key}", broken
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        schema = json.load(file)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    failures = 0
+    for path in sys.argv[2:]:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        for error in validator.iter_errors(report):
+            failures += 1
+            print(f"{path}: {'/'.join(map(str, error.path))}: {error.message}")
+        for what, broken in spoiled(report):
+            if validator.is_valid(broken):
+                failures += 1
+                print(f"{path}: the schema accepts a report {what}")
+    print(f"{len(sys.argv) - 2} reports, {failures} failures")
+    return 1 if failures or len(sys.argv) < 3 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

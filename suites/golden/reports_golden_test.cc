@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include "reports/json_writer.h"
+#include "reports/junit_writer.h"
+#include "reports/text_writer.h"
+#include "suites/golden/sample_runs.h"
+
+namespace cuaudit::suites {
+namespace {
+
+void Compare(const std::string& name, const std::string& written) {
+  const std::string path = std::string(CUAUDIT_GOLDEN_DIR) + "/reports/" + name;
+  if (std::getenv("CUAUDIT_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream file(path, std::ios::binary);
+    file << written;
+    ASSERT_TRUE(file.flush().good()) << path;
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file.is_open()) << path << ": golden file missing";
+  const std::string golden{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(written, golden) << path << " differs; suites/golden/README.md tells how to renew it";
+}
+
+TEST(ReportsGolden, JsonIsWrittenAsChecked) {
+  for (const Sample& sample : Samples()) {
+    std::ostringstream out;
+    ASSERT_TRUE(report::WriteJson(sample.run, out));
+    Compare(sample.name + ".json", out.str());
+  }
+}
+
+TEST(ReportsGolden, JunitIsWrittenAsChecked) {
+  for (const Sample& sample : Samples()) {
+    std::ostringstream out;
+    ASSERT_TRUE(report::WriteJunit(sample.run, out));
+    Compare(sample.name + ".xml", out.str());
+  }
+}
+
+TEST(ReportsGolden, TextIsWrittenAsChecked) {
+  for (const Sample& sample : Samples()) {
+    std::ostringstream out;
+    ASSERT_TRUE(report::WriteText(sample.run, out, false));
+    Compare(sample.name + ".txt", out.str());
+  }
+}
+
+TEST(ReportsGolden, ColouredTextIsWrittenAsChecked) {
+  std::ostringstream out;
+  ASSERT_TRUE(report::WriteText(SweepWithFindings(), out, true));
+  Compare("sweep_with_findings.colour.txt", out.str());
+}
+
+}  // namespace
+}  // namespace cuaudit::suites

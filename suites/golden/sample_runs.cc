@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "suites/golden/sample_runs.h"
+
+namespace cuaudit::suites {
+namespace {
+
+using report::Finding;
+using report::Frame;
+using report::Run;
+
+Frame Known(std::string function, std::string file, int line, std::uint64_t offset) {
+  return Frame{"player", std::move(function), std::move(file), line, offset};
+}
+
+Run Base(std::string mode, std::string outcome) {
+  Run run;
+  run.mode = std::move(mode);
+  run.outcome = std::move(outcome);
+  run.command = {"./player", "--frames", "30"};
+  run.driver = {"sim", "13.0", "", "cuaudit simulated device"};
+  run.scope = "pinned";
+  run.generated = "2026-01-02T03:04:05Z";
+  run.tool_version = "0.1.0";
+  return run;
+}
+
+Finding LostStream() {
+  Finding finding;
+  finding.rule = "leak";
+  finding.title = "acquired and never released";
+  finding.kind = "stream";
+  finding.count = 1;
+  finding.verdict = "leak";
+  finding.fault = report::Fault{"cuEventCreate",
+                                2,
+                                "refuse",
+                                "OUT_OF_MEMORY",
+                                "cuEventCreate#2=OUT_OF_MEMORY,refuse",
+                                {Known("make_events", "src/picture.c", 88, 0x1f30), Known("picture_alloc", "src/picture.c", 131, 0x2010)}};
+  finding.acquired = {"cuStreamCreate",
+                      {Frame{"libplug.so", "", "", 0, 0x77}, Known("make_stream", "src/picture.c", 61, 0x1e02),
+                       Known("picture_alloc", "src/picture.c", 127, 0x1ff0), Frame{"player", "main", "", 0, 0x1100}}};
+  finding.fingerprint = "leak-5f0c11d2";
+  finding.reproduce = "cuaudit replay --driver=sim --fault 'cuEventCreate#2=OUT_OF_MEMORY,refuse' -- ./player --frames 30";
+  finding.trials = 3;
+  return finding;
+}
+
+}  // namespace
+
+Run SweepWithFindings() {
+  Run run = Base("sweep", "findings");
+  run.totals = {
+      41, 29, 58, 57, {{"pass", 40}, {"absorbed", 2}, {"leak", 14}, {"misuse", 1}, {"not_exercised", 1}}, {{"no documented error", 4}}};
+  run.findings.push_back(LostStream());
+  Finding misuse;
+  misuse.rule = "double_release";
+  misuse.title = "released again after it was released";
+  misuse.kind = "device_memory";
+  misuse.count = 1;
+  misuse.bytes = 4096;
+  misuse.verdict = "misuse";
+  misuse.acquired = {"cuMemAlloc_v2", {Frame{"player", "", "", 0, 0x2468}}};
+  misuse.where = "cuMemFree_v2";
+  misuse.where_stack = {Frame{"libplug.so", "plug_close", "", 0, 0x99}};
+  misuse.fingerprint = "double_release-00ab34ef";
+  misuse.reproduce = "cuaudit run --driver=sim -- ./player --frames 30";
+  run.findings.push_back(misuse);
+  Finding note;
+  note.rule = "release_refused";
+  note.title = "alive because its release was the refused call";
+  note.kind = "event";
+  note.count = 1;
+  note.verdict = "release_refused";
+  note.fingerprint = "release_refused-12345678";
+  run.notes.push_back(note);
+  note.rule = "not_exercised";
+  note.title = "the fault did not fire";
+  note.kind = "";
+  note.count = 0;
+  note.verdict = "not_exercised";
+  note.fingerprint = "not_exercised-87654321";
+  run.notes.push_back(note);
+  return run;
+}
+
+Run CyclesWithGrowth() {
+  Run run = Base("cycles", "findings");
+  run.driver = {"real", "13.0", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "NVIDIA H200"};
+  run.totals.calls = 57;
+  run.totals.sites = 21;
+  run.cycle_counts = {1, 10};
+  run.per_cycle = {{"host_heap", 2.0}, {"stream", 0.5}};
+  run.cycle_rows.push_back({"host_heap", {"malloc", {Known("state_init", "src/state.c", 40, 0x1000)}}, {2, 20}, 2.0, 792});
+  run.cycle_rows.push_back({"stream", {"cuStreamCreate", {}}, {1, 6}, 0.5, 0});
+  run.cycle_rows.push_back({"dlopen_reference", {"dlopen", {Frame{"player", "", "", 0, 0x40}}}, {1, 1}, 0.0, 0});
+  Finding growth;
+  growth.rule = "growth";
+  growth.title = "more live objects after ten cycles than after one";
+  growth.kind = "host_heap";
+  growth.count = 18;
+  growth.bytes = 7128;
+  growth.verdict = "leak";
+  growth.acquired = run.cycle_rows.front().acquired;
+  growth.fingerprint = "growth-0badcafe";
+  growth.reproduce = "cuaudit cycles --n 1,10 --host -- ./player '{n}'";
+  run.findings.push_back(growth);
+  return run;
+}
+
+Run LiveTable() {
+  Run run = Base("run", "clean");
+  run.totals.calls = 9;
+  run.totals.sites = 9;
+  run.live = {{"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}};
+  return run;
+}
+
+Run CleanSweep() {
+  Run run = Base("sweep", "clean");
+  run.totals = {12, 12, 12, 12, {{"pass", 12}}, {}};
+  return run;
+}
+
+Run NotExercised() {
+  Run run;
+  run.mode = "sweep";
+  run.outcome = "not_exercised";
+  run.message = "the program made no driver call";
+  run.command = {"true"};
+  return run;
+}
+
+Run HostileStrings() {
+  Run run = Base("run", "findings");
+  run.command = {"./a b", "it's", "", "<&\">", "\x1b[31mred", "bad\xff\xc0\xaf", "sur\xed\xa0\x80", "caf\xc3\xa9"};
+  Finding finding = LostStream();
+  finding.fault.reset();
+  finding.title = "a ]]> b & <c> \"d\"";
+  finding.acquired.stack = {Frame{"lib\x01<x>.so", "operator<< <T&&>(\xc2\x9b)", "dir\n/fi\xfele.c", 3, 0}};
+  finding.reproduce = "cuaudit run -- './a b'\t\x7f";
+  run.findings.push_back(finding);
+  run.totals.skipped = {{"r\xffson & <tag>", 1}};
+  return run;
+}
+
+std::vector<Sample> Samples() {
+  return {{"sweep_with_findings", SweepWithFindings()},
+          {"cycles_with_growth", CyclesWithGrowth()},
+          {"live_table", LiveTable()},
+          {"clean_sweep", CleanSweep()},
+          {"not_exercised", NotExercised()},
+          {"hostile_strings", HostileStrings()},
+          {"empty", Run{}}};
+}
+
+}  // namespace cuaudit::suites

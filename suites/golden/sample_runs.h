@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// sample_runs.h: literal runs whose written forms are the golden files.
+//
+//   Owns      nothing; each call makes a new value.
+//   Threads   safe everywhere; no state.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/run.h"
+
+namespace cuaudit::suites {
+
+struct Sample {
+  std::string name;  // of the golden files, without extension
+  report::Run run;
+};
+
+report::Run SweepWithFindings();
+report::Run CyclesWithGrowth();
+report::Run LiveTable();
+report::Run CleanSweep();
+report::Run NotExercised();
+report::Run HostileStrings();  // markup, control characters, bytes that are not UTF-8, shell metacharacters
+
+std::vector<Sample> Samples();
+
+}  // namespace cuaudit::suites

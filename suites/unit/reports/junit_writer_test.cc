@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "reports/junit_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <pugixml.hpp>
+#include <sstream>
+#include <string>
+
+#include "suites/golden/sample_runs.h"
+
+namespace cuaudit::report {
+namespace {
+
+struct Parsed {
+  explicit Parsed(const Run& run) {
+    std::ostringstream out;
+    EXPECT_TRUE(WriteJunit(run, out));
+    const std::string text = out.str();
+    const pugi::xml_parse_result result = document.load_buffer(text.data(), text.size(), pugi::parse_full);
+    EXPECT_TRUE(result) << result.description();
+    suite = document.child("testsuites").child("testsuite");
+  }
+  std::size_t Count(const char* path) const { return document.select_nodes(path).size(); }
+
+  pugi::xml_document document;
+  pugi::xml_node suite;
+};
+
+TEST(JunitWriter, CountsAgreeWithTheCases) {
+  for (const suites::Sample& sample : suites::Samples()) {
+    const Parsed xml(sample.run);
+    EXPECT_EQ(xml.suite.attribute("tests").as_uint(), xml.Count("//testcase")) << sample.name;
+    EXPECT_EQ(xml.suite.attribute("failures").as_uint(), xml.Count("//failure")) << sample.name;
+    EXPECT_EQ(xml.suite.attribute("skipped").as_uint(), xml.Count("//skipped")) << sample.name;
+    EXPECT_EQ(xml.suite.attribute("errors").as_uint(), xml.Count("//error")) << sample.name;
+    EXPECT_EQ(xml.Count("//failure"), sample.run.findings.size()) << sample.name;
+    EXPECT_GT(xml.Count("//testcase"), 0U) << sample.name;
+  }
+}
+
+TEST(JunitWriter, FindingsFailPassingVerdictsPassAndNotesAreSkipped) {
+  const Parsed xml(suites::SweepWithFindings());
+  EXPECT_EQ(xml.Count("//testcase[@classname='cuaudit.sweep.leak']/failure"), 1U);
+  EXPECT_EQ(xml.Count("//testcase[@classname='cuaudit.sweep.verdict' and @name='pass' and not(failure) and not(skipped)]"), 1U);
+  EXPECT_EQ(xml.Count("//testcase[@name='absorbed']"), 1U);
+  EXPECT_EQ(xml.Count("//testcase[@classname='cuaudit.sweep.not_exercised']/skipped"), 1U);
+  const std::string body = xml.document.select_node("//failure").node().text().get();
+  EXPECT_NE(body.find("make_stream src/picture.c:61"), std::string::npos) << body;
+  EXPECT_NE(body.find("reproduce: cuaudit replay"), std::string::npos) << body;
+}
+
+TEST(JunitWriter, ARunThatProvedNothingIsInError) {
+  const Parsed xml(suites::NotExercised());
+  EXPECT_EQ(xml.suite.attribute("errors").as_uint(), 1U);
+  EXPECT_STREQ(xml.document.select_node("//error").node().attribute("message").value(), "the program made no driver call");
+}
+
+TEST(JunitWriter, ASimulatedDriverIsNamedSo) {
+  const Parsed xml(suites::CleanSweep());
+  EXPECT_EQ(xml.Count("//property[@name='driver' and @value='simulated']"), 1U);
+}
+
+TEST(JunitWriter, HostileStringsArriveAsText) {
+  const Parsed xml(suites::HostileStrings());
+  EXPECT_EQ(xml.Count("//failure"), 1U);
+  const std::string body = xml.document.select_node("//failure").node().text().get();
+  EXPECT_NE(body.find("a ]]> b & <c> \"d\""), std::string::npos) << body;
+  const std::string name = xml.suite.attribute("name").value();
+  EXPECT_NE(name.find("'<&\">'"), std::string::npos) << name;
+  EXPECT_EQ(name.find('\x1b'), std::string::npos);
+}
+
+TEST(JunitWriter, AFailedStreamIsTold) {
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  EXPECT_FALSE(WriteJunit(report::Run{}, out));
+}
+
+}  // namespace
+}  // namespace cuaudit::report

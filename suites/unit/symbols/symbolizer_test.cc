@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "harness/symbols/symbolizer.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "faults/driver/call_id.h"
+#include "faults/journal/layout.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// A journal in memory, as the drop-in library lays it out, with one stack.
+class HandMadeJournal {
+ public:
+  HandMadeJournal() : bytes_(kStacks + faults::kMaxStacks * sizeof(faults::StackRow), '\0') {
+    auto* header = new (bytes_.data()) faults::JournalHeader{};
+    std::memcpy(header->magic, faults::kJournalMagic, sizeof header->magic);
+    header->version = faults::kJournalVersion;
+    header->header_bytes = sizeof(faults::JournalHeader);
+    header->table_digest = driver::TableDigest();
+    header->file_bytes = bytes_.size();
+    header->modules_offset = kModules;
+    header->stacks_offset = kStacks;
+    header->records_offset = bytes_.size();
+  }
+
+  std::uint64_t AddModule(const std::string& path, const std::vector<std::uint8_t>& build_id) {
+    auto* row = new (bytes_.data() + kModules + modules_ * sizeof(faults::ModuleRow)) faults::ModuleRow{};
+    path.copy(row->path, sizeof row->path - 1);
+    row->build_id_bytes = static_cast<std::uint32_t>(build_id.size());
+    std::copy(build_id.begin(), build_id.end(), row->build_id);
+    row->state = 2;
+    return modules_++;
+  }
+
+  void SetStack(const std::vector<std::uint64_t>& frames) {
+    auto* row = new (bytes_.data() + kStacks) faults::StackRow{};
+    std::copy(frames.begin(), frames.end(), row->frame);
+    row->hash = 1;
+    row->depth = static_cast<std::uint32_t>(frames.size());
+  }
+
+  faults::JournalView View() const {
+    faults::JournalView view;
+    const char* error = view.Open(bytes_.data(), bytes_.size());
+    EXPECT_EQ(error, nullptr) << error;
+    return view;
+  }
+
+ private:
+  static constexpr std::size_t kModules = (sizeof(faults::JournalHeader) + 4095) / 4096 * 4096;
+  static constexpr std::size_t kStacks = kModules + faults::kMaxModules * sizeof(faults::ModuleRow);
+  std::vector<char> bytes_;
+  std::uint64_t modules_ = 0;
+};
+
+struct Self {
+  std::string path;
+  std::uintptr_t base = 0;
+  std::vector<std::uint8_t> build_id;
+};
+
+int VisitSelf(dl_phdr_info* info, std::size_t, void* state) {
+  Self& self = *static_cast<Self*>(state);
+  self.base = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
+    const char* note = reinterpret_cast<const char*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    std::size_t left = info->dlpi_phdr[i].p_memsz;
+    while (left > sizeof(ElfW(Nhdr))) {
+      ElfW(Nhdr) row;
+      std::memcpy(&row, note, sizeof row);
+      const std::size_t name = (row.n_namesz + 3) / 4 * 4;
+      const std::size_t length = sizeof row + name + (row.n_descsz + 3) / 4 * 4;
+      if (row.n_type == NT_GNU_BUILD_ID) {
+        const auto* id = reinterpret_cast<const std::uint8_t*>(note) + sizeof row + name;
+        self.build_id.assign(id, id + row.n_descsz);
+      }
+      if (length > left) break;
+      note += length;
+      left -= length;
+    }
+  }
+  return 1;  // the program comes first
+}
+
+Self FindSelf() {
+  Self self;
+  self.path = std::filesystem::read_symlink("/proc/self/exe");
+  dl_iterate_phdr(VisitSelf, &self);
+  EXPECT_FALSE(self.build_id.empty()) << "the test program is linked without a build id";
+  return self;
+}
+
+std::uint64_t Encode(std::uint64_t module, const Self& self, std::uintptr_t address) { return module << 48 | (address - self.base); }
+
+int call_line = 0;
+
+// Where the caller goes on: an address as stacks hold it.
+[[gnu::noinline]] std::uintptr_t ReturnAddress() {
+  const auto address = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  asm volatile("");
+  return address;
+}
+
+}  // namespace
+
+// Outside the unnamed namespace: the demangled name is then the same with every compiler.
+[[gnu::noinline]] std::uintptr_t PlaceOfACall(int depth) {
+  call_line = __LINE__ + 1;
+  const std::uintptr_t address = ReturnAddress();
+  return address + static_cast<std::uintptr_t>(depth);
+}
+
+[[gnu::always_inline]] inline std::uintptr_t InlinedPlace() {
+  const std::uintptr_t address = ReturnAddress();
+  asm volatile("");
+  return address;
+}
+
+[[gnu::noinline]] std::uintptr_t PlaceThatInlines() {
+  call_line = __LINE__ + 1;
+  const std::uintptr_t address = InlinedPlace();
+  asm volatile("");
+  return address;
+}
+
+namespace {
+
+std::vector<report::Frame> ResolveOne(const std::string& path, const std::vector<std::uint8_t>& build_id, std::uintptr_t address) {
+  HandMadeJournal journal;
+  const std::uint64_t module = journal.AddModule(path, build_id);
+  journal.SetStack({Encode(module, FindSelf(), address)});
+  return Symbolizer().Resolve(journal.View(), 1);
+}
+
+TEST(Symbolizer, NamesFunctionFileAndLineOfACall) {
+  const Self self = FindSelf();
+  const std::uintptr_t address = PlaceOfACall(0);
+  const auto frames = ResolveOne(self.path, self.build_id, address);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].function, "cuaudit::harness::PlaceOfACall(int)");
+  EXPECT_TRUE(frames[0].file.ends_with("symbolizer_test.cc")) << frames[0].file;
+  EXPECT_EQ(frames[0].line, call_line);
+  EXPECT_EQ(frames[0].module, self.path.substr(self.path.rfind('/') + 1));
+  EXPECT_EQ(frames[0].offset, address - self.base);
+}
+
+TEST(Symbolizer, AnInlinedFunctionIsAFrameOfItsOwn) {
+  const Self self = FindSelf();
+  const std::uintptr_t address = PlaceThatInlines();
+  const auto frames = ResolveOne(self.path, self.build_id, address);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_NE(frames[0].function.find("InlinedPlace"), std::string::npos) << frames[0].function;
+  EXPECT_NE(frames[1].function.find("PlaceThatInlines"), std::string::npos) << frames[1].function;
+  EXPECT_EQ(frames[1].line, call_line);
+  EXPECT_LT(frames[0].line, frames[1].line);
+  EXPECT_EQ(frames[0].offset, frames[1].offset);
+}
+
+TEST(Symbolizer, AnotherBuildOfTheFileIsNotBelieved) {
+  Self self = FindSelf();
+  const std::uintptr_t address = PlaceOfACall(0);
+  self.build_id[0] ^= 1;
+  const auto frames = ResolveOne(self.path, self.build_id, address);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].function, "");
+  EXPECT_EQ(frames[0].file, "");
+  EXPECT_EQ(frames[0].module, self.path.substr(self.path.rfind('/') + 1));
+  EXPECT_EQ(frames[0].offset, address - self.base);
+  EXPECT_EQ(ResolveOne(self.path, {}, address)[0].function, "") << "no build id in the journal, one in the file";
+}
+
+TEST(Symbolizer, AFileThatIsGoneKeepsModuleAndOffset) {
+  const auto frames = ResolveOne("/nowhere/libgone.so.2", {1, 2, 3}, FindSelf().base + 0x1234);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].module, "libgone.so.2");
+  EXPECT_EQ(frames[0].function, "");
+  EXPECT_EQ(frames[0].offset, 0x1234U);
+}
+
+TEST(Symbolizer, AFileThatIsNoObjectKeepsModuleAndOffset) {
+  const std::string path = ::testing::TempDir() + "symbolizer_no_object_" + std::to_string(getpid());
+  std::ofstream(path) << "not an ELF file";
+  const auto frames = ResolveOne(path, {}, FindSelf().base + 7);
+  std::filesystem::remove(path);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].function, "");
+  EXPECT_EQ(frames[0].offset, 7U);
+}
+
+TEST(Symbolizer, AddressesOutsideModulesKeepTheirNumber) {
+  HandMadeJournal journal;
+  journal.SetStack({faults::kNoModule << 48 | 0xabc, std::uint64_t{77} << 48 | 0xdef});
+  const auto frames = Symbolizer().Resolve(journal.View(), 1);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].module, "");
+  EXPECT_EQ(frames[0].offset, 0xabcU);
+  EXPECT_EQ(frames[1].offset, 0xdefU);
+}
+
+TEST(Symbolizer, StackZeroIsEmpty) {
+  const HandMadeJournal journal;
+  EXPECT_TRUE(Symbolizer().Resolve(journal.View(), 0).empty());
+}
+
+TEST(Symbolizer, TheSameStackInTwoJournalsGivesTheSameFrames) {
+  const Self self = FindSelf();
+  const std::uintptr_t address = PlaceOfACall(0);
+  HandMadeJournal first;
+  first.SetStack({Encode(first.AddModule(self.path, self.build_id), self, address)});
+  HandMadeJournal second;
+  second.AddModule("/lib/other.so", {});
+  second.SetStack({Encode(second.AddModule(self.path, self.build_id), self, address)});
+  Symbolizer symbolizer;
+  const auto a = symbolizer.Resolve(first.View(), 1);
+  const auto b = symbolizer.Resolve(second.View(), 1);
+  ASSERT_EQ(a.size(), 1U);
+  ASSERT_EQ(b.size(), 1U);
+  EXPECT_NE(a[0].function, "");
+  EXPECT_EQ(a[0].function, b[0].function);
+  EXPECT_EQ(a[0].line, b[0].line);
+}
+
+report::Frame In(std::string module, std::string function) {
+  report::Frame frame;
+  frame.module = std::move(module);
+  frame.function = std::move(function);
+  return frame;
+}
+
+std::vector<std::string> Functions(const std::vector<report::Frame>& frames) {
+  std::vector<std::string> names;
+  for (const report::Frame& frame : frames) names.push_back(frame.function);
+  return names;
+}
+
+TEST(Trim, LeavesOutOwnFramesInsideAndStartCodeOutside) {
+  const auto kept = Trim({In("libcuda.so.1", "cuMemAlloc_v2"), In("libcuaudit_host.so", "malloc"), In("prog", "work"), In("prog", "main"),
+                          In("libc.so.6", ""), In("libc.so.6", "__libc_start_main"), In("prog", "_start")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"work", "main"}));
+}
+
+TEST(Trim, KeepsTheSameModulesInTheMiddle) {
+  const auto kept = Trim({In("prog", "compare"), In("libc.so.6", "qsort"), In("libcuda.so.1", "callback"), In("prog", "main")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"compare", "qsort", "callback", "main"}));
+}
+
+TEST(Trim, AThreadEndsAtItsStartRoutine) {
+  const auto kept = Trim({In("prog", "worker"), In("libc.so.6", "start_thread"), In("libc.so.6", "clone3")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"worker"}));
+}
+
+TEST(Trim, AStackOfNothingElseStaysWhole) {
+  const auto kept = Trim({In("libcuda.so.1", "cuInit"), In("libc.so.6", "start_thread")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"cuInit", "start_thread"}));
+  EXPECT_TRUE(Trim({}).empty());
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
