@@ -45,6 +45,11 @@ constinit MutexTable mutexes;
 constinit std::atomic<bool> active{false};
 thread_local bool inside = false;
 
+// stdio gives each stream its buffer at the first use, wherever that happens to be: on a failure path it would look like a leak.
+// A leaked FILE is still seen, by its own block.
+uintptr_t stdio_buffers = 0;
+constexpr uintptr_t kStdioBufferCode = 512;  // the function is about 200 bytes long
+
 int (*next_mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
 int (*next_mutex_destroy)(pthread_mutex_t*);
 
@@ -84,7 +89,8 @@ void Write(HostCall call, uint64_t object, uint64_t detail) noexcept {
 
 uint64_t Address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
-void* Allocated(void* block, size_t bytes) noexcept {
+void* Allocated(void* block, size_t bytes, const void* caller) noexcept {
+  if (Address(caller) - stdio_buffers < kStdioBufferCode) return block;
   if (block != nullptr && Watching()) Write(HostCall::Allocate, Address(block), bytes);
   return block;
 }
@@ -101,6 +107,7 @@ void Deallocating(void* block) noexcept {
 
 void Load() noexcept {
   next_mutex_init = reinterpret_cast<decltype(next_mutex_init)>(dlsym(RTLD_NEXT, "pthread_mutex_init"));
+  stdio_buffers = reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "_IO_file_doallocate"));
   next_mutex_destroy = reinterpret_cast<decltype(next_mutex_destroy)>(dlsym(RTLD_NEXT, "pthread_mutex_destroy"));
 }
 
@@ -130,23 +137,29 @@ using namespace cuaudit::faults;
 
 #define CUAUDIT_EXPORT extern "C" __attribute__((visibility("default")))
 
-CUAUDIT_EXPORT void* malloc(size_t bytes) noexcept { return Allocated(__libc_malloc(bytes), bytes); }
+CUAUDIT_EXPORT void* malloc(size_t bytes) noexcept { return Allocated(__libc_malloc(bytes), bytes, __builtin_return_address(0)); }
 
-CUAUDIT_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return Allocated(__libc_calloc(count, bytes), count * bytes); }
+CUAUDIT_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
+  return Allocated(__libc_calloc(count, bytes), count * bytes, __builtin_return_address(0));
+}
 
 CUAUDIT_EXPORT void* realloc(void* block, size_t bytes) noexcept {
   if (!Watching()) return __libc_realloc(block, bytes);
   if (block != nullptr) Deallocating(block);
   void* moved = __libc_realloc(block, bytes);
-  if (moved != nullptr) return Allocated(moved, bytes);
+  if (moved != nullptr) return Allocated(moved, bytes, __builtin_return_address(0));
   // A failed realloc leaves the block; realloc(p, 0) freed it.
   if (block != nullptr && bytes != 0) Write(HostCall::Allocate, Address(block), malloc_usable_size(block));
   return nullptr;
 }
 
-CUAUDIT_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept { return Allocated(__libc_memalign(alignment, bytes), bytes); }
+CUAUDIT_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
+  return Allocated(__libc_memalign(alignment, bytes), bytes, __builtin_return_address(0));
+}
 
-CUAUDIT_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept { return Allocated(__libc_memalign(alignment, bytes), bytes); }
+CUAUDIT_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  return Allocated(__libc_memalign(alignment, bytes), bytes, __builtin_return_address(0));
+}
 
 CUAUDIT_EXPORT int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
@@ -154,7 +167,7 @@ CUAUDIT_EXPORT int posix_memalign(void** block, size_t alignment, size_t bytes) 
   void* memory = __libc_memalign(alignment, bytes);
   errno = saved;
   if (memory == nullptr) return ENOMEM;
-  *block = Allocated(memory, bytes);
+  *block = Allocated(memory, bytes, __builtin_return_address(0));
   return 0;
 }
 

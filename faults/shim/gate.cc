@@ -17,13 +17,13 @@ namespace {
 using driver::CallId;
 using driver::Effect;
 
-// All the thread-local storage there is: how deep this thread is inside the gate, and its cached thread and process ids.
+// All the thread-local storage there is: the gate that this thread is inside of, and its cached thread and process ids.
 struct ThreadState {
-  std::uint32_t depth;
+  const Gate* inside;
   std::uint32_t tid;
   std::uint32_t pid;
 };
-thread_local ThreadState thread_state = {0, 0, 0};
+thread_local ThreadState thread_state = {nullptr, 0, 0};
 
 std::uint32_t Pid() noexcept {
   // getpid is a system call in current glibc, and a cached one must not survive fork: the fork handler clears it.
@@ -36,9 +36,10 @@ std::uint32_t Tid() noexcept {
   return thread_state.tid;
 }
 
-// A lost context answers every call that needs one; what ends or resets it still works.
+// A lost context answers every call that needs one. What names a device instead of a context still works, and so does what ends or
+// resets the context; the headers document INVALID_CONTEXT for some of those too.
 bool NeedsContext(const driver::EffectRow& row) noexcept {
-  if (row.effect == Effect::ResetsPrimary || row.effect == Effect::ReleasesPrimary || row.effect == Effect::DestroysContext) return false;
+  if (row.effect == Effect::DestroysContext || driver::Name(row.base).starts_with("cuDevice")) return false;
   return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -103,7 +104,10 @@ void Gate::Decide(Passage* passage, bool nested) noexcept {
 
 void Gate::Enter(Passage* passage) noexcept {
   const int saved = errno;
-  const bool nested = thread_state.depth++ != 0;
+  // Behind a gate on the same thread: the driver calls itself, or a host function calls back. Gates that stack are not nested.
+  passage->outer = thread_state.inside;
+  const bool nested = passage->outer == this;
+  thread_state.inside = this;
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   Record* record = NewRecord(RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
@@ -162,7 +166,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     if (passage->forward && !succeeded) record->flags = static_cast<std::uint16_t>(record->flags & ~kInjected);
     journal_->Finish(record);
   }
-  --thread_state.depth;
+  thread_state.inside = passage->outer;
   errno = saved;
   return result;
 }
@@ -199,7 +203,7 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
 }
 
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
-  if (event == ProcessEvent::Fork) thread_state = {0, 0, 0};
+  if (event == ProcessEvent::Fork) thread_state = {nullptr, 0, 0};
   Record* record = NewRecord(RecordKind::Process, static_cast<std::uint16_t>(event));
   if (record == nullptr) return;
   record->argument[0] = argument;

@@ -39,6 +39,7 @@ struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
   Record* record = nullptr;
+  const class Gate* outer = nullptr;  // the gate this thread was inside of before
   CUresult injected = CUDA_SUCCESS;
   How how = How::Refuse;
   bool forward = true;

@@ -74,13 +74,13 @@ TEST(GateFaults, BurstRefusesSoManyInARow) {
 }
 
 TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilItIsReset) {
-  GatedWorld world({"cuCtxSynchronize#1=LAUNCH_FAILED,sticky"});
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   world.Start();
   CUdeviceptr memory = 0;
   ASSERT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
-  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(world.driver().MemFree(memory), CUDA_ERROR_LAUNCH_FAILED);
-  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
   const char* name = nullptr;
   EXPECT_EQ(world.driver().GetErrorName(CUDA_ERROR_LAUNCH_FAILED, &name), CUDA_SUCCESS);
   int count = 0;

@@ -82,19 +82,19 @@ TEST(Gate, MarksSetCycleAndPhaseOfLaterRecords) {
   world.gate().Mark(MarkKind::CycleEnd, 0);
   world.gate().Mark(MarkKind::CycleBegin, 0);
   world.gate().Mark(MarkKind::Phase, static_cast<std::uint32_t>(Phase::Teardown));
-  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
-  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).cycle, 2u);
-  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).phase, Phase::Teardown);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::StreamSynchronize).cycle, 2u);
+  EXPECT_EQ(world.Last(BaseId::StreamSynchronize).phase, Phase::Teardown);
   world.gate().Mark(MarkKind::CycleEnd, 0);
-  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
-  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).phase, Phase::Any);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::StreamSynchronize).phase, Phase::Any);
 }
 
 TEST(Gate, LeavesErrnoAlone) {
   GatedWorld world;
   world.Start();
   errno = 1234;
-  EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
   EXPECT_EQ(errno, 1234);
 }
 
@@ -102,9 +102,9 @@ TEST(Gate, ThreadsWriteTheirOwnIds) {
   GatedWorld world;
   world.Start();
   const std::uint32_t here = world.Last(BaseId::Init).tid;
-  std::thread([&] { EXPECT_EQ(world.driver().CtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT); }).join();
-  EXPECT_NE(world.Last(BaseId::CtxSynchronize).tid, here);
-  EXPECT_EQ(world.Last(BaseId::CtxSynchronize).pid, world.Last(BaseId::Init).pid);
+  std::thread([&] { EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_INVALID_CONTEXT); }).join();
+  EXPECT_NE(world.Last(BaseId::StreamSynchronize).tid, here);
+  EXPECT_EQ(world.Last(BaseId::StreamSynchronize).pid, world.Last(BaseId::Init).pid);
 }
 
 TEST(Gate, GraphNodeAddressesFollowTheCall) {
