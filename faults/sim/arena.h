@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// arena.h: storage for the simulator's books: one mapping, bump allocation and free lists by size, and a vector over it.
+//
+//   Owns      the mapping between Map and Unmap. Blocks are never returned to the system before that.
+//   Threads   not thread-safe; the world's lock is held by every caller.
+//   Units     bytes; blocks are zeroed and aligned to 16.
+//   Errors    nullptr or false when the mapping is full.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+namespace cuaudit::sim {
+
+// Reserves address space without committing memory; nullptr when refused. `alignment` 0 or a power of two of at least a page.
+char* MapReserve(std::size_t bytes, bool accessible, std::size_t alignment = 0, void* hint = nullptr) noexcept;
+void MapRelease(void* base, std::size_t bytes) noexcept;
+
+class Arena {
+ public:
+  // Uses [base, base + bytes), which is zeroed memory.
+  void Adopt(char* base, std::size_t bytes) noexcept;
+  void* Allocate(std::size_t bytes) noexcept;
+  void Free(void* block, std::size_t bytes) noexcept;
+
+  template <typename T>
+  T* New() noexcept {
+    static_assert(std::is_trivially_destructible_v<T>);
+    void* const block = Allocate(sizeof(T));
+    return block == nullptr ? nullptr : ::new (block) T();
+  }
+  template <typename T>
+  void Delete(T* object) noexcept {
+    Free(object, sizeof(T));
+  }
+
+ private:
+  static constexpr std::size_t kSmallClasses = 32;  // multiples of 16 up to 512
+  static constexpr std::size_t kLargeClasses = 40;  // powers of two above
+  struct FreeBlock {
+    FreeBlock* next;
+  };
+  static std::size_t ClassOf(std::size_t bytes, std::size_t* rounded) noexcept;
+
+  char* next_ = nullptr;
+  char* end_ = nullptr;
+  FreeBlock* free_[kSmallClasses + kLargeClasses] = {};
+};
+
+// Trivially copyable elements; the owner clears it, there is no destructor.
+template <typename T>
+class Vector {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+  bool Push(Arena& arena, const T& value) noexcept {
+    if (size_ == capacity_ && !Grow(arena, capacity_ == 0 ? 4 : capacity_ * 2)) return false;
+    data_[size_++] = value;
+    return true;
+  }
+  bool Assign(Arena& arena, const T* from, std::size_t count) noexcept {
+    if (count > capacity_ && !Grow(arena, count)) return false;
+    if (count != 0 && from != data_) std::memmove(data_, from, count * sizeof(T));
+    size_ = count;
+    return true;
+  }
+  void Clear(Arena& arena) noexcept {
+    if (data_ != nullptr) arena.Free(data_, capacity_ * sizeof(T));
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+  void Erase(std::size_t at) noexcept {
+    if (at + 1 < size_) std::memmove(data_ + at, data_ + at + 1, (size_ - at - 1) * sizeof(T));
+    --size_;
+  }
+  bool EraseValue(const T& value) noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (data_[i] == value) {
+        Erase(i);
+        return true;
+      }
+    }
+    return false;
+  }
+  bool Contains(const T& value) const noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (data_[i] == value) return true;
+    }
+    return false;
+  }
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  void Truncate(std::size_t size) noexcept { size_ = size < size_ ? size : size_; }
+  T& operator[](std::size_t i) noexcept { return data_[i]; }
+  const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  T* begin() noexcept { return data_; }
+  T* end() noexcept { return data_ + size_; }
+  const T* begin() const noexcept { return data_; }
+  const T* end() const noexcept { return data_ + size_; }
+  T* data() noexcept { return data_; }
+
+ private:
+  bool Grow(Arena& arena, std::size_t capacity) noexcept {
+    T* const grown = static_cast<T*>(arena.Allocate(capacity * sizeof(T)));
+    if (grown == nullptr) return false;
+    if (data_ != nullptr) {
+      std::memcpy(static_cast<void*>(grown), data_, size_ * sizeof(T));
+      arena.Free(data_, capacity_ * sizeof(T));
+    }
+    data_ = grown;
+    capacity_ = capacity;
+    return true;
+  }
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/call.h"
+
+#include "faults/sim/capture.h"
+#include "faults/sim/context.h"
+
+namespace cuaudit::sim {
+
+CUresult Enter(Call& call, Needs needs) noexcept {
+  World& world = call.world;
+  if (*world.alive == 0) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child: the lock may be anybody's
+  const std::uint64_t serial = ThreadSerial();
+  pthread_mutex_lock(&world.lock);
+  CUresult result = CUDA_SUCCESS;
+  call.thread = world.FindThread(serial);
+  if (call.thread == nullptr) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  } else if (needs >= Needs::Init && !world.initialized) {
+    result = CUDA_ERROR_NOT_INITIALIZED;
+  } else if (call.thread->in_callback && needs >= Needs::Init) {
+    result = CUDA_ERROR_NOT_PERMITTED;
+  } else if (needs >= Needs::Context) {
+    result = CurrentContext(world, call.thread, &call.context);
+    if (result == CUDA_SUCCESS && needs == Needs::Unsafe && world.captures != 0) result = RefuseUnsafe(world, call.thread);
+  }
+  if (result != CUDA_SUCCESS) pthread_mutex_unlock(&world.lock);
+  return result;
+}
+
+void Leave(Call& call) noexcept {
+  World& world = call.world;
+  if (world.farewells.empty()) {
+    pthread_mutex_unlock(&world.lock);
+    return;
+  }
+  // Destructors run without the lock and may not call the driver.
+  while (!world.farewells.empty()) {
+    const Farewell farewell = world.farewells[0];
+    world.farewells.Erase(0);
+    call.thread->in_callback = true;
+    pthread_mutex_unlock(&world.lock);
+    farewell.function(farewell.argument);
+    pthread_mutex_lock(&world.lock);
+    call.thread->in_callback = false;
+  }
+  pthread_mutex_unlock(&world.lock);
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/capture.h"
+#include "faults/sim/copy.h"
+#include "faults/sim/executor.h"
+
+namespace cuaudit::sim {
+namespace {
+
+CUDA_MEMSET_NODE_PARAMS Fill(CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element, std::size_t width, std::size_t height) {
+  CUDA_MEMSET_NODE_PARAMS fill{};
+  fill.dst = to;
+  fill.pitch = pitch;
+  fill.value = value;
+  fill.elementSize = element;
+  fill.width = width;
+  fill.height = height;
+  return fill;
+}
+
+CUresult Queue(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill, CUstream handle) {
+  CUresult result = CUDA_SUCCESS;
+  Stream* const stream = FindStream(call, handle, &result);
+  if (stream == nullptr) return result;
+  result = CheckFill(call.world, fill);
+  if (result != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return result;
+  Work work;
+  work.type = WorkType::Fill;
+  work.fill = fill;
+  return Submit(call, stream, CU_GRAPH_NODE_TYPE_MEMSET, work);
+}
+
+// Without "Async" a memset still does not wait for the device: it is queued on the default stream.
+CUresult Default(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill) { return Queue(call, fill, nullptr); }
+
+}  // namespace
+
+CUresult api::MemsetD8(Call& call, CUdeviceptr to, unsigned char value, std::size_t count) {
+  return Default(call, Fill(to, 0, value, 1, count, 1));
+}
+CUresult api::MemsetD16(Call& call, CUdeviceptr to, unsigned short value, std::size_t count) {
+  return Default(call, Fill(to, 0, value, 2, count, 1));
+}
+CUresult api::MemsetD32(Call& call, CUdeviceptr to, unsigned int value, std::size_t count) {
+  return Default(call, Fill(to, 0, value, 4, count, 1));
+}
+CUresult api::MemsetD8Async(Call& call, CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+  return Queue(call, Fill(to, 0, value, 1, count, 1), stream);
+}
+CUresult api::MemsetD16Async(Call& call, CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream) {
+  return Queue(call, Fill(to, 0, value, 2, count, 1), stream);
+}
+CUresult api::MemsetD32Async(Call& call, CUdeviceptr to, unsigned int value, std::size_t count, CUstream stream) {
+  return Queue(call, Fill(to, 0, value, 4, count, 1), stream);
+}
+CUresult api::MemsetD2D8(Call& call, CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height) {
+  return Default(call, Fill(to, pitch, value, 1, width, height));
+}
+CUresult api::MemsetD2D16(Call& call, CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width, std::size_t height) {
+  return Default(call, Fill(to, pitch, value, 2, width, height));
+}
+CUresult api::MemsetD2D32(Call& call, CUdeviceptr to, std::size_t pitch, unsigned int value, std::size_t width, std::size_t height) {
+  return Default(call, Fill(to, pitch, value, 4, width, height));
+}
+CUresult api::MemsetD2D8Async(Call& call, CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height,
+                              CUstream stream) {
+  return Queue(call, Fill(to, pitch, value, 1, width, height), stream);
+}
+CUresult api::MemsetD2D16Async(Call& call, CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width, std::size_t height,
+                               CUstream stream) {
+  return Queue(call, Fill(to, pitch, value, 2, width, height), stream);
+}
+CUresult api::MemsetD2D32Async(Call& call, CUdeviceptr to, std::size_t pitch, unsigned int value, std::size_t width, std::size_t height,
+                               CUstream stream) {
+  return Queue(call, Fill(to, pitch, value, 4, width, height), stream);
+}
+
+}  // namespace cuaudit::sim

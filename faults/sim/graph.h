@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// graph.h: graphs, their nodes, executable graphs and the user objects they keep alive.
+//
+//   Owns      a graph its nodes, its child graphs and its references of user objects; an executable graph its steps and references.
+//   Threads   the world's lock is held by every caller.
+//   Errors    nullptr or false when the books are full.
+//   Faults    makes no driver calls. The last reference of a user object queues its destructor for the end of the call.
+//   Source    CUDA Driver API 13.0, Graph Management.
+#pragma once
+
+#include "faults/sim/call.h"
+#include "faults/sim/work.h"
+
+namespace cuaudit::sim {
+
+struct UserObject : Object {
+  static constexpr Tag kTag = Tag::UserObject;
+  CUhostFn destroy = nullptr;
+  void* argument = nullptr;
+  std::uint64_t references = 0;
+  std::uint64_t client_references = 0;  // of them, those that cuUserObjectRelease may give back
+};
+
+struct Holding {
+  UserObject* object;
+  std::uint64_t count;
+};
+
+struct Node : Object {
+  static constexpr Tag kTag = Tag::Node;
+  Graph* graph = nullptr;
+  Node* origin = nullptr;  // of a clone: the node it was cloned from, compared by handle only
+  std::uint64_t origin_handle = 0;
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  Work work;
+  void** arguments = nullptr;  // copies of a kernel's arguments, where the image tells their sizes
+  std::size_t arguments_bytes = 0;
+  Vector<Node*> dependencies;
+  Vector<Node*> dependents;
+  std::uint32_t mark = 0;  // of a walk
+};
+
+struct Graph : Object {
+  static constexpr Tag kTag = Tag::Graph;
+  Vector<Node*> nodes;
+  Vector<Holding> holdings;
+  Node* parent = nullptr;  // of a child graph: the node that owns it
+  bool capturing = false;
+  std::uint64_t origin_handle = 0;  // of a clone: the graph it was cloned from
+};
+
+struct Step {
+  std::uint64_t node;  // handle in the graph it was made from
+  CUgraphNodeType type;
+  bool enabled;
+  Work work;
+};
+
+struct Executable : Object {
+  static constexpr Tag kTag = Tag::Executable;
+  std::uint64_t flags = 0;
+  std::uint64_t source = 0;  // the graph's handle
+  std::uint32_t in_flight = 0;
+  bool destroyed = false;
+  std::uint32_t top_steps = 0;
+  Vector<Step> steps;
+  Vector<Holding> holdings;
+};
+
+Graph* MakeGraph(World& world, bool counted) noexcept;
+void DestroyGraph(World& world, Graph* graph) noexcept;
+void DestroyNode(World& world, Node* node) noexcept;
+Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept;
+
+// Adds a node behind `dependencies`, which belong to the graph. nullptr when the books are full.
+Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUgraphNodeType type, const Work& work) noexcept;
+bool Link(World& world, Node* from, Node* to) noexcept;
+bool KeepArguments(World& world, Node* node) noexcept;
+// Appends the graph's nodes in an order in which each comes after its dependencies; false when there is a cycle or no room.
+bool SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept;
+bool FillSteps(World& world, Graph* graph, Executable* executable) noexcept;
+bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept;
+
+bool Hold(World& world, Vector<Holding>* holdings, UserObject* object, std::uint64_t count) noexcept;
+void LetGo(World& world, Vector<Holding>* holdings) noexcept;
+void ReleaseReferences(World& world, UserObject* object, std::uint64_t count) noexcept;
+void FreeExecutable(World& world, Executable* executable) noexcept;
+
+}  // namespace cuaudit::sim

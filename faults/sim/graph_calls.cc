@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/graph.h"
+
+namespace cuaudit::sim {
+namespace {
+
+template <typename F>
+CUresult List(CUgraphNode* out, std::size_t* count, const Vector<Node*>& nodes, F wanted) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::size_t found = 0;
+  for (const Node* const node : nodes) {
+    if (!wanted(node)) continue;
+    if (out != nullptr && found < *count) out[found] = ToHandle<CUgraphNode>(node);
+    ++found;
+  }
+  if (out != nullptr) {
+    for (std::size_t i = found; i < *count; ++i) out[i] = nullptr;
+    if (found > *count) found = *count;
+  }
+  *count = found;
+  return CUDA_SUCCESS;
+}
+
+void ClearEdges(CUgraphEdgeData* edges, std::size_t count) {
+  for (std::size_t i = 0; edges != nullptr && i < count; ++i) edges[i] = {};
+}
+
+// A graph that a program may change: not one of a node of another graph's clone, not one being captured into.
+CUresult FindGraph(World& world, CUgraph handle, Graph** graph) {
+  *graph = world.Find<Graph>(handle);
+  return *graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult FindPair(World& world, const Graph* graph, CUgraphNode from, CUgraphNode to, Node** first, Node** second) {
+  *first = world.Find<Node>(from);
+  *second = world.Find<Node>(to);
+  const bool good = *first != nullptr && *second != nullptr && (*first)->graph == graph && (*second)->graph == graph && *first != *second;
+  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+CUresult api::GraphCreate(Call& call, CUgraph* out, unsigned int flags) {
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const Graph* const graph = MakeGraph(call.world, true);
+  if (graph == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUgraph>(graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphDestroy(Call& call, CUgraph handle) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr || graph->parent != nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  DestroyGraph(call.world, graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphClone(Call& call, CUgraph* out, CUgraph original) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Graph* graph = nullptr;
+  const CUresult result = FindGraph(call.world, original, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  const Graph* const clone = CloneGraph(call.world, graph, true);
+  if (clone == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUgraph>(clone);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphNodeFindInClone(Call& call, CUgraphNode* out, CUgraphNode original, CUgraph handle) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Node* const wanted = call.world.Find<Node>(original);
+  const Graph* const clone = call.world.Find<Graph>(handle);
+  if (wanted == nullptr || clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const Node* const node : clone->nodes) {
+    if (node->origin_handle != wanted->handle) continue;
+    *out = ToHandle<CUgraphNode>(node);
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult api::GraphGetNodes(Call& call, CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  return graph == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, graph->nodes, [](const Node*) { return true; });
+}
+
+CUresult api::GraphGetRootNodes(Call& call, CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return List(nodes, count, graph->nodes, [](const Node* node) { return node->dependencies.empty(); });
+}
+
+CUresult api::GraphGetEdges(Call& call, CUgraph handle, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  std::size_t found = 0;
+  for (const Node* const node : graph->nodes) {
+    for (const Node* const next : node->dependents) {
+      if (from != nullptr && found < *count) {
+        from[found] = ToHandle<CUgraphNode>(node);
+        to[found] = ToHandle<CUgraphNode>(next);
+      }
+      ++found;
+    }
+  }
+  for (std::size_t i = found; from != nullptr && i < *count; ++i) from[i] = to[i] = nullptr;
+  *count = from != nullptr && found > *count ? *count : found;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphGetEdges_v2(Call& call, CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges, std::size_t* count) {
+  const CUresult result = GraphGetEdges(call, handle, from, to, count);
+  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
+  return result;
+}
+
+CUresult api::GraphNodeGetDependencies(Call& call, CUgraphNode handle, CUgraphNode* nodes, std::size_t* count) {
+  const Node* const node = call.world.Find<Node>(handle);
+  return node == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, node->dependencies, [](const Node*) { return true; });
+}
+
+CUresult api::GraphNodeGetDependencies_v2(Call& call, CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges, std::size_t* count) {
+  const CUresult result = GraphNodeGetDependencies(call, handle, nodes, count);
+  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
+  return result;
+}
+
+CUresult api::GraphNodeGetDependentNodes(Call& call, CUgraphNode handle, CUgraphNode* nodes, std::size_t* count) {
+  const Node* const node = call.world.Find<Node>(handle);
+  return node == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, node->dependents, [](const Node*) { return true; });
+}
+
+CUresult api::GraphNodeGetDependentNodes_v2(Call& call, CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges,
+                                            std::size_t* count) {
+  const CUresult result = GraphNodeGetDependentNodes(call, handle, nodes, count);
+  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
+  return result;
+}
+
+CUresult api::GraphAddDependencies(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, std::size_t count) {
+  Graph* graph = nullptr;
+  const CUresult result = FindGraph(call.world, handle, &graph);
+  if (result != CUDA_SUCCESS || count == 0) return result;
+  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    Node* first = nullptr;
+    Node* second = nullptr;
+    if (FindPair(call.world, graph, from[i], to[i], &first, &second) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+    if (second->dependencies.Contains(first) || DependsOn(call.world, first, second)) return CUDA_ERROR_INVALID_VALUE;
+    if (!Link(call.world, first, second)) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphAddDependencies_v2(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
+                                      std::size_t count) {
+  return GraphAddDependencies(call, handle, from, to, count);
+}
+
+CUresult api::GraphRemoveDependencies(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, std::size_t count) {
+  Graph* graph = nullptr;
+  const CUresult result = FindGraph(call.world, handle, &graph);
+  if (result != CUDA_SUCCESS || count == 0) return result;
+  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    Node* first = nullptr;
+    Node* second = nullptr;
+    if (FindPair(call.world, graph, from[i], to[i], &first, &second) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+    if (!second->dependencies.EraseValue(first)) return CUDA_ERROR_INVALID_VALUE;
+    first->dependents.EraseValue(second);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphRemoveDependencies_v2(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
+                                         std::size_t count) {
+  return GraphRemoveDependencies(call, handle, from, to, count);
+}
+
+CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
+  Node* const node = call.world.Find<Node>(handle);
+  if (node == nullptr || node->graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE) return CUDA_ERROR_NOT_SUPPORTED;
+  DestroyNode(call.world, node);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* type) {
+  const Node* const node = call.world.Find<Node>(handle);
+  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::UserObjectCreate(Call& call, CUuserObject* out, void* argument, CUhostFn destroy, unsigned int references,
+                               unsigned int flags) {
+  constexpr unsigned kMost = 0x7fffffffU;
+  if (out == nullptr || destroy == nullptr || references == 0 || references > kMost) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
+  UserObject* const object = call.world.Make<UserObject>(nullptr);
+  if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  object->destroy = destroy;
+  object->argument = argument;
+  object->references = references;
+  object->client_references = references;
+  *out = ToHandle<CUuserObject>(object);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::UserObjectRetain(Call& call, CUuserObject handle, unsigned int count) {
+  UserObject* const object = call.world.Find<UserObject>(handle);
+  if (object == nullptr || count == 0 || count > 0x7fffffffU) return CUDA_ERROR_INVALID_VALUE;
+  object->references += count;
+  object->client_references += count;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::UserObjectRelease(Call& call, CUuserObject handle, unsigned int count) {
+  UserObject* const object = call.world.Find<UserObject>(handle);
+  if (object == nullptr || count == 0 || count > object->client_references) return CUDA_ERROR_INVALID_VALUE;
+  object->client_references -= count;
+  ReleaseReferences(call.world, object, count);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphRetainUserObject(Call& call, CUgraph handle, CUuserObject object_handle, unsigned int count, unsigned int flags) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  UserObject* const object = call.world.Find<UserObject>(object_handle);
+  if (graph == nullptr || object == nullptr || count == 0 || count > 0x7fffffffU) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & ~static_cast<unsigned>(CU_GRAPH_USER_OBJECT_MOVE)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool move = (flags & CU_GRAPH_USER_OBJECT_MOVE) != 0;
+  if (move && count > object->client_references) return CUDA_ERROR_INVALID_VALUE;
+  if (!Hold(call.world, &graph->holdings, object, count)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (move) {
+    object->client_references -= count;
+    object->references -= count;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphReleaseUserObject(Call& call, CUgraph handle, CUuserObject object_handle, unsigned int count) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  UserObject* const object = call.world.Find<UserObject>(object_handle);
+  if (graph == nullptr || object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < graph->holdings.size(); ++i) {
+    Holding& holding = graph->holdings[i];
+    if (holding.object != object) continue;
+    if (holding.count < count) return CUDA_ERROR_INVALID_VALUE;
+    holding.count -= count;
+    if (holding.count == 0) graph->holdings.Erase(i);
+    ReleaseReferences(call.world, object, count);
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace cuaudit::sim

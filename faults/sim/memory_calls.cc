@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/executor.h"
+#include "faults/sim/memory.h"
+
+namespace cuaudit::sim {
+namespace {
+
+constexpr std::uint64_t kPitchAlignment = 512;
+
+template <typename T>
+CUresult Narrow(T* out, std::uint64_t value) {
+  if (static_cast<std::uint64_t>(static_cast<T>(value)) != value) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = static_cast<T>(value);
+  return CUDA_SUCCESS;
+}
+
+CUresult AllocatePitch(Call& call, CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height, unsigned element) {
+  if (address == nullptr || pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  if (row < width || height > ~std::uint64_t{0} / row) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Range* const range = TakeDevice(call.world, call.context, row * height, Kind::DeviceMemory);
+  if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = range->base;
+  *pitch = row;
+  return CUDA_SUCCESS;
+}
+
+Range* HostRange(const World& world, const void* pointer) { return world.ranges.Find(reinterpret_cast<std::uintptr_t>(pointer)); }
+
+}  // namespace
+
+CUresult api::MemAlloc(Call& call, CUdeviceptr* address, std::size_t bytes) {
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Range* const range = TakeDevice(call.world, call.context, bytes, Kind::DeviceMemory);
+  if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = range->base;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemAllocPitch(Call& call, CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
+                            unsigned int element) {
+  return AllocatePitch(call, address, pitch, width, height, element);
+}
+
+CUresult api::MemFree(Call& call, CUdeviceptr address) {
+  if (address == 0) return CUDA_SUCCESS;
+  Range* range = call.world.ranges.Find(address);
+  if (range == nullptr || range->base != address) return CUDA_ERROR_INVALID_VALUE;
+  if (range->kind != Kind::DeviceMemory && range->kind != Kind::ManagedMemory && range->kind != Kind::StreamOrderedMemory) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (range->freeing) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t id = range->id;
+  DrainContext(call, range->owner);
+  range = call.world.ranges.Find(address);  // a host function may have let another thread in
+  if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
+  GiveBack(call.world, range);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemGetInfo(Call& call, std::size_t* free, std::size_t* total) {
+  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const DeviceState& device = call.world.devices[call.context->device];
+  *free = device.total - device.used;
+  *total = device.total;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemGetInfo(Call& call, unsigned int* free, unsigned int* total) {
+  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const DeviceState& device = call.world.devices[call.context->device];
+  if (Narrow(free, device.total - device.used) != CUDA_SUCCESS) *free = 0xffffffffU;
+  if (Narrow(total, device.total) != CUDA_SUCCESS) *total = 0xffffffffU;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemGetAddressRange(Call& call, CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
+  const Range* const range = call.world.ranges.Find(address);
+  if (range == nullptr || range->kind == Kind::HostRegistration) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = range->base;
+  if (size != nullptr) *size = range->size;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemAllocManaged(Call& call, CUdeviceptr* address, std::size_t bytes, unsigned int flags) {
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
+  Range* const range = TakeHost(call.world, call.context, bytes, Kind::ManagedMemory);
+  if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  range->on_device = true;
+  range->flags = flags;
+  *address = range->base;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemHostAlloc(Call& call, void** out, std::size_t bytes, unsigned int flags) {
+  constexpr unsigned kLegal = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  if (out == nullptr || (flags & ~kLegal) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0) {
+    *out = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Range* const range = TakeHost(call.world, call.context, bytes, Kind::PinnedMemory);
+  if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  range->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
+  *out = reinterpret_cast<void*>(static_cast<std::uintptr_t>(range->base));
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemAllocHost(Call& call, void** out, std::size_t bytes) { return MemHostAlloc(call, out, bytes, 0); }
+
+CUresult api::MemFreeHost(Call& call, void* pointer) {
+  Range* range = HostRange(call.world, pointer);
+  const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (range == nullptr || range->base != address || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t id = range->id;
+  DrainContext(call, range->owner);
+  range = HostRange(call.world, pointer);
+  if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
+  GiveBack(call.world, range);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemHostGetDevicePointer(Call& call, CUdeviceptr* address, void* pointer, unsigned int flags) {
+  if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const Range* const range = HostRange(call.world, pointer);
+  if (range == nullptr || (range->kind != Kind::PinnedMemory && range->kind != Kind::HostRegistration)) return CUDA_ERROR_INVALID_VALUE;
+  *address = reinterpret_cast<std::uintptr_t>(pointer);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemHostGetFlags(Call& call, unsigned int* flags, void* pointer) {
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Range* const range = HostRange(call.world, pointer);
+  if (range == nullptr || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;
+  *flags = range->flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemHostRegister(Call& call, void* pointer, std::size_t bytes, unsigned int flags) {
+  constexpr unsigned kLegal =
+      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+  if (pointer == nullptr || bytes == 0 || (flags & ~kLegal) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (address + bytes < address) return CUDA_ERROR_INVALID_VALUE;
+  const Range* const above = call.world.ranges.FirstFrom(address);
+  const bool overlaps = call.world.ranges.Find(address) != nullptr || (above != nullptr && above->base - address < bytes);
+  if (overlaps) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  Range* const range = call.world.arena.New<Range>();
+  if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  range->base = address;
+  range->size = range->asked = bytes;
+  range->bytes = static_cast<char*>(pointer);
+  range->kind = Kind::HostRegistration;
+  range->host_visible = true;
+  range->flags = flags;
+  Adopt(call.world, range, call.context);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemHostUnregister(Call& call, void* pointer) {
+  if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Range* range = HostRange(call.world, pointer);
+  const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (range == nullptr || range->base != address || range->kind != Kind::HostRegistration) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  const std::uint64_t id = range->id;
+  DrainContext(call, range->owner);
+  range = HostRange(call.world, pointer);
+  if (range == nullptr || range->id != id) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  GiveBack(call.world, range);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemAdvise(Call& call, CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice) {
+  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Range* const range = call.world.ranges.Find(address);
+  return range != nullptr && range->kind == Kind::ManagedMemory ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult api::MemAdvise(Call& call, CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUmemLocation) {
+  return MemAdvise(call, address, bytes, advice, CUdevice{0});
+}
+
+CUresult api::MemPrefetchAsync(Call& call, CUdeviceptr address, std::size_t bytes, CUdevice, CUstream handle) {
+  CUresult result = CUDA_SUCCESS;
+  if (FindStream(call, handle, &result) == nullptr) return result;
+  const Range* const range = call.world.ranges.Find(address);
+  return range != nullptr && range->kind == Kind::ManagedMemory && bytes != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult api::MemPrefetchAsync(Call& call, CUdeviceptr address, std::size_t bytes, CUmemLocation, unsigned int flags, CUstream handle) {
+  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : MemPrefetchAsync(call, address, bytes, CUdevice{0}, handle);
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/module.h"
+
+#include "faults/sim/memory.h"
+
+namespace cuaudit::sim {
+
+Module* MakeModule(World& world, Context* context, Image* image, bool counted) noexcept {
+  Module* const module = world.Make<Module>(context, counted);
+  if (module == nullptr) return nullptr;
+  module->image = image;
+  ++image->references;
+  for (const Symbol* const symbol : image->symbols) {
+    if (symbol->kernel) continue;
+    Range* const range = TakeDevice(world, context, symbol->bytes, Kind::None);
+    if (range == nullptr || !module->globals.Push(world.arena, {symbol, range})) {
+      if (range != nullptr) GiveBack(world, range);
+      FreeModule(world, module);
+      return nullptr;
+    }
+    std::memset(range->bytes, 0, range->size);
+  }
+  return module;
+}
+
+void FreeModule(World& world, Module* module) noexcept {
+  for (Function* const function : module->functions) world.Destroy(function);
+  for (const Global& global : module->globals) GiveBack(world, global.range);
+  module->functions.Clear(world.arena);
+  module->globals.Clear(world.arena);
+  if (module->library != nullptr) module->library->modules.EraseValue(module);
+  DropImage(world.arena, module->image);
+  world.Destroy(module);
+}
+
+void FreeLibrary(World& world, Library* library) noexcept {
+  while (!library->modules.empty()) FreeModule(world, library->modules[0]);
+  for (Kernel* const kernel : library->kernels) world.Destroy(kernel);
+  library->kernels.Clear(world.arena);
+  library->modules.Clear(world.arena);
+  DropImage(world.arena, library->image);
+  world.Destroy(library);
+}
+
+void FreeLinkState(World& world, LinkState* state) noexcept {
+  DropImage(world.arena, state->image);
+  if (state->output != nullptr) world.arena.Free(state->output, state->output_bytes);
+  world.Destroy(state);
+}
+
+Function* FunctionOf(World& world, Module* module, const Symbol* symbol) noexcept {
+  for (Function* const function : module->functions) {
+    if (function->symbol == symbol) return function;
+  }
+  Function* const function = world.Make<Function>(nullptr, false);
+  if (function == nullptr) return nullptr;
+  function->module = module;
+  function->symbol = symbol;
+  if (!module->functions.Push(world.arena, function)) {
+    world.Destroy(function);
+    return nullptr;
+  }
+  return function;
+}
+
+Module* ModuleOf(World& world, Library* library, Context* context) noexcept {
+  for (Module* const module : library->modules) {
+    if (module->owner == context) return module;
+  }
+  Module* const module = MakeModule(world, context, library->image, false);
+  if (module == nullptr) return nullptr;
+  module->library = library;
+  if (!library->modules.Push(world.arena, module)) {
+    FreeModule(world, module);
+    return nullptr;
+  }
+  return module;
+}
+
+Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept {
+  if (Function* const function = call.world.Find<Function>(handle); function != nullptr) return function;
+  Kernel* const kernel = call.world.Find<Kernel>(handle);
+  *result = CUDA_ERROR_INVALID_HANDLE;
+  if (kernel == nullptr) return nullptr;
+  Module* const module = ModuleOf(call.world, kernel->library, call.context);
+  Function* const function = module == nullptr ? nullptr : FunctionOf(call.world, module, kernel->symbol);
+  *result = function == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+  return function;
+}
+
+}  // namespace cuaudit::sim

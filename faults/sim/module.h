@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// module.h: modules, libraries, functions, kernels and link states.
+//
+//   Owns      a module its functions and globals; a library its kernels and, per context, the module they run in.
+//   Threads   the world's lock is held by every caller.
+//   Errors    see image.h for what a bad image answers.
+//   Faults    makes no driver calls.
+//   Source    CUDA Driver API 13.0, Module Management, Library Management.
+#pragma once
+
+#include "faults/sim/call.h"
+#include "faults/sim/image.h"
+
+namespace cuaudit::sim {
+
+struct Kernel;
+struct Module;
+struct Library;
+
+struct Function : Object {
+  static constexpr Tag kTag = Tag::Function;
+  Module* module = nullptr;
+  const Symbol* symbol = nullptr;
+  int dynamic_shared = 0;
+  int carveout = -1;
+};
+
+struct Global {
+  const Symbol* symbol;
+  Range* range;
+};
+
+struct Module : Object {
+  static constexpr Tag kTag = Tag::Module;
+  Image* image = nullptr;
+  Library* library = nullptr;
+  Vector<Function*> functions;  // made when first asked for
+  Vector<Global> globals;
+};
+
+struct Kernel : Object {
+  static constexpr Tag kTag = Tag::Kernel;
+  Library* library = nullptr;
+  const Symbol* symbol = nullptr;
+};
+
+struct Library : Object {
+  static constexpr Tag kTag = Tag::Library;
+  Image* image = nullptr;
+  Vector<Kernel*> kernels;
+  Vector<Module*> modules;  // one per context that asked
+};
+
+struct LinkState : Object {
+  static constexpr Tag kTag = Tag::LinkState;
+  Image* image = nullptr;
+  bool complete = false;
+  char* output = nullptr;
+  std::size_t output_bytes = 0;
+};
+
+Module* MakeModule(World& world, Context* context, Image* image, bool counted) noexcept;
+void FreeModule(World& world, Module* module) noexcept;
+void FreeLibrary(World& world, Library* library) noexcept;
+void FreeLinkState(World& world, LinkState* state) noexcept;
+Function* FunctionOf(World& world, Module* module, const Symbol* symbol) noexcept;
+Module* ModuleOf(World& world, Library* library, Context* context) noexcept;
+CUresult ReadImage(World& world, const char* path, Image** image) noexcept;
+// A CUfunction, or a CUkernel cast to one, in the current context.
+Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept;
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/node.h"
+
+#include "faults/sim/copy.h"
+#include "faults/sim/executor.h"
+#include "faults/sim/launch.h"
+
+namespace cuaudit::sim {
+
+CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& from) noexcept {
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  kernel.func = from.func;
+  kernel.gridDimX = from.gridDimX;
+  kernel.gridDimY = from.gridDimY;
+  kernel.gridDimZ = from.gridDimZ;
+  kernel.blockDimX = from.blockDimX;
+  kernel.blockDimY = from.blockDimY;
+  kernel.blockDimZ = from.blockDimZ;
+  kernel.sharedMemBytes = from.sharedMemBytes;
+  kernel.kernelParams = from.kernelParams;
+  kernel.extra = from.extra;
+  return kernel;
+}
+
+CUresult KernelWork(Call& call, const CUDA_KERNEL_NODE_PARAMS& parameters, Work* work) noexcept {
+  const CUresult result = CheckKernel(call, parameters);
+  // A node without a function is no stale handle but a missing argument.
+  if (result != CUDA_SUCCESS) return parameters.func == nullptr && parameters.kern == nullptr ? CUDA_ERROR_INVALID_VALUE : result;
+  work->type = WorkType::Kernel;
+  work->kernel = parameters;
+  return CUDA_SUCCESS;
+}
+
+CUresult CopyWork(Call& call, const CUDA_MEMCPY3D* parameters, Work* work) noexcept {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters->WidthInBytes == 0 || parameters->Height == 0 || parameters->Depth == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = CheckCopy(call.world, *parameters);
+  work->type = WorkType::Copy;
+  work->copy = *parameters;
+  return result;
+}
+
+CUresult FillWork(Call& call, const CUDA_MEMSET_NODE_PARAMS* parameters, Work* work) noexcept {
+  if (parameters == nullptr || parameters->width == 0 || parameters->height == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = CheckFill(call.world, *parameters);
+  work->type = WorkType::Fill;
+  work->fill = *parameters;
+  return result;
+}
+
+CUresult HostWork(const CUDA_HOST_NODE_PARAMS* parameters, Work* work) noexcept {
+  if (parameters == nullptr || parameters->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  work->type = WorkType::HostFunction;
+  work->host = *parameters;
+  return CUDA_SUCCESS;
+}
+
+CUresult EventWork(Call& call, CUevent event, WorkType type, Work* work) noexcept {
+  if (call.world.Find<Event>(event) == nullptr) return event == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+  work->type = type;
+  work->event = event;
+  return CUDA_SUCCESS;
+}
+
+CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept {
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = parameters->type;
+  switch (parameters->type) {
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      CUDA_KERNEL_NODE_PARAMS kernel{};
+      static_assert(sizeof(kernel) == sizeof(parameters->kernel));
+      std::memcpy(&kernel, &parameters->kernel, sizeof(kernel));
+      return KernelWork(call, kernel, work);
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return CopyWork(call, &parameters->memcpy.copyParams, work);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS fill{parameters->memset.dst,         parameters->memset.pitch, parameters->memset.value,
+                                         parameters->memset.elementSize, parameters->memset.width, parameters->memset.height};
+      return FillWork(call, &fill, work);
+    }
+    case CU_GRAPH_NODE_TYPE_HOST: {
+      const CUDA_HOST_NODE_PARAMS host{parameters->host.fn, parameters->host.userData};
+      return HostWork(&host, work);
+    }
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      work->type = WorkType::Child;
+      work->child = call.world.Find<Graph>(parameters->graph.graph);
+      return work->child == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return EventWork(call, parameters->eventRecord.event, WorkType::Record, work);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return EventWork(call, parameters->eventWait.event, WorkType::Wait, work);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept {
+  Node* const node = call.world.Find<Node>(handle);
+  return node != nullptr && node->type == type ? node : nullptr;
+}
+
+Step* FindStep(Call& call, CUgraphExec handle, CUgraphNode node) noexcept {
+  Executable* const executable = call.world.Find<Executable>(handle);
+  if (executable == nullptr) return nullptr;
+  const std::uint64_t wanted = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(node));
+  for (Step& step : executable->steps) {
+    if (step.node == wanted) return &step;
+  }
+  return nullptr;
+}
+
+// A launch that is under way keeps the parameters it was launched with: it finishes before they change.
+void WaitForLaunches(Call& call, Executable* executable) noexcept {
+  if (executable->in_flight == 0) return;
+  for (int i = 0; i < call.world.device_count; ++i) {
+    if (call.world.devices[i].primary->active) DrainContext(call, call.world.devices[i].primary);
+  }
+  if (executable->in_flight != 0 && call.context != nullptr) DrainContext(call, call.context);
+}
+
+}  // namespace cuaudit::sim

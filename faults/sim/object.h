@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// object.h: what every handle stands for, and the table that tells a live handle from a stale, foreign or invented one.
+//
+//   Owns      the slots; objects belong to the arena.
+//   Threads   not thread-safe; the world's lock is held by every caller.
+//   Errors    Find answers nullptr for anything that is not a live object of that tag. A handle is a number outside every
+//             mapping: world, slot and generation; freed slots rest in a queue, so a value repeats only after millions of objects.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "faults/driver/kinds.h"
+#include "faults/sim/arena.h"
+
+namespace cuaudit::sim {
+
+struct Context;
+
+enum class Tag : std::uint8_t {
+  None,
+  Context,
+  Stream,
+  Event,
+  Pool,
+  Array,
+  MipmappedArray,
+  Texture,
+  Surface,
+  Module,
+  Function,
+  Library,
+  Kernel,
+  LinkState,
+  Graph,
+  Node,
+  Executable,
+  UserObject,
+  Physical,
+};
+driver::Kind KindOf(Tag tag) noexcept;
+
+struct Object {
+  Tag tag = Tag::None;
+  bool counted = false;  // false: internal, such as a default stream or an array level
+  std::uint64_t handle = 0;
+  Context* owner = nullptr;  // dies with it; null: outlives contexts
+  Object* next = nullptr;    // in the owner's or the world's list
+  Object* previous = nullptr;
+};
+
+struct ObjectList {
+  Object* first = nullptr;
+  void Add(Object* object) noexcept {
+    object->next = first;
+    object->previous = nullptr;
+    if (first != nullptr) first->previous = object;
+    first = object;
+  }
+  void Remove(Object* object) noexcept {
+    (object->previous != nullptr ? object->previous->next : first) = object->next;
+    if (object->next != nullptr) object->next->previous = object->previous;
+    object->next = object->previous = nullptr;
+  }
+};
+
+class HandleTable {
+ public:
+  bool Adopt(Arena& arena, std::size_t slots, std::uint32_t world) noexcept;
+  bool Insert(Object* object) noexcept;  // sets object->handle; false when full
+  void Remove(Object* object) noexcept;
+  Object* Find(std::uint64_t handle) const noexcept {
+    if ((handle & kPrefixMask) != prefix_) return nullptr;
+    const std::uint64_t index = (handle >> 4) & kIndexMask;
+    if (index >= used_) return nullptr;
+    const Slot& slot = slots_[index];
+    return slot.object != nullptr && slot.object->handle == handle ? slot.object : nullptr;
+  }
+  // True when the value was once handed out by this table, whatever became of it.
+  bool WasIssued(std::uint64_t handle) const noexcept {
+    if ((handle & kPrefixMask) != prefix_) return false;
+    const std::uint64_t index = (handle >> 4) & kIndexMask;
+    return index < used_ && ((handle >> 24) & kGenerationMask) <= slots_[index].generation;
+  }
+
+ private:
+  static constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 20) - 1;
+  static constexpr std::uint64_t kGenerationMask = (std::uint64_t{1} << 12) - 1;
+  static constexpr std::uint64_t kPrefixMask = ~((std::uint64_t{1} << 36) - 1) | 0xf;
+  static constexpr std::uint32_t kRest = 1024;  // freed slots wait behind this many others
+  struct Slot {
+    Object* object;
+    std::uint32_t generation;
+    std::uint32_t next_free;  // index + 1
+  };
+  Slot* slots_ = nullptr;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t used_ = 0;
+  std::uint32_t free_first_ = 0;
+  std::uint32_t free_last_ = 0;
+  std::uint32_t free_count_ = 0;
+  std::uint64_t prefix_ = 0;
+};
+
+template <typename Handle>
+Handle ToHandle(const Object* object) noexcept {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(object->handle));
+  } else {
+    return static_cast<Handle>(object->handle);
+  }
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// range.h: every address interval the driver knows about, found from any address inside it.
+//
+//   Owns      nothing; ranges are the arena's, the tree links them.
+//   Threads   not thread-safe; the world's lock is held by every caller.
+//   Units     bytes.
+//   Errors    Find answers nullptr; Insert answers false when the interval overlaps a known one.
+//   Faults    makes no driver calls.
+//   Source    ours; a treap with priorities hashed from the address, so its shape is deterministic.
+#pragma once
+
+#include <cstdint>
+
+#include "faults/driver/kinds.h"
+#include "faults/sim/object.h"
+#include "faults/sim/region.h"
+
+namespace cuaudit::sim {
+
+struct Pool;
+struct Physical;
+
+struct Range {
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;
+  char* bytes = nullptr;                   // where they really are
+  driver::Kind kind = driver::Kind::None;  // None: internal, such as a module's globals
+  bool on_device = false;                  // CU_MEMORYTYPE_DEVICE
+  bool host_visible = false;               // clients may dereference it
+  bool freeing = false;                    // a stream-ordered free is queued
+  bool accessible = true;                  // false: mapped, but no access was granted
+  bool sync_memops = false;                // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  std::uint32_t flags = 0;                 // as given to the call that made it
+  std::uint64_t id = 0;                    // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  std::uint64_t charged = 0;               // bytes taken from the device's budget
+  std::uint64_t asked = 0;                 // bytes the client asked for
+  Block* block = nullptr;
+  Region* region = nullptr;
+  Context* owner = nullptr;
+  Pool* pool = nullptr;
+  Physical* physical = nullptr;
+  Range* next = nullptr;  // in the owner's list
+  Range* previous = nullptr;
+  Range* left = nullptr;
+  Range* right = nullptr;
+};
+
+class RangeTree {
+ public:
+  Range* Find(std::uint64_t address) const noexcept {
+    Range* best = nullptr;
+    for (Range* at = root_; at != nullptr;) {
+      if (at->base <= address) {
+        best = at;
+        at = at->right;
+      } else {
+        at = at->left;
+      }
+    }
+    return best != nullptr && address - best->base < best->size ? best : nullptr;
+  }
+  // The first range at or above the address.
+  Range* FirstFrom(std::uint64_t address) const noexcept;
+  bool Insert(Range* range) noexcept;
+  void Remove(Range* range) noexcept;
+
+ private:
+  Range* root_ = nullptr;
+};
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "suites/contract/question.h"
+
+namespace cuaudit::contract {
+namespace {
+
+constexpr Question kQuestions[] = {
+    {"array.create_destroy", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       a(a.d.ArrayCreate(&array, &shape));
+       a(a.d.ArrayDestroy(array));
+     }},
+    {"array.destroy_twice", "SUCCESS INVALID_HANDLE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       a(a.d.ArrayDestroy(array));
+       a(a.d.ArrayDestroy(array));
+     }},
+    {"array.bad_channels", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       shape.NumChannels = 3;
+       a(a.d.ArrayCreate(&array, &shape));
+     }},
+    {"array.zero_width", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       shape.Width = 0;
+       a(a.d.ArrayCreate(&array, &shape));
+     }},
+    {"array.descriptor", "SUCCESS 16 4 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       shape = {};
+       a(a.d.ArrayGetDescriptor(&shape, array));
+       a.Value(static_cast<long long>(shape.Width));
+       a.Value(static_cast<long long>(shape.Height));
+       a.Value(shape.NumChannels);
+       (void)a.d.ArrayDestroy(array);
+     }},
+    {"array.copies", "SUCCESS SUCCESS 77", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       unsigned char in[16] = {};
+       unsigned char out[16] = {};
+       in[9] = 77;
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       a(a.d.MemcpyHtoA(array, 0, in, sizeof(in)));
+       a(a.d.MemcpyAtoH(out, array, 0, sizeof(out)));
+       a.Value(out[9]);
+       (void)a.d.ArrayDestroy(array);
+     }},
+    {"mipmapped.levels", "SUCCESS SUCCESS 8 INVALID_VALUE SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUmipmappedArray array = nullptr;
+       CUarray level = nullptr;
+       CUDA_ARRAY3D_DESCRIPTOR shape{16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+       CUDA_ARRAY_DESCRIPTOR seen{};
+       a(a.d.MipmappedArrayCreate(&array, &shape, 3));
+       a(a.d.MipmappedArrayGetLevel(&level, array, 1));
+       a.Prepare(a.d.ArrayGetDescriptor(&seen, level));
+       a.Value(static_cast<long long>(seen.Width));
+       a(a.d.MipmappedArrayGetLevel(&level, array, 3));
+       a(a.d.MipmappedArrayDestroy(array));
+     }},
+    {"texture.create_destroy", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       CUtexObject texture = 0;
+       CUDA_RESOURCE_DESC resource{};
+       CUDA_TEXTURE_DESC how{};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       resource.resType = CU_RESOURCE_TYPE_ARRAY;
+       resource.res.array.hArray = array;
+       a(a.d.TexObjectCreate(&texture, &resource, &how, nullptr));
+       a(a.d.TexObjectDestroy(texture));
+       (void)a.d.ArrayDestroy(array);
+     }},
+    {"surface.needs_flag", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       CUsurfObject surface = 0;
+       CUDA_RESOURCE_DESC resource{};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       resource.resType = CU_RESOURCE_TYPE_ARRAY;
+       resource.res.array.hArray = array;
+       a(a.d.SurfObjectCreate(&surface, &resource));
+       (void)a.d.ArrayDestroy(array);
+     }},
+};
+
+}  // namespace
+
+std::span<const Question> ArrayQuestions() { return kQuestions; }
+
+}  // namespace cuaudit::contract

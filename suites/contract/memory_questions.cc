@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+#include "suites/contract/question.h"
+
+namespace cuaudit::contract {
+namespace {
+
+constexpr Question kQuestions[] = {
+    {"memory.alloc_free", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a(a.d.MemAlloc(&p, 1));
+       a(a.d.MemFree(p));
+     }},
+    {"memory.alloc_zero", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a(a.d.MemAlloc(&p, 0));
+     }},
+    {"memory.alloc_null", "INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       a(a.d.MemAlloc(nullptr, 16));
+     }},
+    {"memory.alloc_too_much", "OUT_OF_MEMORY", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a(a.d.MemAlloc(&p, std::size_t{1} << 50));
+     }},
+    {"memory.alignment", "0", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 3));
+       a.Value(static_cast<long long>(p % 256));
+       (void)a.d.MemFree(p);
+     }},
+    {"memory.free_null", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       a(a.d.MemFree(0));
+     }},
+    {"memory.free_twice", "SUCCESS INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       a(a.d.MemFree(p));
+       a(a.d.MemFree(p));
+     }},
+    {"memory.free_inside", "INVALID_VALUE SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       a(a.d.MemFree(p + 256));
+       a(a.d.MemFree(p));
+     }},
+    {"memory.free_garbage", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       a(a.d.MemFree(0x1234567800));
+     }},
+    {"memory.pitch", "SUCCESS 1 1 INVALID_VALUE INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       std::size_t pitch = 0;
+       a(a.d.MemAllocPitch(&p, &pitch, 100, 4, 4));
+       a.Value(pitch >= 100);
+       a.Value(pitch % 32 == 0);
+       (void)a.d.MemFree(p);
+       a(a.d.MemAllocPitch(&p, &pitch, 100, 4, 3));
+       a(a.d.MemAllocPitch(&p, &pitch, 0, 4, 4));
+     }},
+    {"memory.address_range", "SUCCESS 1 4096 NOT_FOUND", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       CUdeviceptr base = 0;
+       std::size_t size = 0;
+       a(a.d.MemGetAddressRange(&base, &size, p + 17));
+       a.Value(base == p);
+       a.Value(static_cast<long long>(size));
+       (void)a.d.MemFree(p);
+       a(a.d.MemGetAddressRange(&base, &size, 0x1234567800));
+     }},
+    {"memory.info", "SUCCESS 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       std::size_t free = 0;
+       std::size_t total = 0;
+       a(a.d.MemGetInfo(&free, &total));
+       a.Value(free <= total && total > 0);
+     }},
+    {"memory.managed", "SUCCESS 7 SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a(a.d.MemAllocManaged(&p, 64, CU_MEM_ATTACH_GLOBAL));
+       int* const values = reinterpret_cast<int*>(p);
+       values[3] = 7;
+       a.Value(values[3]);
+       a(a.d.MemFree(p));
+     }},
+    {"memory.managed_flags", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a(a.d.MemAllocManaged(&p, 64, CU_MEM_ATTACH_SINGLE));
+     }},
+    {"memory.pinned", "SUCCESS SUCCESS 1 SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       void* h = nullptr;
+       CUdeviceptr p = 0;
+       a(a.d.MemHostAlloc(&h, 64, 0));
+       a(a.d.MemHostGetDevicePointer(&p, h, 0));
+       a.Value(p == reinterpret_cast<CUdeviceptr>(h));
+       a(a.d.MemFreeHost(h));
+     }},
+    {"memory.pinned_flags", "SUCCESS 3", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       void* h = nullptr;
+       unsigned flags = 0;
+       a.Prepare(a.d.MemHostAlloc(&h, 64, CU_MEMHOSTALLOC_PORTABLE));
+       a(a.d.MemHostGetFlags(&flags, h));
+       a.Value(flags);
+       (void)a.d.MemFreeHost(h);
+     }},
+    {"memory.pinned_bad_flags", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       void* h = nullptr;
+       a(a.d.MemHostAlloc(&h, 64, 0x100));
+     }},
+    {"memory.pinned_free_twice", "SUCCESS INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       void* h = nullptr;
+       a.Prepare(a.d.MemAllocHost(&h, 64));
+       a(a.d.MemFreeHost(h));
+       a(a.d.MemFreeHost(h));
+     }},
+    {"memory.pinned_free_foreign", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       int local = 0;
+       a(a.d.MemFreeHost(&local));
+     }},
+    {"memory.pinned_free_as_device", "INVALID_VALUE SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       void* h = nullptr;
+       a.Prepare(a.d.MemAllocHost(&h, 64));
+       a(a.d.MemFree(reinterpret_cast<CUdeviceptr>(h)));
+       a(a.d.MemFreeHost(h));
+     }},
+    {"memory.register", "SUCCESS HOST_MEMORY_ALREADY_REGISTERED SUCCESS HOST_MEMORY_NOT_REGISTERED", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       alignas(4096) static char page[8192];
+       a(a.d.MemHostRegister(page, sizeof(page), 0));
+       a(a.d.MemHostRegister(page, sizeof(page), 0));
+       a(a.d.MemHostUnregister(page));
+       a(a.d.MemHostUnregister(page));
+     }},
+    {"memory.register_bad", "INVALID_VALUE INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       static char page[64];
+       a(a.d.MemHostRegister(page, 0, 0));
+       a(a.d.MemHostRegister(page, sizeof(page), 0x1000));
+     }},
+    {"copy.round_trip", "SUCCESS SUCCESS 42", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       int in = 42;
+       int out = 0;
+       a(a.d.MemcpyHtoD(p, &in, sizeof(in)));
+       a(a.d.MemcpyDtoH(&out, p, sizeof(out)));
+       a.Value(out);
+       (void)a.d.MemFree(p);
+     }},
+    {"copy.beyond_end", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       static char big[1 << 16];
+       a(a.d.MemcpyHtoD(p + (std::size_t{1} << 32), big, sizeof(big)));
+       (void)a.d.MemFree(p);
+     }},
+    {"copy.null_target", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       int in = 1;
+       a(a.d.MemcpyHtoD(0, &in, sizeof(in)));
+     }},
+    {"copy.zero_bytes", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       a(a.d.MemcpyDtoD(p, p, 0));
+       (void)a.d.MemFree(p);
+     }},
+    {"copy.unified", "SUCCESS 5", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       int in = 5;
+       int out = 0;
+       a.Prepare(a.d.Memcpy(p, reinterpret_cast<CUdeviceptr>(&in), sizeof(in)));
+       a(a.d.Memcpy(reinterpret_cast<CUdeviceptr>(&out), p, sizeof(out)));
+       a.Value(out);
+       (void)a.d.MemFree(p);
+     }},
+    {"copy.freed", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       int out = 0;
+       a.Prepare(a.d.MemFree(p));
+       a(a.d.MemcpyDtoH(&out, p, sizeof(out)));
+     }},
+    {"copy.two_dimensions", "SUCCESS 6", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       unsigned char in[12] = {1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0};
+       unsigned char out[9] = {};
+       CUDA_MEMCPY2D up{};
+       up.srcMemoryType = CU_MEMORYTYPE_HOST;
+       up.srcHost = in;
+       up.srcPitch = 4;
+       up.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+       up.dstDevice = p;
+       up.dstPitch = 16;
+       up.WidthInBytes = 3;
+       up.Height = 3;
+       a(a.d.Memcpy2D(&up));
+       a.Prepare(a.d.MemcpyDtoH(out, p + 16, 3));
+       a.Value(out[2]);
+       (void)a.d.MemFree(p);
+     }},
+    {"copy.pitch_too_small", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       unsigned char in[12] = {};
+       CUDA_MEMCPY2D up{};
+       up.srcMemoryType = CU_MEMORYTYPE_HOST;
+       up.srcHost = in;
+       up.srcPitch = 2;
+       up.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+       up.dstDevice = p;
+       up.dstPitch = 16;
+       up.WidthInBytes = 3;
+       up.Height = 3;
+       a(a.d.Memcpy2D(&up));
+       (void)a.d.MemFree(p);
+     }},
+    {"memset.words", "SUCCESS SUCCESS 287454020", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       unsigned out = 0;
+       a(a.d.MemsetD32(p, 0x11223344U, 8));
+       a(a.d.MemcpyDtoH(&out, p + 28, sizeof(out)));
+       a.Value(out);
+       (void)a.d.MemFree(p);
+     }},
+    {"memset.misaligned", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       a(a.d.MemsetD32(p + 1, 0, 1));
+       (void)a.d.MemFree(p);
+     }},
+    {"memset.null", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       a(a.d.MemsetD8(0, 0, 1));
+     }},
+    {"pointer.device", "SUCCESS 2 SUCCESS 1 SUCCESS 0", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       unsigned type = 0;
+       CUcontext c = nullptr;
+       unsigned managed = 9;
+       a(a.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+       a.Value(type);
+       a(a.d.PointerGetAttribute(&c, CU_POINTER_ATTRIBUTE_CONTEXT, p));
+       a.Value(c == ready.context);
+       a(a.d.PointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
+       a.Value(managed);
+       (void)a.d.MemFree(p);
+     }},
+    {"pointer.unknown", "INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       int local = 0;
+       unsigned type = 0;
+       a(a.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)));
+     }},
+    {"pointer.plural_unknown", "SUCCESS 0", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       int local = 0;
+       unsigned type = 7;
+       CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+       void* out = &type;
+       a(a.d.PointerGetAttributes(1, &wanted, &out, reinterpret_cast<CUdeviceptr>(&local)));
+       a.Value(type);
+     }},
+};
+
+}  // namespace
+
+std::span<const Question> MemoryQuestions() { return kQuestions; }
+
+}  // namespace cuaudit::contract
