@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
+#include "harness/sweep/shell_quote.h"
+
+namespace cuaudit::harness {
+
+Exit CyclesCommand(const Options& options) {
+  const Result<std::vector<std::uint64_t>> counts = ParseCounts(options.n);
+  if (!counts.ok()) {
+    Say(counts.status().message());
+    return counts.status().exit();
+  }
+  const Result<Session> session = Session::Open(options);
+  if (!session.ok()) {
+    Say(session.status().message());
+    return session.status().exit();
+  }
+  report::Run run = session->NewReport();
+  int interrupted = 0;
+  const std::string reproduce = session->CommandLine(kCycles) + " -- " + ShellJoin(session->subject().command);
+  const Status status = RunCycles(session->subject(), session->dir(), *counts, reproduce, &run, &interrupted);
+  if (!status.ok()) return Fail(status, *session, "cycles");
+  for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
+  return Deliver(run, options);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/driver_choice.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "faults/driver/find_driver.h"
+
+namespace cuaudit::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDeviceNodes[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"};
+
+}  // namespace
+
+Result<Machine> LookAround(const std::string& real_driver) {
+  std::error_code error;
+  const fs::path tool = fs::read_symlink("/proc/self/exe", error);
+  if (error) return Status(Exit::Failure, "/proc/self/exe: " + error.message());
+  Machine machine;
+  machine.drop_in_dir = (tool.parent_path().parent_path() / "lib" / "cuaudit").string();
+  const std::string drop_in = machine.drop_in_dir + "/libcuda.so.1";
+  machine.drop_in = fs::is_regular_file(drop_in, error);
+  machine.host_drop_in = fs::is_regular_file(machine.drop_in_dir + "/libcuaudit_host.so", error);
+  if (!real_driver.empty()) {
+    const fs::path wished = fs::canonical(real_driver, error);
+    if (error || !fs::is_regular_file(wished, error)) return Status(Exit::Usage, "--real-driver: " + real_driver + ": not found");
+    if (machine.drop_in && fs::equivalent(wished, drop_in, error)) {
+      return Status(Exit::Usage, "--real-driver: " + real_driver + ": is cuaudit's own drop-in library");
+    }
+    machine.genuine_driver = wished.string();
+  } else {
+    char path[PATH_MAX];
+    if (driver::FindGenuineDriver(machine.drop_in ? drop_in.c_str() : nullptr, path, sizeof(path))) machine.genuine_driver = path;
+  }
+  if (machine.genuine_driver.find(';') != std::string::npos) {
+    return Status(Exit::Usage, machine.genuine_driver + ": a driver may have no ';' in its path");
+  }
+  for (const char* const node : kDeviceNodes) {
+    if (fs::exists(node, error)) machine.device_nodes.emplace_back(node);
+  }
+  return machine;
+}
+
+Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine) {
+  if (wish == "sim") return ChosenDriver{DriverChoice::Simulated, "as asked"};
+  std::string missing;
+  if (machine.genuine_driver.empty()) {
+    missing = "no genuine libcuda.so.1 found";
+  } else if (machine.device_nodes.empty()) {
+    missing = "no device node (/dev/nvidiactl, /dev/nvidia0 or /dev/dxg)";
+  }
+  if (missing.empty()) return ChosenDriver{DriverChoice::Genuine, machine.genuine_driver + ", " + machine.device_nodes.front()};
+  if (wish == "real") return Status(Exit::Environment, "--driver=real: " + missing);
+  return ChosenDriver{DriverChoice::Simulated, missing};
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <string.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "faults/driver/result.h"
+#include "faults/driver/shape.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/ledger/rules.h"
+#include "harness/sweep/observation.h"
+#include "harness/sweep/site_text.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::harness {
+namespace {
+
+class Page {
+ public:
+  template <typename... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_.push_back('\n');
+  }
+  std::string_view text() const { return {text_.data(), text_.size()}; }
+
+ private:
+  fmt::memory_buffer text_;
+};
+
+std::string_view DriverName(std::uint32_t kind) {
+  switch (static_cast<faults::DriverKind>(kind)) {
+    case faults::DriverKind::None:
+      return "none was reached";
+    case faults::DriverKind::Genuine:
+      return "real";
+    case faults::DriverKind::Simulated:
+      return "simulated";
+  }
+  return "unknown";
+}
+
+std::string_view MarkName(std::uint16_t call) {
+  switch (static_cast<faults::MarkKind>(call)) {
+    case faults::MarkKind::CycleBegin:
+      return "cycle begins";
+    case faults::MarkKind::CycleEnd:
+      return "cycle ends";
+    case faults::MarkKind::Phase:
+      return "phase";
+  }
+  return "unknown mark";
+}
+
+std::string_view ProcessName(std::uint16_t call) {
+  switch (static_cast<faults::ProcessEvent>(call)) {
+    case faults::ProcessEvent::Start:
+      return "process starts";
+    case faults::ProcessEvent::Fork:
+      return "process forked";
+    case faults::ProcessEvent::Exit:
+      return "process reached exit";
+  }
+  return "unknown process event";
+}
+
+std::string_view StateName(State state) {
+  switch (state) {
+    case State::Live:
+      return "live";
+    case State::Released:
+      return "released";
+    case State::Orphaned:
+      return "orphaned";
+    case State::ReleaseRefused:
+      return "release refused";
+  }
+  return {};
+}
+
+std::string_view PhaseName(faults::Phase phase) {
+  return phase <= faults::Phase::Unwind ? faults::Name(phase) : std::string_view("unknown phase");
+}
+
+void AddHeader(const faults::JournalView& journal, Page* page) {
+  const faults::JournalHeader& header = journal.header();
+  const auto text = [](const char* field, std::size_t size) { return std::string_view(field, strnlen(field, size)); };
+  const int version = header.driver_version.load();
+  const std::uint32_t flags = header.flags.load();
+  page->Line("driver    {}, CUDA {}.{}", DriverName(header.driver_kind.load()), version / 1000, version % 1000 / 10);
+  if (header.driver_path[0] != '\0') page->Line("path      {}", text(header.driver_path, sizeof(header.driver_path)));
+  if (header.device_name[0] != '\0') page->Line("device    {}", text(header.device_name, sizeof(header.device_name)));
+  page->Line("records   {} of {}", journal.records().size(), header.record_capacity);
+  page->Line("modules   {}, stacks {} of {} frames", header.next_module.load(), header.next_stack.load(), header.stack_depth.load());
+  if ((flags & faults::kRecordsDropped) != 0)
+    page->Line("note      {} records were dropped: the capacity was reached", header.dropped.load());
+  if ((flags & faults::kStacksDropped) != 0) page->Line("note      call stacks were dropped: their table was full");
+  if ((flags & faults::kModulesDropped) != 0) page->Line("note      modules were dropped: their table was full");
+  if ((flags & faults::kHostProbesSkipped) != 0) page->Line("note      host probes stayed out: a sanitizer is in the process");
+  if (journal.truncated()) page->Line("note      the file is cut: what follows is what is left of it");
+  page->Line("");
+}
+
+std::string Arguments(const faults::Record& record) {
+  const driver::Shape& shape = driver::ShapeOf(static_cast<driver::CallId>(record.call));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shape.count, faults::kRecordArguments); ++i) {
+    text += fmt::format("{}{}{:#x}", i == 0 ? "" : ", ", shape.parameter[i].output ? "-> " : "", record.argument[i]);
+  }
+  return text;
+}
+
+std::string CallLine(const faults::Record& record) {
+  if (record.call >= driver::kCallCount) return fmt::format("unknown call {}", record.call);
+  const auto result = static_cast<CUresult>(record.result);
+  std::string line = fmt::format("{}({})", driver::Name(static_cast<driver::CallId>(record.call)), Arguments(record));
+  if (record.end == 0) {
+    line += " did not return";
+  } else {
+    const std::string_view name = driver::ShortResultName(result);
+    line += " = " + (name.empty() ? std::to_string(record.result) : std::string(name));
+  }
+  if ((record.flags & faults::kInjected) != 0) line += fmt::format(" [injected by fault {}]", record.fault);
+  if ((record.flags & faults::kUnmodelled) != 0) line += " [unmodelled]";
+  if ((record.flags & faults::kNested) != 0) line += " [nested]";
+  return line;
+}
+
+std::string RecordLine(const faults::Record& record) {
+  switch (record.kind) {
+    case faults::RecordKind::Call:
+      return CallLine(record);
+    case faults::RecordKind::Argument:
+      return fmt::format("addresses for call {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
+                         record.argument[2]);
+    case faults::RecordKind::Mark:
+      if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Phase)) return fmt::format("phase {}", PhaseName(record.phase));
+      return fmt::format("{} ({})", MarkName(record.call), record.cycle);
+    case faults::RecordKind::Process:
+      return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);
+    case faults::RecordKind::Host:
+      return fmt::format("{}({:#x}, {})", CallName(RecordSite(record)), record.argument[0], record.argument[1]);
+    case faults::RecordKind::Empty:
+      return "never written";
+  }
+  return fmt::format("unknown record kind {}", static_cast<int>(record.kind));
+}
+
+void AddRecords(const faults::JournalView& journal, Page* page) {
+  std::vector<const faults::Record*> records;
+  std::size_t empty = 0;
+  for (const faults::Record& record : journal.records()) {
+    if (record.kind == faults::RecordKind::Empty) {
+      ++empty;
+    } else {
+      records.push_back(&record);
+    }
+  }
+  std::stable_sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
+  for (const faults::Record* const record : records)
+    page->Line("{:>8} {}/{} {}", record->begin, record->pid, record->tid, RecordLine(*record));
+  if (empty != 0) page->Line("{} records were never written", empty);
+}
+
+void AddPlace(const char* what, const Observation& seen, const Site& site, SiteTexts* sites, Page* page) {
+  const report::Acquired& place = sites->Text(seen.journal, site, SiteKey(seen.journal, site));
+  if (place.call.empty()) return;
+  page->Line("  {} {} at {}", what, place.call, site.begin);
+  for (const report::Frame& frame : report::ShownFrames(place.stack)) page->Line("    {}", report::Describe(frame));
+}
+
+void AddLedger(const Observation& seen, Page* page) {
+  SiteTexts sites;
+  page->Line("");
+  page->Line("alive at the end:");
+  std::size_t count = 0;
+  for (const Object& object : seen.ledger.objects) {
+    if (object.state == State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    ++count;
+    page->Line("{} {:#x}, {} bytes, {}", driver::Name(object.kind), object.handle, object.bytes, StateName(object.state));
+    AddPlace("acquired by", seen, object.acquired, &sites, page);
+  }
+  if (count == 0) page->Line("nothing");
+  page->Line("");
+  page->Line("violations:");
+  for (const Violation& violation : seen.ledger.violations) {
+    page->Line("{}: {} {:#x}", Name(violation.rule), driver::Name(violation.kind), violation.handle);
+    AddPlace("shown by", seen, violation.where, &sites, page);
+  }
+  if (seen.ledger.violations.empty()) page->Line("none");
+}
+
+}  // namespace
+
+Exit ExplainCommand(const Options& options) {
+  const Result<Observation> seen = ReadObservation(options.operand, Ending());
+  if (!seen.ok()) {
+    Say(seen.status().message());
+    return Exit::Usage;
+  }
+  Page page;
+  AddHeader(seen->journal, &page);
+  AddRecords(seen->journal, &page);
+  AddLedger(*seen, &page);
+  const Exit printed = Print(page.text());
+  if (printed != Exit::Clean) return printed;
+  if (seen->journal.truncated()) {
+    Say(options.operand + ": the journal is cut: expected " + std::to_string(seen->journal.header().file_bytes) + " bytes, found " +
+        std::to_string(seen->file.size()));
+    return Exit::Usage;
+  }
+  return Exit::Clean;
+}
+
+}  // namespace cuaudit::harness

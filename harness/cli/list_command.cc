@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/effect_names.h"
+#include "harness/cli/session.h"
+#include "harness/ledger/rules.h"
+
+namespace cuaudit::harness {
+namespace {
+
+struct Table {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+};
+
+Table Calls() {
+  Table table{{"call", "effect", "kind", "codes"}, {}};
+  for (std::size_t i = 0; i < driver::kBaseCount; ++i) {
+    const auto base = static_cast<driver::BaseId>(i);
+    const driver::EffectRow& effect = driver::EffectOf(base);
+    std::string codes;
+    for (const CUresult code : driver::LegalCodes(base)) {
+      codes.append(codes.empty() ? "" : " ").append(driver::ShortResultName(code));
+    }
+    table.rows.push_back({std::string(driver::Name(base)), std::string(EffectName(effect.effect)),
+                          effect.kind == driver::Kind::None ? "" : std::string(driver::Name(effect.kind)), codes});
+  }
+  return table;
+}
+
+Table Kinds() {
+  Table table{{"kind", "dies with"}, {}};
+  for (std::size_t i = 1; i < driver::kKindCount; ++i) {
+    std::string_view with;
+    switch (driver::kKinds[i].dies_with) {
+      case driver::DiesWith::Process:
+        with = "process";
+        break;
+      case driver::DiesWith::Context:
+        with = "context";
+        break;
+      case driver::DiesWith::Parent:
+        with = "parent";
+        break;
+    }
+    table.rows.push_back({std::string(driver::kKinds[i].json_name), std::string(with)});
+  }
+  return table;
+}
+
+Table Rules() {
+  Table table{{"rule", "level", "title"}, {}};
+  for (const RuleRow& row : kRules) {
+    table.rows.push_back({std::string(row.name), row.level == Level::Finding ? "finding" : "note", std::string(row.title)});
+  }
+  return table;
+}
+
+Table Hows() {
+  return {{"how", "meaning"},
+          {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
+           {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
+           {"after", "forwarded, then the error is returned; a release has happened all the same"},
+           {"persist", "refused from that call on"},
+           {"burst:K", "refused K times in a row"},
+           {"sticky", "the context is lost: this and every later call fails with the same error"}}};
+}
+
+std::string AsText(const Table& table) {
+  std::vector<std::size_t> width(table.head.size());
+  const auto measure = [&width](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  };
+  measure(table.head);
+  for (const std::vector<std::string>& row : table.rows) measure(row);
+  std::string page;
+  const auto add = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], width[i]) : row[i];
+    while (line.ends_with(' ')) line.pop_back();
+    page += line + "\n";
+  };
+  add(table.head);
+  for (const std::vector<std::string>& row : table.rows) add(row);
+  return page;
+}
+
+std::string AsJson(const Table& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::vector<std::string>& row : table.rows) {
+    nlohmann::ordered_json object;
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.head[i]] = row[i];
+    rows.push_back(std::move(object));
+  }
+  return rows.dump(2) + "\n";
+}
+
+}  // namespace
+
+Exit ListCommand(const Options& options) {
+  if (options.format == "junit") {
+    Say("--format: list prints text or json");
+    return Exit::Usage;
+  }
+  Table table;
+  if (options.operand == "calls") table = Calls();
+  if (options.operand == "kinds") table = Kinds();
+  if (options.operand == "rules") table = Rules();
+  if (options.operand == "hows") table = Hows();
+  return Print(options.format == "json" ? AsJson(table) : AsText(table));
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+namespace cuaudit::harness {
+namespace {
+
+struct CommandRow {
+  Command command;
+  const char* name;
+  const char* usage;  // what follows the options
+  const char* help;
+};
+
+constexpr CommandRow kCommands[] = {
+    {kDoctor, "doctor", "", "Say what this machine offers: driver, device, drop-in libraries, limits"},
+    {kRun, "run", " -- PROGRAM [ARGS]", "Run a program once under audit and list what it acquired and left"},
+    {kCycles, "cycles", " -- PROGRAM [ARGS with {n}]", "Compare what is alive after 1 and after 10 cycles, kind by kind and site by site"},
+    {kSweep, "sweep", " -- PROGRAM [ARGS]", "Make every driver call of a program fail in turn and judge how it unwinds"},
+    {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
+    {kExplain, "explain", " JOURNAL", "Print a journal, what was alive at its end and what was done wrong"},
+    {kList, "list", " calls|kinds|rules|hows", "Print a table that cuaudit goes by"},
+};
+
+const CommandRow& RowOf(Command command) {
+  return *std::find_if(std::begin(kCommands), std::end(kCommands), [&](const CommandRow& row) { return row.command == command; });
+}
+
+void AddOptions(CLI::App* app, Command command, Options* options) {
+  const auto has = [command](std::uint32_t commands) { return (commands & command) != 0; };
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->option_text(operand_name);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help)                                                 \
+  if (has(commands)) {                                                                                                                    \
+    app->add_option(flag, options->field, help)->check(CLI::Range(std::uint64_t{lowest}, std::uint64_t{highest}))->capture_default_str(); \
+  }
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  if (has(commands)) app->add_flag(flag, options->field, help);
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->allow_extra_args(false)->option_text(operand_name);
+#include "harness/cli/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+}
+
+Status CheckOptions(const Options& options) {
+  const CommandRow& row = RowOf(options.command);
+  const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
+  const bool takes_program = (options.command & kAudit) != 0;
+  if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
+  if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
+  if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
+  return {};
+}
+
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> SplitCommas(std::string_view list) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    words.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return words;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+Result<Options> ParseOptions(std::span<const std::string> arguments) {
+  Options options;
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  // CLI11 takes its arguments last first.
+  std::vector<std::string> ours(arguments.begin(), dashes);
+  std::reverse(ours.begin(), ours.end());
+  if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
+
+  CLI::App app("Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
+  app.set_config("--config", "", "TOML file with options, one section per command");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  std::vector<std::pair<Command, CLI::App*>> commands;
+  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
+  std::vector<Options> copies(std::size(kCommands), options);
+  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
+    const CommandRow& row = kCommands[i];
+    CLI::App* const sub = app.add_subcommand(row.name, row.help);
+    sub->fallthrough();
+    sub->allow_config_extras(CLI::config_extras_mode::error);
+    sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
+    AddOptions(sub, row.command, &copies[i]);
+    if (row.command == kExplain) sub->add_option("journal", copies[i].operand, "a journal that --keep left behind")->required();
+    if (row.command == kList) {
+      sub->add_option("what", copies[i].operand, "calls, kinds, rules or hows")
+          ->required()
+          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows"}));
+    }
+    commands.emplace_back(row.command, sub);
+  }
+  try {
+    app.parse(std::move(ours));
+  } catch (const CLI::CallForHelp&) {
+    options.done = true;
+    options.message = app.help();
+    return options;
+  } catch (const CLI::CallForVersion& version) {
+    options.done = true;
+    options.message = std::string(version.what()) + "\n";
+    return options;
+  } catch (const CLI::ExtrasError& error) {
+    return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
+  } catch (const CLI::ConfigError& error) {
+    return Status(Exit::Usage, "--config: " + OneLine(error.what()));
+  } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty())
+      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain or list");
+    return Status(Exit::Usage, OneLine(error.what()));
+  }
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (!commands[i].second->parsed()) continue;
+    std::vector<std::string> program = std::move(options.program);
+    options = std::move(copies[i]);
+    options.program = std::move(program);
+    options.command = commands[i].first;
+  }
+  Status usable = CheckOptions(options);
+  if (!usable.ok()) return usable;
+  return options;
+}
+
+std::vector<std::string> EchoOptions(const Options& options, Command command) {
+  const Options defaults;
+  std::vector<std::string> flags;
+  const auto wanted = [command](std::uint32_t commands, Echo echo) { return echo == Echo::kEcho && (commands & command) != 0; };
+  const auto add = [&flags](const char* flag, const std::string& value) { flags.push_back(std::string(flag) + "=" + value); };
+  using enum Echo;
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, std::to_string(options.field));
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  if (wanted(commands, echo) && options.field) flags.emplace_back(flag);
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  if (wanted(commands, echo)) {                                       \
+    for (const std::string& value : options.field) add(flag, value);  \
+  }
+#include "harness/cli/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+  return flags;
+}
+
+std::string_view CommandName(Command command) { return RowOf(command).name; }
+
+std::string_view ToolVersion() { return CUAUDIT_VERSION; }
+
+}  // namespace cuaudit::harness

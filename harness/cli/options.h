@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// options.h: the command line as a value.
+//
+//   Owns      its strings.
+//   Threads   one thread.
+//   Units     in the names and the help texts of options.def.
+//   Errors    ParseOptions answers a Status with one line; --help and --version answer their text with done set.
+//   Faults    makes no driver calls.
+//   Source    options.def; CLI11 reads flags and the TOML of --config.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/status.h"
+
+namespace cuaudit::harness {
+
+enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64 };
+inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
+enum class Echo : std::uint8_t { kQuiet, kEcho };
+
+struct Options {
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) std::string field = default_value;
+#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) std::string field = default_value;
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) std::uint64_t field = default_value;
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) bool field = false;
+#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) std::vector<std::string> field;
+#include "harness/cli/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+
+  Command command = kDoctor;
+  std::string operand;               // explain: the journal; list: what
+  std::vector<std::string> program;  // after "--"
+  bool done = false;                 // only `message` was wanted
+  std::string message;
+};
+
+// `arguments` without the tool's own name.
+Result<Options> ParseOptions(std::span<const std::string> arguments);
+
+// The flags that `command` needs to do the same again: those of its rows marked kEcho that are not at their default.
+std::vector<std::string> EchoOptions(const Options& options, Command command);
+
+// "a,b" -> a, b. Empty words are kept, so that they can be refused.
+std::vector<std::string> SplitCommas(std::string_view list);
+
+std::string_view CommandName(Command command);
+std::string_view ToolVersion();
+
+}  // namespace cuaudit::harness

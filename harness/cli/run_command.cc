@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
+  std::array<report::LiveRow, driver::kKindCount> rows;
+  for (const Object& object : ledger.objects) {
+    if (driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    report::LiveRow& row = rows[static_cast<std::size_t>(object.kind)];
+    ++row.acquired;
+    if (object.state == State::Released) {
+      ++row.released;
+    } else {
+      ++row.live;
+      row.bytes += object.bytes;
+    }
+  }
+  std::vector<report::LiveRow> table;
+  for (std::size_t kind = 0; kind < rows.size(); ++kind) {
+    if (rows[kind].acquired == 0) continue;
+    rows[kind].kind = std::string(driver::Name(static_cast<driver::Kind>(kind)));
+    table.push_back(std::move(rows[kind]));
+  }
+  return table;
+}
+
+Result<Observation> RunInForeground(const Session& session) {
+  const std::string journal = session.dir().File("run.journal");
+  const Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
+  if (!launch.ok()) return launch.status();
+  int interrupted = 0;
+  const Result<Ending> ending = RunToEnd(*launch, &interrupted);
+  if (!ending.ok()) return ending.status();
+  return ReadObservation(journal, *ending);
+}
+
+}  // namespace
+
+Exit RunCommand(const Options& options) {
+  const Result<Session> session = Session::Open(options);
+  if (!session.ok()) {
+    Say(session.status().message());
+    return session.status().exit();
+  }
+  const Result<Observation> seen = RunInForeground(*session);
+  if (!seen.ok()) return Fail(seen.status(), *session, "run");
+  const Subject& subject = session->subject();
+  const Ending& ending = seen->ending;
+  const std::string how_it_ended = "the program " + Describe(ending, subject.deadline_ms);
+  Say(how_it_ended);
+  const Status exercised = CheckExercised(subject, *seen);
+  if (!exercised.ok()) return Fail(exercised, *session, "run");
+
+  report::Run run = session->NewReport();
+  run.mode = "run";
+  DescribeRun(*seen, &run);
+  SiteTexts sites;
+  AddFaultFree(*seen, session->Reproduce(), &sites, &run);
+  run.live = LiveTable(seen->ledger);
+  const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
+  if (!as_expected) run.message = how_it_ended + ", expected exit status " + std::to_string(subject.expected_exit) + " (--expect-exit)";
+  run.outcome = !run.findings.empty() ? "findings" : as_expected ? "clean" : "error";
+  for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
+  return Deliver(run, options);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/session.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+#include <system_error>
+
+#include "harness/sweep/shell_quote.h"
+#include "reports/json_writer.h"
+#include "reports/junit_writer.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::uint64_t kSimulatedDeadlineMs = 10000;
+constexpr std::uint64_t kRealDeadlineMs = 60000;
+constexpr std::size_t kJobsOnRealDriver = 4;  // each trial holds a context of its own on the device
+
+std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
+  if (options.deadline_ms != 0 || options.command == kRun) return options.deadline_ms;
+  return driver == DriverChoice::Simulated ? kSimulatedDeadlineMs : kRealDeadlineMs;
+}
+
+// An output that cannot be written is found out before the work, not after it.
+Status CheckOutput(const std::string& output) {
+  if (output.empty()) return {};
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path(output);
+  if (fs::is_directory(path, error)) return {Exit::Usage, "--output: " + output + ": is a directory"};
+  const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(dir, error)) return {Exit::Usage, "--output: " + dir.string() + ": no such directory"};
+  const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
+  if (!device && access(dir.c_str(), W_OK) != 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot write into this directory"};
+  return {};
+}
+
+std::string Timestamp() {
+  std::time_t now = std::time(nullptr);
+  if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10));
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+bool WantsColour() {
+  const char* const refused = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && !dumb;
+}
+
+Exit ExitOf(const report::Run& run) {
+  if (run.outcome == "clean") return Exit::Clean;
+  if (run.outcome == "findings") return Exit::Findings;
+  return Exit::Environment;
+}
+
+}  // namespace
+
+void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", line.c_str()); }
+
+Exit Print(std::string_view text) {
+  const Status status = WriteAll(STDOUT_FILENO, text, "stdout");
+  if (!status.ok()) Say(status.message());
+  return status.exit();
+}
+
+Result<Session> Session::Open(const Options& options) {
+  Session session(options);
+  Subject& subject = session.subject_;
+  Result<Program> program = ResolveProgram(options.program.front());
+  if (!program.ok()) return program.status();
+  subject.program = std::move(*program);
+  subject.command = options.program;
+  Result<std::vector<std::string>> environment = CurrentEnvironment();
+  if (!environment.ok()) return environment.status();
+  subject.environment = std::move(*environment);
+  Status writable = CheckOutput(options.output);
+  if (!writable.ok()) return writable;
+
+  const Result<Machine> machine = LookAround(options.real_driver);
+  if (!machine.ok()) return machine.status();
+  const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
+  if (!chosen.ok()) return chosen.status();
+  subject.launch.drop_in_dir = machine->drop_in_dir;
+  subject.launch.driver = chosen->driver;
+  subject.launch.real_driver = machine->genuine_driver;
+  subject.launch.pinned_scope = options.scope == "pinned";
+  subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
+  subject.launch.host_probes = options.host || (options.command == kCycles && !options.no_host);
+  subject.record_capacity = options.records;
+  subject.deadline_ms = DeadlineMs(options, chosen->driver);
+  subject.expected_exit = static_cast<int>(options.expect_exit);
+
+  Result<WorkDir> dir = WorkDir::Open(options.work_dir, !options.keep);
+  if (!dir.ok()) return dir.status();
+  session.dir_ = std::move(*dir);
+  if (!machine->drop_in) return Status(Exit::Environment, machine->drop_in_dir + "/libcuda.so.1: not found: the installation is not whole");
+  if (subject.launch.host_probes && !machine->host_drop_in) {
+    return Status(Exit::Environment, machine->drop_in_dir + "/libcuaudit_host.so: not found: the installation is not whole");
+  }
+  if (options.driver == "auto") {
+    Say(std::string("driver: ") + (chosen->driver == DriverChoice::Genuine ? "real: " : "simulated: ") + chosen->why);
+  }
+  return session;
+}
+
+Session::~Session() {
+  if (!dir_.has_value() || dir_->path().empty()) return;
+  if (!options_.keep) {
+    dir_->Remove();
+  } else if (dir_->fresh()) {
+    Say("kept: " + dir_->path());
+  }
+}
+
+std::size_t Session::jobs() const {
+  if (options_.jobs != 0) return options_.jobs;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const std::size_t count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? static_cast<std::size_t>(CPU_COUNT(&cores)) : 1;
+  return subject_.launch.driver == DriverChoice::Genuine ? std::min(count, kJobsOnRealDriver) : count;
+}
+
+std::string Session::CommandLine(Command command) const {
+  std::vector<std::string> words = {"cuaudit", std::string(CommandName(command)), "--driver=" + std::string(Name(subject_.launch.driver))};
+  for (std::string& flag : EchoOptions(options_, command)) words.push_back(std::move(flag));
+  // cycles looks at the host unless told otherwise, the other commands only when asked.
+  const bool by_default = command == kCycles;
+  if (subject_.launch.host_probes != by_default && !options_.host && !options_.no_host) {
+    words.emplace_back(by_default ? "--no-host" : "--host");
+  }
+  return ShellJoin(words);
+}
+
+Reproduction Session::Reproduce() const { return {CommandLine(kReplay), CommandLine(kRun), ShellJoin(subject_.command)}; }
+
+report::Run Session::NewReport() const {
+  report::Run run;
+  run.command = subject_.command;
+  run.scope = options_.scope;
+  run.driver.kind = std::string(Name(subject_.launch.driver));
+  run.tool_version = std::string(ToolVersion());
+  run.generated = Timestamp();
+  return run;
+}
+
+Exit Deliver(const report::Run& run, const Options& options) {
+  std::ostringstream text;
+  bool written = false;
+  if (options.format == "json") {
+    written = report::WriteJson(run, text);
+  } else if (options.format == "junit") {
+    written = report::WriteJunit(run, text);
+  } else {
+    written = report::WriteText(run, text, options.output.empty() && WantsColour());
+  }
+  if (!written) {
+    Say("the report could not be written");
+    return Exit::Failure;
+  }
+  const Status status =
+      options.output.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(options.output, text.str(), Exit::Failure);
+  if (!status.ok()) {
+    Say(status.message());
+    return status.exit();
+  }
+  return ExitOf(run);
+}
+
+Exit Fail(const Status& status, const Session& session, const char* mode) {
+  Say(status.message());
+  if (status.exit() == Exit::Usage) return status.exit();
+  report::Run run = session.NewReport();
+  run.mode = mode;
+  run.outcome = status.not_exercised() ? "not_exercised" : "error";
+  run.message = status.message();
+  const Exit delivered = Deliver(run, session.options());
+  return delivered == Exit::Failure ? delivered : status.exit();
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// session.h: what every auditing command needs before it starts: the program, the driver, the work directory and where the result goes.
+//
+//   Owns      its work directory; a fresh one is removed with the session unless --keep.
+//   Threads   one thread.
+//   Errors    Status with one line, before anything was started.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/cli/driver_choice.h"
+#include "harness/cli/options.h"
+#include "harness/sweep/aggregate.h"
+#include "harness/sweep/observation.h"
+#include "harness/sweep/work_dir.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+class Session {
+ public:
+  static Result<Session> Open(const Options& options);
+
+  Session(Session&&) = default;
+  Session& operator=(Session&&) = delete;
+  ~Session();
+
+  const Options& options() const noexcept { return options_; }
+  const Subject& subject() const noexcept { return subject_; }
+  const WorkDir& dir() const noexcept { return *dir_; }
+  std::size_t jobs() const;
+
+  // How a reader runs `command` with the same options: "cuaudit replay --driver=sim --host".
+  std::string CommandLine(Command command) const;
+  Reproduction Reproduce() const;
+
+  // A report with all that does not depend on what was found.
+  report::Run NewReport() const;
+
+ private:
+  explicit Session(const Options& options) : options_(options) {}
+
+  Options options_;
+  Subject subject_;
+  std::optional<WorkDir> dir_;
+};
+
+// Writes the report where the options say and answers the exit code that its outcome means.
+Exit Deliver(const report::Run& run, const Options& options);
+
+// The line on stderr, and for commands that deliver reports a report that says so.
+Exit Fail(const Status& status, const Session& session, const char* mode);
+
+// Text to stdout; says so on stderr when that fails.
+Exit Print(std::string_view text);
+
+// One line on stderr.
+void Say(const std::string& line);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include "faults/plan/fault.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/session.h"
+#include "harness/sweep/sweep_engine.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// Ctrl-C ends this process by that signal, as a shell expects, after all trials were killed.
+Exit EndBy(int number, const Status& status, const Session& session, const char* mode) {
+  if (number == 0) return Fail(status, session, mode);
+  if (session.dir().fresh()) {
+    if (!session.options().keep) session.dir().Remove();
+    Say(status.message());
+  } else {
+    Say(status.message() + "; the same command goes on from here");
+  }
+  signal(number, SIG_DFL);
+  raise(number);
+  return Exit::Failure;
+}
+
+void SayWarnings(const report::Run& run) {
+  for (const auto& [reason, count] : run.totals.skipped) {
+    if (reason == "unmodelled calls") {
+      Say("warning: " + std::to_string(count) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
+    } else if (reason.starts_with("host probes")) {
+      Say("warning: " + reason);
+    }
+  }
+}
+
+Status CheckFaults(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    faults::Fault fault;
+    const faults::ParseError error = faults::ParseFault(text, &fault);
+    if (error.expected != nullptr) {
+      return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
+    }
+  }
+  if (texts.size() > faults::kMaxFaults) {
+    return {Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Exit SweepCommand(const Options& options) {
+  SweepOptions sweep;
+  sweep.plan.hows = SplitCommas(options.how);
+  sweep.plan.all_codes = options.codes == "all";
+  sweep.plan.calls = options.call;
+  sweep.plan.limit = options.limit;
+  sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
+  sweep.keep = options.keep;
+  Status usable = CheckPlanOptions(sweep.plan);
+  if (!usable.ok()) {
+    Say(usable.message());
+    return usable.exit();
+  }
+  const Result<Session> session = Session::Open(options);
+  if (!session.ok()) {
+    Say(session.status().message());
+    return session.status().exit();
+  }
+  sweep.jobs = session->jobs();
+
+  report::Run run = session->NewReport();
+  int interrupted = 0;
+  Status status;
+  {
+    SweepEngine engine(session->subject(), session->dir(), sweep, session->Reproduce());
+    status = engine.Prepare();
+    Progress progress;
+    if (status.ok()) {
+      if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
+      if (engine.resumed() != 0)
+        Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+    }
+    while (status.ok() && !engine.Finished()) {
+      progress.Show(engine.done(), engine.total());
+      status = engine.Step();
+    }
+    progress.Clear();
+    interrupted = engine.interrupted();
+    if (status.ok()) engine.Report(&run);
+  }
+  if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
+  SayWarnings(run);
+  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
+      std::to_string(run.findings.size()) + " findings");
+  return Deliver(run, options);
+}
+
+Exit ReplayCommand(const Options& options) {
+  Status usable = CheckFaults(options.fault);
+  if (!usable.ok()) {
+    Say(usable.message());
+    return usable.exit();
+  }
+  const Result<Session> session = Session::Open(options);
+  if (!session.ok()) {
+    Say(session.status().message());
+    return session.status().exit();
+  }
+  JudgeOptions judge;
+  judge.abandoned_is_leak = options.abandoned_is_leak;
+  report::Run run = session->NewReport();
+  int interrupted = 0;
+  Status status = Replay(session->subject(), session->dir(), options.fault, judge, session->Reproduce(), &run, &interrupted);
+  if (!status.ok()) return EndBy(interrupted, status, *session, "replay");
+  SayWarnings(run);
+  return Deliver(run, options);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/cycles.h"
+
+#include <utility>
+
+#include "harness/cycle/counts.h"
+#include "harness/sweep/aggregate.h"
+
+namespace cuaudit::harness {
+namespace {
+
+Result<Observation> RunOnce(const Subject& subject, const std::string& name, int* interrupted) {
+  const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
+  if (!launch.ok()) return launch.status();
+  const Result<Ending> ending = RunToEnd(*launch, interrupted);
+  if (!ending.ok()) return ending.status();
+  Result<Observation> seen = ReadObservation(name + ".journal", *ending);
+  if (!seen.ok()) return seen;
+  Status fit = CheckFaultFree(subject, *seen);
+  if (!fit.ok()) return fit;
+  return seen;
+}
+
+}  // namespace
+
+std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) {
+  const faults::Record* first = nullptr;
+  const faults::Record* last = nullptr;
+  for (const faults::Record& record : run.journal.records()) {
+    if (record.kind != faults::RecordKind::Mark || record.call != static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) continue;
+    if (first == nullptr || record.cycle < first->cycle) first = &record;
+    if (last == nullptr || record.cycle > last->cycle) last = &record;
+  }
+  std::vector<Snapshot> snapshots;
+  if (first == nullptr) return snapshots;
+  snapshots.push_back(TakeSnapshot(run, first->cycle, first->begin, sites));
+  if (last->cycle != first->cycle) snapshots.push_back(TakeSnapshot(run, last->cycle, last->begin, sites));
+  return snapshots;
+}
+
+Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts, const std::string& reproduce,
+                 report::Run* run, int* interrupted) {
+  SiteTexts sites;
+  std::vector<Snapshot> snapshots;
+  if (TakesCount(subject.command)) {
+    for (const std::uint64_t count : counts) {
+      Subject once = subject;
+      once.command = WithCount(subject.command, count);
+      const Result<Observation> seen = RunOnce(once, dir.File("cycles-" + std::to_string(count)), interrupted);
+      if (!seen.ok()) return seen.status();
+      snapshots.push_back(TakeSnapshot(*seen, count, kAtExit, &sites));
+      if (count == counts.back()) DescribeRun(*seen, run);
+    }
+  } else {
+    const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), interrupted);
+    if (!seen.ok()) return seen.status();
+    snapshots = MarkedSnapshots(*seen, &sites);
+    if (snapshots.size() < 2) {
+      return {Exit::Usage, "expected {n} in the command, or a program that marks at least two cycles (cuaudit/mark.h): it marked " +
+                               std::to_string(snapshots.size())};
+    }
+    DescribeRun(*seen, run);
+  }
+  run->mode = "cycles";
+  CompareSnapshots(snapshots, reproduce, run);
+  run->outcome = run->findings.empty() ? "clean" : "findings";
+  return {};
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/snapshot.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "harness/ledger/rules.h"
+#include "harness/sweep/aggregate.h"
+#include "harness/sweep/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// The memory under a mutex that was never destroyed went back: gone, but never released.
+bool LostWithItsMemory(const Object& object) {
+  return object.kind == driver::Kind::Mutex && object.released.record_kind == faults::RecordKind::Host &&
+         object.released.call == static_cast<std::uint16_t>(faults::HostCall::MutexFreed);
+}
+
+bool AliveAt(const Object& object, std::uint64_t until) {
+  if (object.acquired.begin > until || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) return false;
+  switch (object.state) {
+    case State::Live:
+    case State::Orphaned:
+    case State::ReleaseRefused:
+      return true;
+    case State::Released:
+      return object.released.begin > until || LostWithItsMemory(object);
+  }
+  return false;
+}
+
+// Sites of the same journal are resolved once, not once per object.
+class Keys {
+ public:
+  explicit Keys(const faults::JournalView& journal) : journal_(journal) {}
+  std::uint64_t Of(const Site& site) {
+    const std::uint64_t packed =
+        (std::uint64_t{site.stack} << 24U) | (std::uint64_t{site.call} << 8U) | static_cast<std::uint64_t>(site.record_kind);
+    const auto known = known_.find(packed);
+    if (known != known_.end()) return known->second;
+    return known_.emplace(packed, SiteKey(journal_, site)).first->second;
+  }
+
+ private:
+  const faults::JournalView& journal_;
+  std::unordered_map<std::uint64_t, std::uint64_t> known_;
+};
+
+// The lives of one site, one entry per snapshot.
+struct SiteRow {
+  driver::Kind kind{};
+  report::Acquired acquired;
+  std::uint64_t key = 0;
+  std::vector<std::uint64_t> live;
+  std::vector<std::uint64_t> bytes;
+};
+
+struct ViolationRow {
+  ViolationSite site;
+  std::vector<std::uint64_t> count;
+};
+
+double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std::uint64_t>& cycles) {
+  const double grown = static_cast<double>(values.back()) - static_cast<double>(values.front());
+  return grown / static_cast<double>(cycles.back() - cycles.front());
+}
+
+// Half a block per cycle is still one block in the end.
+std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
+
+std::vector<SiteRow> CollectRows(std::span<const Snapshot> snapshots) {
+  std::vector<SiteRow> rows;
+  std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
+  for (std::size_t s = 0; s < snapshots.size(); ++s) {
+    for (const LiveSite& site : snapshots[s].live) {
+      const auto [at, fresh] = index.emplace(std::make_pair(site.kind, site.key), rows.size());
+      if (fresh) {
+        SiteRow row;
+        row.kind = site.kind;
+        row.acquired = site.acquired;
+        row.key = site.key;
+        row.live.resize(snapshots.size());
+        row.bytes.resize(snapshots.size());
+        rows.push_back(std::move(row));
+      }
+      rows[at->second].live[s] += site.live;
+      rows[at->second].bytes[s] += site.bytes;
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const SiteRow& a, const SiteRow& b) { return a.kind < b.kind; });
+  return rows;
+}
+
+std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots) {
+  std::vector<ViolationRow> rows;
+  std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::size_t> index;
+  for (std::size_t s = 0; s < snapshots.size(); ++s) {
+    for (const ViolationSite& site : snapshots[s].violations) {
+      const auto key = std::make_tuple(site.rule, site.kind, site.acquired_key, site.where_key);
+      const auto [at, fresh] = index.emplace(key, rows.size());
+      if (fresh) rows.push_back({site, std::vector<std::uint64_t>(snapshots.size())});
+      rows[at->second].count[s] += site.count;
+    }
+  }
+  return rows;
+}
+
+report::Finding MakeFinding(Rule rule, driver::Kind kind, std::uint64_t acquired_key, std::uint64_t where_key) {
+  report::Finding finding;
+  finding.rule = std::string(Name(rule));
+  finding.title = std::string(Row(rule).title);
+  finding.kind = std::string(driver::Name(kind));
+  TrialFindingText text;
+  text.rule = finding.rule;
+  text.kind = finding.kind;
+  text.acquired_key = acquired_key;
+  text.where_key = where_key;
+  finding.fingerprint = Fingerprint(text, std::nullopt, 0);
+  return finding;
+}
+
+}  // namespace
+
+Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites) {
+  Snapshot snapshot;
+  snapshot.cycles = cycles;
+  Keys keys(run.journal);
+  std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
+  for (const Object& object : run.ledger.objects) {
+    if (!AliveAt(object, until)) continue;
+    const std::uint64_t key = keys.Of(object.acquired);
+    const auto [at, fresh] = index.emplace(std::make_pair(object.kind, key), snapshot.live.size());
+    if (fresh) snapshot.live.push_back({object.kind, key, sites->Text(run.journal, object.acquired, key), 0, 0});
+    snapshot.live[at->second].live += std::max<std::uint64_t>(1, object.references);
+    snapshot.live[at->second].bytes += object.bytes;
+  }
+  std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::size_t> violations;
+  for (const Violation& violation : run.ledger.violations) {
+    if (violation.where.begin > until) continue;
+    const Site acquired = violation.object < 0 ? Site() : run.ledger.objects[static_cast<std::size_t>(violation.object)].acquired;
+    const std::uint64_t acquired_key = violation.object < 0 ? 0 : keys.Of(acquired);
+    const std::uint64_t where_key = keys.Of(violation.where);
+    const auto [at, fresh] =
+        violations.emplace(std::make_tuple(violation.rule, violation.kind, acquired_key, where_key), snapshot.violations.size());
+    if (fresh) {
+      snapshot.violations.push_back({violation.rule, violation.kind, acquired_key, where_key,
+                                     sites->Text(run.journal, acquired, acquired_key), sites->Text(run.journal, violation.where, where_key),
+                                     0});
+    }
+    ++snapshot.violations[at->second].count;
+  }
+  return snapshot;
+}
+
+void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run) {
+  std::vector<std::uint64_t> cycles;
+  for (const Snapshot& snapshot : snapshots) cycles.push_back(snapshot.cycles);
+  run->cycle_counts = cycles;
+  for (const SiteRow& row : CollectRows(snapshots)) {
+    report::CycleRow out;
+    out.kind = std::string(driver::Name(row.kind));
+    out.acquired = row.acquired;
+    out.live = row.live;
+    out.per_cycle = PerCycle(row.live, cycles);
+    const double bytes = PerCycle(row.bytes, cycles);
+    out.bytes_per_cycle = bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0;
+    if (out.per_cycle != 0) run->per_cycle[out.kind] += out.per_cycle;
+    if (out.per_cycle > 0) {
+      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.key, 0);
+      finding.count = AtLeastOne(out.per_cycle);
+      finding.bytes = out.bytes_per_cycle;
+      finding.verdict = std::string(Name(Verdict::Leak));
+      finding.acquired = row.acquired;
+      finding.reproduce = reproduce;
+      run->findings.push_back(std::move(finding));
+    }
+    run->cycle_rows.push_back(std::move(out));
+  }
+  for (const ViolationRow& row : CollectViolations(snapshots)) {
+    report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired_key, row.site.where_key);
+    const double grown = PerCycle(row.count, cycles);
+    finding.count = grown > 0 ? AtLeastOne(grown) : *std::max_element(row.count.begin(), row.count.end());
+    finding.verdict = std::string(Name(Verdict::Misuse));
+    finding.acquired = row.site.acquired;
+    finding.where = row.site.where.call;
+    finding.where_stack = row.site.where.stack;
+    finding.reproduce = reproduce;
+    (Row(row.site.rule).level == Level::Finding ? run->findings : run->notes).push_back(std::move(finding));
+  }
+}
+
+}  // namespace cuaudit::harness

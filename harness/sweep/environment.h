@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// environment.h: the environment in which the drop-in libraries enter a program and find their orders.
+//
+//   Owns      its strings.
+//   Threads   reads environ; no other thread may change it meanwhile.
+//   Errors    Status when the user's own environment already carries orders in CUAUDIT_OPTIONS.
+//   Faults    makes no driver calls.
+//   Source    facts on interposition, section 2.1: LD_LIBRARY_PATH and LD_PRELOAD at once; gcc's AddressSanitizer must come first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/status.h"
+
+namespace cuaudit::harness {
+
+enum class DriverChoice : std::uint8_t { Simulated, Genuine };
+
+// What is the same for every run of one command.
+struct LaunchOptions {
+  std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so
+  DriverChoice driver = DriverChoice::Simulated;
+  std::string real_driver;  // absolute path of the genuine libcuda
+  bool pinned_scope = true;
+  std::uint32_t stack_depth = 16;
+  bool host_probes = false;
+};
+
+std::string_view Name(DriverChoice driver) noexcept;  // "sim", "real"
+
+// The value of CUAUDIT_OPTIONS: "journal=PATH;driver=sim;scope=pinned;fault=...".
+std::string OptionsText(const LaunchOptions& options, const std::string& journal, std::span<const std::string> faults);
+
+// `base` as NAME=VALUE lines with LD_LIBRARY_PATH, LD_PRELOAD and CUAUDIT_OPTIONS set; the user's own entries stay behind ours.
+std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std::string& asan_library, const std::string& options_text,
+                                         std::span<const std::string> base);
+
+// This process's environment; an error when it holds a CUAUDIT_OPTIONS that is not empty.
+Result<std::vector<std::string>> CurrentEnvironment();
+
+}  // namespace cuaudit::harness

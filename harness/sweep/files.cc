@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace cuaudit::harness {
+namespace {
+
+Status Failed(Exit exit, const std::string& path, const char* what) {
+  return {exit, path + ": cannot " + what + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  if (this != &other) {
+    if (data_ != nullptr) munmap(data_, size_);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "stat");
+  if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  MappedFile mapped;
+  if (facts.st_size == 0) return mapped;
+  const std::size_t size = static_cast<std::size_t>(facts.st_size);
+  void* const data = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (data == MAP_FAILED) return Failed(Exit::Failure, path, "map");
+  // Journals are sparse: reading ahead would fill the page cache with their holes.
+  madvise(data, size, MADV_RANDOM);
+  mapped.data_ = data;
+  mapped.size_ = size;
+  return mapped;
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+  std::string bytes;
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t got = read(file.get(), block, sizeof(block));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failed(Exit::Usage, path, "read");
+    if (got == 0) return bytes;
+    bytes.append(block, static_cast<std::size_t>(got));
+  }
+}
+
+Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return Failed(Exit::Failure, path, "write");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure) {
+  struct stat facts = {};
+  const bool exists = stat(path.c_str(), &facts) == 0;
+  if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
+  // A device, a pipe, or one of the kernel's names for an open file (/dev/stderr): renaming over it would replace the name, not fill it.
+  struct stat name = {};
+  const bool link = lstat(path.c_str(), &name) == 0 && S_ISLNK(name.st_mode);
+  const bool kernels = link && (path.starts_with("/dev/") || path.starts_with("/proc/"));
+  if ((exists && !S_ISREG(facts.st_mode)) || kernels) {
+    const FileDescriptor open_file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!open_file.valid()) return Failed(on_failure, path, "write");
+    return WriteAll(open_file.get(), bytes, path);
+  }
+  // The file behind a symbolic link is replaced, the link stays.
+  std::string target = path;
+  if (char* const real = exists ? realpath(path.c_str(), nullptr) : nullptr) {
+    target = real;
+    std::free(real);
+  }
+  std::string temporary = target + ".XXXXXX";
+  const FileDescriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.valid()) return Failed(on_failure, path, "write");
+  const mode_t mask = umask(0);
+  umask(mask);
+  Status status = WriteAll(file.get(), bytes, path);
+  if (status.ok() && fchmod(file.get(), 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
+  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = Failed(on_failure, path, "write");
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+}  // namespace cuaudit::harness

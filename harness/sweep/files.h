@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// files.h: whole files: mapped read-only, read, or written so that a reader sees all of it or nothing.
+//
+//   Owns      MappedFile owns its mapping and unmaps it; FileDescriptor closes what it holds.
+//   Threads   values; no shared state.
+//   Errors    Status with the path and the system's own words; nothing is left half written under the final name.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "harness/sweep/status.h"
+
+namespace cuaudit::harness {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+class MappedFile {
+ public:
+  static Result<MappedFile> Open(const std::string& path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  const void* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+Result<std::string> ReadFile(const std::string& path);
+
+// Writes to a temporary name in the same directory, then renames. `on_failure` is the exit code of an unwritable place.
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
+
+// All bytes in as few system calls as the kernel allows.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path);
+
+}  // namespace cuaudit::harness

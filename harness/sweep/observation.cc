@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/observation.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "faults/journal/journal_file.h"
+#include "harness/sweep/shell_quote.h"
+
+namespace cuaudit::harness {
+
+bool Observation::entered() const {
+  for (const faults::Record& record : journal.records()) {
+    if (record.kind != faults::RecordKind::Empty) return true;
+  }
+  return false;
+}
+
+Result<Observation> ReadObservation(const std::string& journal, const Ending& ending) {
+  Result<MappedFile> file = MappedFile::Open(journal);
+  if (!file.ok()) return file.status();
+  Observation seen;
+  seen.file = std::move(*file);
+  seen.ending = ending;
+  if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
+  seen.ledger = Fold(seen.journal.records());
+  return seen;
+}
+
+Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
+                          std::span<const std::string> faults, const std::string& output) {
+  faults::JournalOptions options;
+  options.record_capacity = record_capacity;
+  options.stack_depth = subject.launch.stack_depth;
+  if (const char* const wrong = faults::CreateJournal(journal.c_str(), options)) {
+    return Status(Exit::Failure, journal + ": " + wrong + ": " + std::strerror(errno));
+  }
+  Launch launch;
+  launch.path = subject.program.path;
+  launch.arguments = subject.command;
+  launch.environment =
+      MakeEnvironment(subject.launch, subject.program.asan_library, OptionsText(subject.launch, journal, faults), subject.environment);
+  launch.foreground = output.empty();
+  launch.output = output;
+  launch.deadline_ms = subject.deadline_ms;
+  return launch;
+}
+
+std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
+  if (ending.timed_out) return "did not finish within " + std::to_string(deadline_ms) + " ms";
+  if (ending.signal != 0) return "died of signal " + std::to_string(ending.signal) + " (" + strsignal(ending.signal) + ")";
+  return "exited with status " + std::to_string(ending.exit_status);
+}
+
+Status CheckExercised(const Subject& subject, const Observation& run) {
+  const std::string name = ShellQuote(subject.command.front());
+  if ((run.flags() & faults::kRecordsDropped) != 0) {
+    return {Exit::Failure, name + ": the journal overflowed after " + std::to_string(run.journal.header().record_capacity) +
+                               " records: give it more with --records"};
+  }
+  if (run.ledger.calls != 0) return {};
+  if (run.entered()) return Status::NotExercised(name + ": not exercised: the program never called the CUDA driver");
+  const char* const why = subject.program.is_static ? " (it is statically linked)" : "";
+  return Status::NotExercised(name + ": not exercised: the drop-in library never entered the program" + why);
+}
+
+Status CheckFaultFree(const Subject& subject, const Observation& run) {
+  const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
+  if (!as_expected) {
+    return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
+                                   Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
+                                   std::to_string(subject.expected_exit) + " (--expect-exit)"};
+  }
+  return CheckExercised(subject, run);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// observation.h: one run of the audited program as evidence: how it ended, its journal, and the ledger folded from it.
+//
+//   Owns      the mapping of the journal and the ledger; evidence() borrows from the observation, which must outlive it.
+//   Threads   values; no shared state.
+//   Units     records; milliseconds.
+//   Errors    Status: the journal cannot be made, mapped or read.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "faults/journal/journal_view.h"
+#include "harness/ledger/ledger.h"
+#include "harness/sweep/environment.h"
+#include "harness/sweep/files.h"
+#include "harness/sweep/process.h"
+#include "harness/sweep/program.h"
+#include "harness/sweep/status.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// The program under audit and everything that is the same for each of its runs.
+struct Subject {
+  Program program;
+  std::vector<std::string> command;      // argv
+  std::vector<std::string> environment;  // before our own variables
+  LaunchOptions launch;
+  std::size_t record_capacity = 0;  // of the fault-free runs
+  std::uint64_t deadline_ms = 0;
+  int expected_exit = 0;
+};
+
+struct Observation {
+  MappedFile file;
+  faults::JournalView journal;
+  Ledger ledger;
+  Ending ending;
+
+  Evidence evidence() const { return {&ledger, &journal, ending}; }
+  std::uint32_t flags() const { return journal.header().flags.load(); }
+  bool entered() const;  // the drop-in was loaded into the program
+};
+
+// Reads a journal that nobody writes any more.
+Result<Observation> ReadObservation(const std::string& journal, const Ending& ending);
+
+// Makes the empty journal and says how to start the program that will fill it. `output` empty: in the foreground, without deadline of its
+// own.
+Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
+                          std::span<const std::string> faults, const std::string& output);
+
+// "exited with status 3", "died of signal 11 (Segmentation fault)", "did not finish within 10000 ms".
+std::string Describe(const Ending& ending, std::uint64_t deadline_ms);
+
+// What makes a fault-free run unfit to compare others with: it crashed, hung, exited with another status than expected, never called the
+// driver, or overran its journal.
+Status CheckFaultFree(const Subject& subject, const Observation& run);
+
+// Never called the driver, or the journal is too small: all that `run` and `cycles` ask for.
+Status CheckExercised(const Subject& subject, const Observation& run);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials.
+//
+//     cuaudit-plan 1 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
+//     cuInit#1=NOT_INITIALIZED,refuse
+//     cuStreamCreate#1=OUT_OF_MEMORY,refuse
+//
+//   Owns      its texts.
+//   Threads   pure, but for the file system.
+//   Errors    one line: file, line number, what was expected there. A file that does not fit its digest is refused whole.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/status.h"
+
+namespace cuaudit::harness {
+
+struct PlanFile {
+  std::uint64_t subject = 0;  // what is swept: command, options that matter and the trace of the fault-free run, as one hash
+  std::vector<std::string> faults;
+
+  std::uint64_t Digest() const;
+  friend bool operator==(const PlanFile&, const PlanFile&) = default;
+};
+
+std::string FormatPlan(const PlanFile& plan);
+
+// `name` is how messages call the file.
+Result<PlanFile> ParsePlan(std::string_view text, const std::string& name);
+
+// FNV-1a, 64 bit, continued from `hash`.
+inline constexpr std::uint64_t kHashSeed = 0xcbf29ce484222325U;
+std::uint64_t HashText(std::string_view text, std::uint64_t hash = kHashSeed);
+std::uint64_t HashNumber(std::uint64_t number, std::uint64_t hash);
+
+std::string Hex(std::uint64_t value);  // 16 digits
+
+}  // namespace cuaudit::harness

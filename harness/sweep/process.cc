@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace cuaudit::harness {
+namespace {
+
+std::uint64_t NowMs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct ChildPlan {
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  int input;   // -1: inherited
+  int output;  // -1: inherited
+  int failure;
+  bool own_group;
+  pid_t parent;
+  const sigset_t* mask;
+};
+
+// Runs between fork and exec: only async-signal-safe calls.
+[[noreturn]] void Become(const ChildPlan& plan) {
+  if (plan.own_group) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != plan.parent) _exit(127);
+  }
+  bool wired = true;
+  if (plan.input >= 0) wired = dup2(plan.input, STDIN_FILENO) >= 0;
+  if (plan.output >= 0) wired = wired && dup2(plan.output, STDOUT_FILENO) >= 0 && dup2(plan.output, STDERR_FILENO) >= 0;
+  signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, plan.mask, nullptr);
+  if (wired) execve(plan.path, plan.arguments, plan.environment);
+  const int error = errno;
+  ssize_t ignored = write(plan.failure, &error, sizeof(error));
+  static_cast<void>(ignored);
+  _exit(127);
+}
+
+Ending FromWaitStatus(int status, bool timed_out) {
+  Ending ending;
+  ending.timed_out = timed_out;
+  if (WIFSIGNALED(status)) {
+    ending.signal = WTERMSIG(status);
+  } else {
+    ending.exit_status = WEXITSTATUS(status);
+  }
+  return ending;
+}
+
+}  // namespace
+
+ProcessPool::ProcessPool() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, number);
+  sigprocmask(SIG_BLOCK, &taken, &old_mask_);
+  signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+ProcessPool::~ProcessPool() {
+  for (Running& one : running_) {
+    kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+    waitpid(one.pid, nullptr, 0);
+  }
+  sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
+  FileDescriptor input;
+  FileDescriptor output;
+  if (!launch.foreground) {
+    input = FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    output = FileDescriptor(open(launch.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+    if (!input.valid() || !output.valid()) return {Exit::Failure, launch.output + ": cannot open: " + std::strerror(errno)};
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {Exit::Failure, std::string("cannot make a pipe: ") + std::strerror(errno)};
+  const FileDescriptor report(ends[0]);
+  FileDescriptor failure(ends[1]);
+
+  const std::vector<char*> arguments = Pointers(launch.arguments);
+  const std::vector<char*> environment = Pointers(launch.environment);
+  const ChildPlan plan{launch.path.c_str(), arguments.data(),   environment.data(), input.get(), output.get(),
+                       failure.get(),       !launch.foreground, getpid(),           &old_mask_};
+  const pid_t pid = fork();
+  if (pid < 0) return {Exit::Failure, std::string("cannot start a process: ") + std::strerror(errno)};
+  if (pid == 0) Become(plan);
+  if (!launch.foreground) setpgid(pid, pid);
+  failure = FileDescriptor();
+
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(report.get(), &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  if (got == static_cast<ssize_t>(sizeof(error))) {
+    waitpid(pid, nullptr, 0);
+    return {Exit::Usage, launch.path + ": cannot execute: " + std::strerror(error)};
+  }
+  Running one;
+  one.tag = tag;
+  one.pid = pid;
+  one.foreground = launch.foreground;
+  one.deadline_at = launch.deadline_ms == 0 ? 0 : NowMs() + launch.deadline_ms;
+  one.exited = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!one.exited.valid()) {
+    const int reason = errno;
+    kill(launch.foreground ? pid : -pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return {Exit::Failure, std::string("cannot watch a process: pidfd_open: ") + std::strerror(reason)};
+  }
+  running_.push_back(std::move(one));
+  return {};
+}
+
+ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
+  Running& one = running_[index];
+  // Still a zombie, so its number cannot have been given to a stranger.
+  if (!one.foreground) kill(-one.pid, SIGKILL);
+  int status = 0;
+  while (waitpid(one.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const Ended ended{one.tag, FromWaitStatus(status, one.timed_out)};
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  return ended;
+}
+
+Result<ProcessPool::Ended> ProcessPool::WaitAny() {
+  if (running_.empty()) return Status(Exit::Failure, "no process to wait for");
+  std::vector<pollfd> watched;
+  for (;;) {
+    watched.clear();
+    std::uint64_t next = 0;
+    bool foreground = false;
+    for (const Running& one : running_) {
+      watched.push_back({one.exited.get(), POLLIN, 0});
+      foreground = foreground || one.foreground;
+      if (one.deadline_at != 0 && !one.timed_out) next = next == 0 ? one.deadline_at : std::min(next, one.deadline_at);
+    }
+    watched.push_back({signals_.get(), POLLIN, 0});
+    int timeout = -1;
+    if (next != 0) {
+      const std::uint64_t now = NowMs();
+      timeout = next <= now ? 0 : static_cast<int>(std::min<std::uint64_t>(next - now, 1U << 30));
+    }
+    const int ready = poll(watched.data(), watched.size(), timeout);
+    if (ready < 0 && errno != EINTR) return Status(Exit::Failure, std::string("poll: ") + std::strerror(errno));
+
+    // A process that finished exactly at its deadline finished: look at ends before deadlines.
+    for (std::size_t i = 0; ready > 0 && i < running_.size(); ++i) {
+      if (watched[i].revents != 0) return Reap(i);
+    }
+    signalfd_siginfo signal_seen = {};
+    if (read(signals_.get(), &signal_seen, sizeof(signal_seen)) == static_cast<ssize_t>(sizeof(signal_seen))) {
+      const int number = static_cast<int>(signal_seen.ssi_signo);
+      interrupted_ = number;
+      // A program in the foreground got Ctrl-C from the terminal itself and decides what it means; other signals came to us alone.
+      if (!foreground) return Status(Exit::Failure, std::string("stopped by ") + strsignal(number));
+      if (signal_seen.ssi_code != SI_KERNEL) {
+        for (const Running& one : running_) kill(one.pid, number);
+      }
+    }
+    const std::uint64_t now = NowMs();
+    for (Running& one : running_) {
+      if (one.deadline_at == 0 || one.timed_out || now < one.deadline_at) continue;
+      one.timed_out = true;
+      kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+    }
+  }
+}
+
+Result<Ending> RunToEnd(const Launch& launch, int* interrupted) {
+  ProcessPool pool;
+  Status started = pool.Start(0, launch);
+  if (!started.ok()) return started;
+  Result<ProcessPool::Ended> ended = pool.WaitAny();
+  *interrupted = pool.interrupted();
+  if (!ended.ok()) return ended.status();
+  return ended->ending;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// process.h: starts processes and waits for whichever ends first, each with a deadline.
+//
+//   Owns      the processes it started: the destructor kills and reaps those that still run.
+//   Threads   one thread. While a pool lives, SIGINT, SIGTERM and SIGHUP are blocked and taken by WaitAny instead.
+//   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
+//   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
+//   Faults    makes no driver calls.
+//   Source    ours. A process in a group of its own takes its whole group with it when it ends, so that nothing writes its journal later.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/files.h"
+#include "harness/sweep/status.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+struct Launch {
+  std::string path;
+  std::vector<std::string> arguments;  // argv, the name included
+  std::vector<std::string> environment;
+  bool foreground = false;  // keeps stdin, stdout, stderr and the process group; otherwise stdin is /dev/null
+  std::string output;       // where stdout and stderr go; "/dev/null" is fine
+  std::uint64_t deadline_ms = 0;
+};
+
+class ProcessPool {
+ public:
+  struct Ended {
+    std::size_t tag = 0;
+    Ending ending;
+  };
+
+  ProcessPool();
+  ProcessPool(const ProcessPool&) = delete;
+  ProcessPool& operator=(const ProcessPool&) = delete;
+  ~ProcessPool();
+
+  std::size_t size() const noexcept { return running_.size(); }
+  Status Start(std::size_t tag, const Launch& launch);
+  // Blocks until one process has ended. A signal to this process is an error that names it; `interrupted` keeps its number.
+  Result<Ended> WaitAny();
+  int interrupted() const noexcept { return interrupted_; }
+
+ private:
+  struct Running {
+    std::size_t tag = 0;
+    pid_t pid = 0;
+    FileDescriptor exited;  // pidfd: readable once the process is a zombie
+    std::uint64_t deadline_at = 0;
+    bool foreground = false;
+    bool timed_out = false;
+  };
+  Ended Reap(std::size_t index);
+
+  std::vector<Running> running_;
+  FileDescriptor signals_;
+  sigset_t old_mask_ = {};
+  int interrupted_ = 0;
+};
+
+// One process, start to end.
+Result<Ending> RunToEnd(const Launch& launch, int* interrupted);
+
+}  // namespace cuaudit::harness

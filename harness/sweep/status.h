@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// status.h: success or one line about what went wrong, with the exit code it leads to.
+//
+//   Owns      its message.
+//   Threads   values; no shared state.
+//   Errors    this is how every room above the driver reports them; nothing here throws.
+//   Faults    makes no driver calls.
+//   Source    ours; exit codes from design section 11.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace cuaudit::harness {
+
+enum class Exit : int {
+  Clean = 0,
+  Findings = 1,
+  Usage = 2,
+  Environment = 3,  // no driver, not exercised, or the fault-free run did not behave
+  Failure = 125,    // ours
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
+
+  // Nothing was tested, which is never "clean" and no error of the program either.
+  static Status NotExercised(std::string message) {
+    Status status(Exit::Environment, std::move(message));
+    status.not_exercised_ = true;
+    return status;
+  }
+
+  bool ok() const noexcept { return exit_ == Exit::Clean; }
+  bool not_exercised() const noexcept { return not_exercised_; }
+  Exit exit() const noexcept { return exit_; }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  Exit exit_ = Exit::Clean;
+  std::string message_;
+  bool not_exercised_ = false;
+};
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status status) : status_(std::move(status)) {}
+
+  bool ok() const noexcept { return value_.has_value(); }
+  const Status& status() const noexcept { return status_; }
+  T& operator*() noexcept { return *value_; }
+  const T& operator*() const noexcept { return *value_; }
+  T* operator->() noexcept { return &*value_; }
+  const T* operator->() const noexcept { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace cuaudit::harness

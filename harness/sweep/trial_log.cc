@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/trial_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace cuaudit::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Paths and symbol names may hold any byte; JSON text may not.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json FromSite(const report::Acquired& site) {
+  Json frames = Json::array();
+  for (const report::Frame& frame : site.stack) {
+    frames.push_back(Json::array({frame.module, frame.function, frame.file, frame.line, frame.offset}));
+  }
+  return Json{{"call", site.call}, {"stack", std::move(frames)}};
+}
+
+Json FromFindings(const std::vector<TrialFindingText>& findings) {
+  Json rows = Json::array();
+  for (const TrialFindingText& finding : findings) {
+    rows.push_back({{"rule", finding.rule},
+                    {"kind", finding.kind},
+                    {"count", finding.count},
+                    {"bytes", finding.bytes},
+                    {"acquired_key", finding.acquired_key},
+                    {"where_key", finding.where_key},
+                    {"acquired", FromSite(finding.acquired)},
+                    {"where", FromSite(finding.where)}});
+  }
+  return rows;
+}
+
+report::Acquired ToSite(const Json& json) {
+  report::Acquired site;
+  site.call = json.at("call").get<std::string>();
+  for (const Json& row : json.at("stack")) {
+    report::Frame frame;
+    frame.module = row.at(0).get<std::string>();
+    frame.function = row.at(1).get<std::string>();
+    frame.file = row.at(2).get<std::string>();
+    frame.line = row.at(3).get<int>();
+    frame.offset = row.at(4).get<std::uint64_t>();
+    site.stack.push_back(std::move(frame));
+  }
+  return site;
+}
+
+std::vector<TrialFindingText> ToFindings(const Json& json) {
+  std::vector<TrialFindingText> findings;
+  for (const Json& row : json) {
+    TrialFindingText finding;
+    finding.rule = row.at("rule").get<std::string>();
+    finding.kind = row.at("kind").get<std::string>();
+    finding.count = row.at("count").get<std::uint64_t>();
+    finding.bytes = row.at("bytes").get<std::uint64_t>();
+    finding.acquired_key = row.at("acquired_key").get<std::uint64_t>();
+    finding.where_key = row.at("where_key").get<std::uint64_t>();
+    finding.acquired = ToSite(row.at("acquired"));
+    finding.where = ToSite(row.at("where"));
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+TrialResult ToTrial(const Json& json) {
+  TrialResult trial;
+  trial.index = json.at("trial").get<std::size_t>();
+  trial.faults = json.at("faults").get<std::vector<std::string>>();
+  trial.verdict = json.at("verdict").get<std::string>();
+  trial.fired = json.at("fired").get<bool>();
+  trial.ending.exit_status = json.at("exit_status").get<int>();
+  trial.ending.signal = json.at("signal").get<int>();
+  trial.ending.timed_out = json.at("timed_out").get<bool>();
+  trial.fault_key = json.at("fault_key").get<std::uint64_t>();
+  trial.fault_site = ToSite(json.at("fault_site"));
+  trial.findings = ToFindings(json.at("findings"));
+  trial.notes = ToFindings(json.at("notes"));
+  return trial;
+}
+
+}  // namespace
+
+std::string FormatTrial(const TrialResult& trial) {
+  const Json json = {{"trial", trial.index},
+                     {"faults", trial.faults},
+                     {"verdict", trial.verdict},
+                     {"fired", trial.fired},
+                     {"exit_status", trial.ending.exit_status},
+                     {"signal", trial.ending.signal},
+                     {"timed_out", trial.ending.timed_out},
+                     {"fault_key", trial.fault_key},
+                     {"fault_site", FromSite(trial.fault_site)},
+                     {"findings", FromFindings(trial.findings)},
+                     {"notes", FromFindings(trial.notes)}};
+  return Dump(json) + "\n";
+}
+
+Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<std::string>& plan, const std::string& name) {
+  TrialLogContent content;
+  std::set<std::size_t> seen;
+  std::size_t line = 1;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
+    const std::string place = name + ":" + std::to_string(line) + ": expected ";
+    try {
+      TrialResult trial = ToTrial(Json::parse(text.substr(0, end)));
+      const bool planned = trial.index < plan.size() && trial.faults.size() == 1 && trial.faults.front() == plan[trial.index];
+      if (!planned) return Status(Exit::Usage, place + "a trial of plan.txt, with its number and its fault");
+      if (!seen.insert(trial.index).second) return Status(Exit::Usage, place + "each trial once");
+      content.trials.push_back(std::move(trial));
+    } catch (const Json::exception&) {
+      return Status(Exit::Usage, place + "one finished trial as a JSON object");
+    }
+    content.whole_bytes += end + 1;
+    text.remove_prefix(end + 1);
+  }
+  return content;
+}
+
+Result<TrialLog> TrialLog::Open(const std::string& path, const std::vector<std::string>& plan) {
+  TrialLog log;
+  log.path_ = path;
+  log.file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + std::strerror(errno));
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  Result<TrialLogContent> content = ParseTrialLog(*text, plan, path);
+  if (!content.ok()) return content.status();
+  if (content->whole_bytes != text->size() && ftruncate(log.file_.get(), static_cast<off_t>(content->whole_bytes)) != 0) {
+    return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + std::strerror(errno));
+  }
+  log.trials_ = std::move(content->trials);
+  return log;
+}
+
+Status TrialLog::Append(const TrialResult& trial) { return WriteAll(file_.get(), FormatTrial(trial), path_); }
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// The real tool over a real program on the simulated driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "harness/sweep/files.h"
+#include "suites/unit/cli/tool.h"
+#include "suites/unit/sweep/temporary_dir.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Words = std::vector<std::string>;
+
+Said Tool(Words options, const Words& program) {
+  options.insert(options.begin() + 1, "--driver=sim");
+  options.insert(options.end(), {"--", CUAUDIT_SUBJECT});
+  options.insert(options.end(), program.begin(), program.end());
+  return RunTool(options, {"SOURCE_DATE_EPOCH=0"});
+}
+
+Json Report(const Said& said) {
+  const Json report = Json::parse(said.out, nullptr, false);
+  EXPECT_FALSE(report.is_discarded()) << said.out << said.err;
+  return report;
+}
+
+std::size_t CountRule(const Json& findings, const std::string& rule) {
+  return static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(), [&](const Json& one) { return one["rule"] == rule; }));
+}
+
+TEST(Sweep, SoundProgramIsClean) {
+  const Said said = Tool({"sweep", "--format=json"}, {"sound"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  const Json report = Report(said);
+  EXPECT_EQ(report["outcome"], "clean");
+  EXPECT_GE(report["totals"]["fired"], 8);
+  EXPECT_EQ(report["totals"]["fired"], report["totals"]["trials"]);
+}
+
+TEST(Sweep, LeakOnAnErrorPathIsFoundAndReplayed) {
+  const Said said = Tool({"sweep", "--format=json"}, {"leaks"});
+  EXPECT_EQ(said.status, 1) << said.err;
+  const Json report = Report(said);
+  ASSERT_EQ(report["findings"].size(), 1U) << report["findings"].dump(1);
+  const Json& finding = report["findings"][0];
+  // The program goes on to release its primary context, so the stream dies with that instead of staying.
+  EXPECT_EQ(finding["rule"], "orphaned");
+  EXPECT_EQ(finding["kind"], "stream");
+  EXPECT_EQ(finding["count"], 1);
+  EXPECT_EQ(finding["acquired"]["call"], "cuStreamCreate");
+  EXPECT_EQ(finding["acquired"]["stack"][0]["function"], "work");
+  EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc");
+  const std::string text = finding["fault"]["text"];
+  EXPECT_EQ(finding["reproduce"], "cuaudit replay --driver=sim --fault '" + text + "' -- " CUAUDIT_SUBJECT " leaks");
+
+  const Said replay = Tool({"replay", "--format=json", "--fault", text}, {"leaks"});
+  EXPECT_EQ(replay.status, 1) << replay.err;
+  ASSERT_EQ(Report(replay)["findings"].size(), 1U);
+  EXPECT_EQ(Report(replay)["findings"][0]["fingerprint"], finding["fingerprint"]);
+}
+
+TEST(Sweep, ReportDoesNotDependOnTheNumberOfJobs) {
+  const Said one = Tool({"sweep", "--format=json", "--jobs=1"}, {"leaks", "3"});
+  const Said four = Tool({"sweep", "--format=json", "--jobs=4"}, {"leaks", "3"});
+  EXPECT_EQ(one.out, four.out);
+  EXPECT_EQ(one.status, 1);
+}
+
+TEST(Sweep, CrashAbortAndHangAreVerdictsOfTheirOwn) {
+  EXPECT_EQ(CountRule(Report(Tool({"sweep", "--format=json"}, {"crashes"}))["findings"], "crash"), 1U);
+  EXPECT_EQ(CountRule(Report(Tool({"sweep", "--format=json"}, {"aborts"}))["findings"], "abort"), 1U);
+  EXPECT_EQ(CountRule(Report(Tool({"sweep", "--format=json", "--deadline-ms=1500"}, {"hangs"}))["findings"], "hang"), 1U);
+}
+
+TEST(Sweep, LeavingByExitIsNoLeakUnlessAsked) {
+  EXPECT_EQ(Tool({"sweep"}, {"exits"}).status, 0);
+  const Said said = Tool({"sweep", "--abandoned-is-leak", "--format=json"}, {"exits"});
+  EXPECT_EQ(said.status, 1);
+  EXPECT_THAT(Report(said)["findings"][0]["reproduce"], HasSubstr("--abandoned-is-leak"));
+}
+
+TEST(Sweep, GoesOnWhereAKilledSweepWas) {
+  const TemporaryDir dir;
+  const std::string work = dir.File("work");
+  const Said whole = Tool({"sweep", "--format=json", "--work-dir", work}, {"leaks"});
+  const std::string log = dir.File("work/trials.jsonl");
+  const std::string text = *ReadFile(log);
+  // As after a kill: two whole lines and half a third.
+  const std::size_t second = text.find('\n', text.find('\n') + 1);
+  ASSERT_TRUE(WriteFile(log, text.substr(0, second + 20), Exit::Failure).ok());
+  const Said again = Tool({"sweep", "--format=json", "--work-dir", work}, {"leaks"});
+  EXPECT_THAT(again.err, HasSubstr("going on: 2 of "));
+  EXPECT_EQ(again.out, whole.out);
+  EXPECT_EQ(again.status, 1);
+}
+
+TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
+  const TemporaryDir dir;
+  EXPECT_EQ(Tool({"sweep", "--work-dir", dir.File("work")}, {"sound"}).status, 0);
+  const Said said = Tool({"sweep", "--work-dir", dir.File("work")}, {"leaks"});
+  EXPECT_EQ(said.status, 2);
+  EXPECT_TRUE(IsOneLine(said.err)) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("holds the plan of another sweep"));
+}
+
+TEST(Sweep, LeavesNoJournalsBehindUnlessKept) {
+  const TemporaryDir dir;
+  EXPECT_EQ(Tool({"sweep", "--limit=2", "--work-dir", dir.File("a")}, {"sound"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(dir.File("a/trial-0.journal")));
+  EXPECT_EQ(Tool({"sweep", "--limit=2", "--keep", "--work-dir", dir.File("b")}, {"sound"}).status, 0);
+  EXPECT_TRUE(std::filesystem::exists(dir.File("b/trial-0.journal")));
+  const Said explained = RunTool({"explain", dir.File("b/trial-0.journal")});
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("cuInit"), HasSubstr("[injected by fault 1]")));
+}
+
+TEST(Sweep, RemovesItsFreshDirectory) {
+  const TemporaryDir dir;
+  Words words = {"sweep", "--driver=sim", "--limit=1", "--", CUAUDIT_SUBJECT, "sound"};
+  EXPECT_EQ(RunTool(words, {"TMPDIR=" + dir.path()}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(Sweep, UnfitProgramIsOneLineAndNoVerdict) {
+  const Said fails = Tool({"sweep", "--format=json"}, {"fails"});
+  EXPECT_EQ(fails.status, 3);
+  EXPECT_TRUE(IsOneLine(fails.err)) << fails.err;
+  EXPECT_THAT(fails.err, HasSubstr("exited with status 4, expected exit status 0"));
+  EXPECT_EQ(Report(fails)["outcome"], "error");
+  EXPECT_EQ(Tool({"sweep", "--expect-exit=4"}, {"fails"}).status, 0);
+  EXPECT_THAT(Tool({"sweep"}, {"crashes-always"}).err, HasSubstr("died of signal 11"));
+  EXPECT_THAT(Tool({"sweep", "--deadline-ms=300"}, {"hangs-always"}).err, HasSubstr("did not finish within 300 ms"));
+}
+
+TEST(Sweep, ProgramThatNeverCallsTheDriverIsNotExercised) {
+  for (const char* const command : {"sweep", "run", "cycles"}) {
+    const Said said = Tool({command, "--format=json"}, {"calls-nothing", "{n}"});
+    EXPECT_EQ(said.status, 3) << command;
+    EXPECT_THAT(said.err, HasSubstr("never called the CUDA driver")) << command;
+    EXPECT_EQ(Report(said)["outcome"], "not_exercised") << command;
+  }
+}
+
+TEST(Sweep, TooSmallAJournalIsOurErrorWithAHint) {
+  const Said said = Tool({"sweep", "--records=1024"}, {"sound", "300"});
+  EXPECT_EQ(said.status, 125);
+  EXPECT_THAT(said.err, HasSubstr("--records"));
+}
+
+TEST(Run, PassesOutputThroughAndListsWhatIsAlive) {
+  const TemporaryDir dir;
+  const Said said = Tool({"run", "--format=json", "--output", dir.File("r.json")}, {"grows", "3"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_EQ(said.out, "cycles: 3\n");
+  const Json report = Json::parse(*ReadFile(dir.File("r.json")));
+  const auto stream = std::find_if(report["live"].begin(), report["live"].end(), [](const Json& row) { return row["kind"] == "stream"; });
+  ASSERT_NE(stream, report["live"].end());
+  EXPECT_EQ((*stream)["acquired"], 3);
+  EXPECT_EQ((*stream)["live"], 3);
+}
+
+TEST(Run, ViolationIsAFinding) {
+  const TemporaryDir dir;
+  const Said said = Tool({"run", "--format=json", "--output", dir.File("r.json")}, {"releases-twice"});
+  EXPECT_EQ(said.status, 1) << said.err;
+  EXPECT_THAT(*ReadFile(dir.File("r.json")), HasSubstr("\"double_release\""));
+}
+
+TEST(Run, ReportsTheProgramsOwnExitStatus) {
+  const Said said = Tool({"run"}, {"fails"});
+  EXPECT_EQ(said.status, 3);
+  EXPECT_THAT(said.err, HasSubstr("exited with status 4"));
+  EXPECT_EQ(Tool({"run", "--expect-exit=4"}, {"fails"}).status, 0);
+}
+
+TEST(Cycles, GrowthIsAFindingPerSite) {
+  const Said said = Tool({"cycles", "--no-host", "--format=json"}, {"grows", "{n}"});
+  EXPECT_EQ(said.status, 1) << said.err;
+  const Json report = Report(said);
+  EXPECT_EQ(report["per_cycle"], Json({{"stream", 1.0}}));
+  ASSERT_EQ(report["findings"].size(), 1U);
+  EXPECT_EQ(report["findings"][0]["rule"], "growth");
+  EXPECT_EQ(report["cycles"]["counts"], Json({1, 10}));
+}
+
+TEST(Cycles, SoundProgramIsCleanWithTheHostInView) {
+  const Said said = Tool({"cycles"}, {"sound", "{n}"});
+  EXPECT_EQ(said.status, 0) << said.out << said.err;
+}
+
+TEST(Cycles, MarksOfTheProgramStandForCounts) {
+  const Said said = Tool({"cycles", "--no-host", "--format=json"}, {"grows", "4"});
+  EXPECT_EQ(said.status, 1) << said.err;
+  EXPECT_EQ(Report(said)["cycles"]["counts"], Json({1, 4}));
+  EXPECT_EQ(Report(said)["per_cycle"], Json({{"stream", 1.0}}));
+}
+
+TEST(Cycles, NeitherCountNorMarksIsAUsageError) {
+  const Said said = Tool({"cycles"}, {"sound"});
+  EXPECT_EQ(said.status, 2);
+  EXPECT_TRUE(IsOneLine(said.err)) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("expected {n}"));
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/sweep/files.h"
+#include "suites/unit/sweep/temporary_dir.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Words = std::vector<std::string>;
+
+std::string WhyNot(const Words& words) {
+  const Result<Options> options = ParseOptions(words);
+  EXPECT_FALSE(options.ok());
+  EXPECT_EQ(options.status().exit(), Exit::Usage);
+  EXPECT_EQ(options.status().message().find('\n'), std::string::npos);
+  return options.status().message();
+}
+
+TEST(CommandLine, SplitsToolAndProgramAtTheFirstDashes) {
+  const Result<Options> options = ParseOptions(Words{"sweep", "--jobs", "3", "--", "prog", "--jobs", "--", "x"});
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->command, kSweep);
+  EXPECT_EQ(options->jobs, 3U);
+  EXPECT_THAT(options->program, ElementsAre("prog", "--jobs", "--", "x"));
+}
+
+TEST(CommandLine, KnowsItsDefaults) {
+  const Result<Options> options = ParseOptions(Words{"run", "--", "prog"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->driver, "auto");
+  EXPECT_EQ(options->scope, "pinned");
+  EXPECT_EQ(options->stacks, 16U);
+  EXPECT_EQ(options->n, "1,10");
+  EXPECT_EQ(options->how, "refuse");
+  EXPECT_FALSE(options->keep);
+}
+
+TEST(CommandLine, RefusesWhatIsNoCommandLine) {
+  EXPECT_THAT(WhyNot({}), HasSubstr("expected a command"));
+  EXPECT_THAT(WhyNot({"dance"}), HasSubstr("expected a command"));
+  EXPECT_THAT(WhyNot({"sweep"}), HasSubstr("expected -- and a program"));
+  EXPECT_THAT(WhyNot({"sweep", "--"}), HasSubstr("expected -- and a program"));
+  EXPECT_THAT(WhyNot({"sweep", "./prog"}), HasSubstr("stand behind --"));
+  EXPECT_THAT(WhyNot({"sweep", "--bogus", "--", "prog"}), HasSubstr("--bogus"));
+  EXPECT_THAT(WhyNot({"run", "--jobs", "2", "--", "prog"}), HasSubstr("--jobs"));
+  EXPECT_THAT(WhyNot({"run", "--driver=none", "--", "prog"}), HasSubstr("--driver"));
+  EXPECT_THAT(WhyNot({"run", "--stacks=25", "--", "prog"}), HasSubstr("--stacks"));
+  EXPECT_THAT(WhyNot({"run", "--stacks=-1", "--", "prog"}), HasSubstr("--stacks"));
+  EXPECT_THAT(WhyNot({"run", "--expect-exit=many", "--", "prog"}), HasSubstr("--expect-exit"));
+  EXPECT_THAT(WhyNot({"run", "--host", "--no-host", "--", "prog"}), HasSubstr("not both"));
+  EXPECT_THAT(WhyNot({"replay", "--", "prog"}), HasSubstr("--fault"));
+  EXPECT_THAT(WhyNot({"explain"}), HasSubstr("journal"));
+  EXPECT_THAT(WhyNot({"list", "cows"}), HasSubstr("cows"));
+  EXPECT_THAT(WhyNot({"doctor", "--", "prog"}), HasSubstr("takes no program"));
+}
+
+TEST(CommandLine, TakesOneValuePerRepeatedFlag) {
+  const Result<Options> options = ParseOptions(Words{"replay", "--fault", "a#1=B,refuse", "--fault", "c d", "--", "prog"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(options->fault, ElementsAre("a#1=B,refuse", "c d"));
+}
+
+TEST(CommandLine, EchoesOnlyWhatChangesTheResultAndTheCommandKnows) {
+  const Result<Options> options =
+      ParseOptions(Words{"sweep", "--scope=process", "--host", "--jobs=2", "--keep", "--abandoned-is-leak", "--stacks=4", "--", "prog"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(EchoOptions(*options, kReplay), ElementsAre("--scope=process", "--stacks=4", "--host", "--abandoned-is-leak"));
+  EXPECT_THAT(EchoOptions(*options, kRun), ElementsAre("--scope=process", "--stacks=4", "--host"));
+  EXPECT_THAT(EchoOptions(Options(), kReplay), IsEmpty());
+}
+
+TEST(CommandLine, EchoedOptionsReadBackAsTheSame) {
+  const Result<Options> first = ParseOptions(Words{"cycles", "--n=2,30", "--expect-exit=3", "--deadline-ms=500", "--no-host", "--", "p"});
+  ASSERT_TRUE(first.ok());
+  Words words = {"cycles"};
+  for (const std::string& flag : EchoOptions(*first, kCycles)) words.push_back(flag);
+  words.insert(words.end(), {"--", "p"});
+  const Result<Options> again = ParseOptions(words);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->n, "2,30");
+  EXPECT_EQ(again->expect_exit, 3U);
+  EXPECT_EQ(again->deadline_ms, 500U);
+  EXPECT_TRUE(again->no_host);
+}
+
+TEST(CommandLine, ReadsAConfigFileBySection) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("cuaudit.toml");
+  ASSERT_TRUE(WriteFile(path, "[sweep]\njobs = 7\ncall = [\"cuInit\", \"cuMemFree\"]\n[run]\nstacks = 3\n", Exit::Failure).ok());
+  const Result<Options> sweep = ParseOptions(Words{"sweep", "--config", path, "--", "prog"});
+  ASSERT_TRUE(sweep.ok()) << sweep.status().message();
+  EXPECT_EQ(sweep->jobs, 7U);
+  EXPECT_EQ(sweep->stacks, 16U);
+  EXPECT_THAT(sweep->call, ElementsAre("cuInit", "cuMemFree"));
+  const Result<Options> flag_wins = ParseOptions(Words{"sweep", "--config", path, "--jobs=2", "--", "prog"});
+  ASSERT_TRUE(flag_wins.ok());
+  EXPECT_EQ(flag_wins->jobs, 2U);
+  const Result<Options> run = ParseOptions(Words{"run", "--config", path, "--", "prog"});
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->stacks, 3U);
+}
+
+TEST(CommandLine, RefusesAConfigFileItDoesNotUnderstand) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("cuaudit.toml");
+  for (const char* const text : {"[sweep]\nbogus = 7\n", "[[[\n", "[sweep]\njobs = many\n"}) {
+    ASSERT_TRUE(WriteFile(path, text, Exit::Failure).ok());
+    WhyNot({"sweep", "--config", path, "--", "prog"});
+  }
+  WhyNot({"sweep", "--config", dir.File("none"), "--", "prog"});
+}
+
+TEST(CommandLine, HelpNamesEveryOptionOfItsCommand) {
+  const Result<Options> help = ParseOptions(Words{"sweep", "--help"});
+  ASSERT_TRUE(help.ok());
+  ASSERT_TRUE(help->done);
+  for (const char* const flag :
+       {"--driver", "--how", "--codes", "--call", "--limit", "--jobs", "--work-dir", "--keep", "--format", "--output"}) {
+    EXPECT_THAT(help->message, HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// tool.h: runs cuaudit as a user does and keeps what it said.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cuaudit::harness {
+
+struct Said {
+  int status = -1;  // exit status; 128 + signal when it died
+  std::string out;
+  std::string err;
+};
+
+// `environment`: NAME=VALUE lines beside this process's own. As root, `unprivileged` drops to nobody first.
+Said RunTool(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}, bool unprivileged = false);
+
+// True when the text is exactly one line.
+bool IsOneLine(const std::string& text);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/aggregate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using testing::SizeIs;
+using testing::StartsWith;
+
+const Reproduction kReproduction = {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "prog 'a b'"};
+
+TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint64_t fault_key) {
+  TrialResult trial;
+  trial.faults = {fault};
+  trial.verdict = "leak";
+  trial.fired = true;
+  trial.fault_key = fault_key;
+  TrialFindingText finding;
+  finding.rule = "leak";
+  finding.kind = "stream";
+  finding.count = 1;
+  finding.acquired_key = acquired_key;
+  finding.acquired.call = "cuStreamCreate";
+  trial.findings.push_back(finding);
+  return trial;
+}
+
+report::Run Aggregate(const std::vector<TrialResult>& trials) {
+  report::Run run;
+  AddTrials(trials, kReproduction, &run);
+  return run;
+}
+
+TEST(Aggregate, CountsTrialsOfOneFindingAndKeepsTheFirst) {
+  const report::Run run = Aggregate({Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9), Leak("cuMemAlloc#2=OUT_OF_MEMORY,refuse", 7, 9)});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].trials, 2U);
+  EXPECT_EQ(run.findings[0].fault->occurrence, 1U);
+  EXPECT_EQ(run.findings[0].reproduce, "cuaudit replay --driver=sim --fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- prog 'a b'");
+  EXPECT_THAT(run.findings[0].fingerprint, StartsWith("v1-"));
+  EXPECT_THAT(run.findings[0].fingerprint, SizeIs(19));
+  EXPECT_EQ(run.totals.trials, 2U);
+  EXPECT_EQ(run.totals.fired, 2U);
+  EXPECT_EQ(run.totals.verdicts.at("leak"), 2U);
+}
+
+TEST(Aggregate, KeepsPlacesCodesAndWaysApart) {
+  const report::Run run = Aggregate({Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9), Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 8, 9),
+                                     Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 10), Leak("cuMemAlloc#1=INVALID_VALUE,refuse", 7, 9),
+                                     Leak("cuMemAlloc#1=OUT_OF_MEMORY,after", 7, 9), Leak("cuMemFree#1=INVALID_VALUE,refuse", 7, 9)});
+  EXPECT_THAT(run.findings, SizeIs(6));
+}
+
+TEST(Aggregate, SaysTheFaultInTheReportsWords) {
+  const report::Run run = Aggregate({Leak("cuMemAlloc#12=OUT_OF_MEMORY,burst:3", 7, 9)});
+  const report::Fault& fault = *run.findings.at(0).fault;
+  EXPECT_EQ(fault.call, "cuMemAlloc");
+  EXPECT_EQ(fault.occurrence, 12U);
+  EXPECT_EQ(fault.how, "burst:3");
+  EXPECT_EQ(fault.code, "OUT_OF_MEMORY");
+  EXPECT_EQ(fault.text, "cuMemAlloc#12=OUT_OF_MEMORY,burst:3");
+}
+
+TEST(Aggregate, CountsWhatEveryRunLeavesOnceAndWithoutFault) {
+  TrialResult first = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  first.findings[0].rule = "process_lifetime";
+  first.notes = std::move(first.findings);
+  first.findings.clear();
+  TrialResult second = first;
+  second.faults = {"cuMemFree#1=INVALID_VALUE,refuse"};
+  second.fault_key = 10;
+  const report::Run run = Aggregate({first, second});
+  EXPECT_THAT(run.findings, SizeIs(0));
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_FALSE(run.notes[0].fault.has_value());
+  EXPECT_EQ(run.notes[0].trials, 2U);
+}
+
+TEST(Aggregate, NotesATrialWhoseFaultDidNotFire) {
+  TrialResult trial = Leak("cuMemAlloc#9=OUT_OF_MEMORY,refuse", 7, 9);
+  trial.findings.clear();
+  trial.fired = false;
+  trial.verdict = "not_exercised";
+  const report::Run run = Aggregate({trial});
+  EXPECT_EQ(run.totals.fired, 0U);
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].rule, "not_exercised");
+}
+
+TEST(Aggregate, DescribesTheRunFromItsJournal) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Call(driver::CallId::Init);
+  journal.Call(driver::CallId::MemAlloc_v2).argument[0] = 0x1000;
+  journal.Call(driver::CallId::MemAlloc_v2).argument[0] = 0x2000;
+  journal.header().flags.fetch_or(faults::kHostProbesSkipped);
+  report::Run run;
+  DescribeRun(journal.Read(), &run);
+  EXPECT_EQ(run.driver.kind, "sim");
+  EXPECT_EQ(run.driver.version, "13.0");
+  EXPECT_EQ(run.totals.calls, 3U);
+  EXPECT_EQ(run.totals.sites, 2U);
+  EXPECT_THAT(run.totals.skipped, SizeIs(1));
+}
+
+TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Call(driver::CallId::Init);
+  journal.Call(driver::CallId::StreamCreate).argument[0] = 0x51;
+  journal.Call(driver::CallId::StreamCreate).argument[0] = 0x52;
+  journal.Call(driver::CallId::StreamDestroy_v2).argument[0] = 0x52;
+  faults::Record& twice = journal.Call(driver::CallId::StreamDestroy_v2);
+  twice.argument[0] = 0x52;
+  twice.result = CUDA_ERROR_INVALID_HANDLE;
+  SiteTexts sites;
+  report::Run run;
+  AddFaultFree(journal.Read(), kReproduction, &sites, &run);
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].rule, "double_release");
+  EXPECT_EQ(run.findings[0].where, "cuStreamDestroy");
+  EXPECT_FALSE(run.findings[0].fault.has_value());
+  EXPECT_EQ(run.findings[0].reproduce, "cuaudit run --driver=sim -- prog 'a b'");
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].rule, "process_lifetime");
+  EXPECT_EQ(run.notes[0].kind, "stream");
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace cuaudit::harness {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+LaunchOptions Sample() {
+  LaunchOptions options;
+  options.drop_in_dir = "/opt/cuaudit/lib";
+  return options;
+}
+
+TEST(Environment, OrdersNameJournalDriverScopeStacksAndFaults) {
+  LaunchOptions options = Sample();
+  const std::vector<std::string> faults = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#2=OUT_OF_MEMORY,after"};
+  EXPECT_EQ(OptionsText(options, "/tmp/j", faults),
+            "journal=/tmp/j;driver=sim;scope=pinned;fault=cuInit#1=INVALID_VALUE,refuse;fault=cuMemAlloc#2=OUT_OF_MEMORY,after");
+  options.driver = DriverChoice::Genuine;
+  options.real_driver = "/usr/lib/libcuda.so.1";
+  options.pinned_scope = false;
+  options.stack_depth = 0;
+  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=real;real_driver=/usr/lib/libcuda.so.1;scope=process");
+}
+
+TEST(Environment, PutsTheDropInBeforeTheUsersOwn) {
+  const std::vector<std::string> base = {"HOME=/h", "LD_LIBRARY_PATH=/a:/b", "LD_PRELOAD=/x.so"};
+  EXPECT_THAT(MakeEnvironment(Sample(), "", "journal=/j", base),
+              ElementsAre("HOME=/h", "LD_LIBRARY_PATH=/opt/cuaudit/lib:/a:/b", "LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1:/x.so",
+                          "CUAUDIT_OPTIONS=journal=/j"));
+}
+
+TEST(Environment, LeavesNoEmptyEntries) {
+  EXPECT_THAT(MakeEnvironment(Sample(), "", "o", std::vector<std::string>{"LD_PRELOAD=", "CUAUDIT_OPTIONS="}),
+              ElementsAre("LD_LIBRARY_PATH=/opt/cuaudit/lib", "LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1", "CUAUDIT_OPTIONS=o"));
+}
+
+TEST(Environment, PreloadsTheHostProbesOnlyWhenAsked) {
+  LaunchOptions options = Sample();
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}), Not(Contains(HasSubstr("libcuaudit_host.so"))));
+  options.host_probes = true;
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}),
+              Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuaudit_host.so:/opt/cuaudit/lib/libcuda.so.1"));
+}
+
+TEST(Environment, PutsAddressSanitizerFirst) {
+  EXPECT_THAT(MakeEnvironment(Sample(), "libasan.so.8", "", {}),
+              Contains(StartsWith("LD_PRELOAD=libasan.so.8:/opt/cuaudit/lib/libcuda.so.1")));
+}
+
+TEST(Environment, RefusesOrdersOfTheUsersOwn) {
+  ASSERT_EQ(setenv("CUAUDIT_OPTIONS", "", 1), 0);
+  EXPECT_TRUE(CurrentEnvironment().ok());
+  ASSERT_EQ(setenv("CUAUDIT_OPTIONS", "driver=sim", 1), 0);
+  EXPECT_EQ(CurrentEnvironment().status().exit(), Exit::Usage);
+  unsetenv("CUAUDIT_OPTIONS");
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "suites/unit/sweep/temporary_dir.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::ptrdiff_t EntriesOf(const TemporaryDir& dir) {
+  return std::distance(std::filesystem::directory_iterator(dir.path()), std::filesystem::directory_iterator());
+}
+
+TEST(Files, WritesWholeFilesAndLeavesNoTemporaryName) {
+  const TemporaryDir dir;
+  ASSERT_TRUE(WriteFile(dir.File("a"), "first", Exit::Usage).ok());
+  ASSERT_TRUE(WriteFile(dir.File("a"), "second", Exit::Usage).ok());
+  EXPECT_EQ(*ReadFile(dir.File("a")), "second");
+  EXPECT_EQ(EntriesOf(dir), 1);
+}
+
+TEST(Files, HonoursTheUmask) {
+  const TemporaryDir dir;
+  const mode_t before = umask(027);
+  ASSERT_TRUE(WriteFile(dir.File("a"), "", Exit::Usage).ok());
+  umask(before);
+  struct stat facts = {};
+  ASSERT_EQ(stat(dir.File("a").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0640U);
+}
+
+TEST(Files, AnswersTheGivenExitForAnUnwritablePlace) {
+  const TemporaryDir dir;
+  EXPECT_EQ(WriteFile(dir.File("none/a"), "x", Exit::Usage).exit(), Exit::Usage);
+  EXPECT_EQ(WriteFile(dir.path(), "x", Exit::Failure).exit(), Exit::Failure);
+  EXPECT_EQ(EntriesOf(dir), 0);
+}
+
+TEST(Files, WritesToADeviceWithoutReplacingIt) {
+  ASSERT_TRUE(WriteFile("/dev/null", "x", Exit::Usage).ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(Files, FillsAnOpenFileByItsKernelName) {
+  const TemporaryDir dir;
+  const FileDescriptor file(open(dir.File("a").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const std::string name = "/proc/self/fd/" + std::to_string(file.get());
+  ASSERT_TRUE(WriteFile(name, "x", Exit::Usage).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(name));
+  EXPECT_EQ(*ReadFile(dir.File("a")), "x");
+}
+
+TEST(Files, WritesPlainFilesBelowDevLikeAnyOther) {
+  std::string dir = "/dev/shm/cuaudit-test-XXXXXX";
+  if (mkdtemp(dir.data()) == nullptr) GTEST_SKIP() << "no writable /dev/shm";
+  EXPECT_TRUE(WriteFile(dir + "/a", "x", Exit::Usage).ok());
+  EXPECT_EQ(*ReadFile(dir + "/a"), "x");
+  std::filesystem::remove_all(dir);
+}
+
+TEST(Files, ReplacesTheFileBehindALinkAndKeepsTheLink) {
+  const TemporaryDir dir;
+  ASSERT_TRUE(WriteFile(dir.File("a"), "first", Exit::Usage).ok());
+  std::filesystem::create_symlink("a", dir.File("link"));
+  ASSERT_TRUE(WriteFile(dir.File("link"), "second", Exit::Usage).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.File("link")));
+  EXPECT_EQ(*ReadFile(dir.File("a")), "second");
+}
+
+TEST(Files, MapsWhatIsThereAndRefusesTheRest) {
+  const TemporaryDir dir;
+  ASSERT_TRUE(WriteFile(dir.File("empty"), "", Exit::Usage).ok());
+  ASSERT_TRUE(WriteFile(dir.File("full"), "abc", Exit::Usage).ok());
+  const Result<MappedFile> empty = MappedFile::Open(dir.File("empty"));
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(empty->size(), 0U);
+  const Result<MappedFile> full = MappedFile::Open(dir.File("full"));
+  ASSERT_TRUE(full.ok());
+  EXPECT_EQ(std::string(static_cast<const char*>(full->data()), full->size()), "abc");
+  EXPECT_FALSE(MappedFile::Open(dir.path()).ok());
+  EXPECT_FALSE(MappedFile::Open(dir.File("none")).ok());
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

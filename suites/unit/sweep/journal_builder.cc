@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "suites/unit/sweep/journal_builder.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "faults/journal/journal_file.h"
+
+namespace cuaudit::harness {
+
+JournalBuilder::JournalBuilder(std::string path, std::size_t capacity) : path_(std::move(path)) {
+  faults::JournalOptions options;
+  options.record_capacity = capacity;
+  EXPECT_EQ(faults::CreateJournal(path_.c_str(), options), nullptr);
+  const int file = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat facts = {};
+  EXPECT_EQ(fstat(file, &facts), 0);
+  bytes_ = static_cast<std::size_t>(facts.st_size);
+  memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  header_ = static_cast<faults::JournalHeader*>(memory_);
+  header_->driver_kind.store(static_cast<std::uint32_t>(faults::DriverKind::Simulated));
+  header_->driver_version.store(13000);
+}
+
+JournalBuilder::~JournalBuilder() { munmap(memory_, bytes_); }
+
+faults::Record& JournalBuilder::Next(faults::RecordKind kind, std::uint16_t call) {
+  auto* const records = reinterpret_cast<faults::Record*>(static_cast<char*>(memory_) + header_->records_offset);
+  faults::Record& record = records[header_->next_record.fetch_add(1)];
+  record.kind = kind;
+  record.call = call;
+  record.begin = header_->clock.fetch_add(1) + 1;
+  record.end = header_->clock.fetch_add(1) + 1;
+  record.pid = 1;
+  record.tid = 1;
+  return record;
+}
+
+faults::Record& JournalBuilder::Call(driver::CallId call) {
+  faults::Record& record = Next(faults::RecordKind::Call, static_cast<std::uint16_t>(call));
+  record.flags = faults::kForwarded;
+  record.context = 0xc0;
+  record.occurrence = header_->occurrences[driver::Index(driver::BaseOf(call))].fetch_add(1) + 1;
+  return record;
+}
+
+faults::Record& JournalBuilder::Mark(faults::MarkKind mark, std::uint32_t cycle) {
+  faults::Record& record = Next(faults::RecordKind::Mark, static_cast<std::uint16_t>(mark));
+  record.cycle = cycle;
+  return record;
+}
+
+faults::Record& JournalBuilder::Host(faults::HostCall call, std::uint64_t address, std::uint64_t value) {
+  faults::Record& record = Next(faults::RecordKind::Host, static_cast<std::uint16_t>(call));
+  record.argument[0] = address;
+  record.argument[1] = value;
+  return record;
+}
+
+Observation JournalBuilder::Read(const Ending& ending) const {
+  Result<Observation> seen = ReadObservation(path_, ending);
+  EXPECT_TRUE(seen.ok()) << seen.status().message();
+  return std::move(*seen);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/make_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::CallId;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+class MakePlanTest : public testing::Test {
+ protected:
+  PlannedFaults Plan(const PlanOptions& options = PlanOptions()) { return MakePlan(journal_.Read().journal, options); }
+
+  TemporaryDir dir_;
+  JournalBuilder journal_{dir_.File("journal")};
+};
+
+TEST_F(MakePlanTest, TakesEveryFallibleCallInOrder) {
+  journal_.Call(CallId::Init);
+  journal_.Call(CallId::MemAlloc_v2);
+  journal_.Call(CallId::MemAlloc_v2);
+  journal_.Call(CallId::MemFree_v2);
+  EXPECT_THAT(Plan().faults, ElementsAre(StartsWith("cuInit#1="), StartsWith("cuMemAlloc#1=OUT_OF_MEMORY,refuse"),
+                                         StartsWith("cuMemAlloc#2=OUT_OF_MEMORY,refuse"), StartsWith("cuMemFree#1=")));
+}
+
+TEST_F(MakePlanTest, LeavesOutAndCountsCallsThatDescribe) {
+  journal_.Call(CallId::DriverGetVersion);
+  journal_.Call(CallId::Init);
+  const PlannedFaults plan = Plan();
+  EXPECT_THAT(plan.faults, SizeIs(1));
+  EXPECT_EQ(plan.skipped.at("describes the API"), 1U);
+}
+
+TEST_F(MakePlanTest, LeavesNestedCallsToTheDriver) {
+  journal_.Call(CallId::MemAlloc_v2).flags |= faults::kNested;
+  EXPECT_THAT(Plan().faults, SizeIs(0));
+}
+
+TEST_F(MakePlanTest, OrdersThreadedProgramsByNameAndOccurrence) {
+  journal_.Call(CallId::StreamCreate);
+  journal_.Call(CallId::MemAlloc_v2).tid = 2;
+  EXPECT_THAT(Plan().faults, ElementsAre(StartsWith("cuMemAlloc#1"), StartsWith("cuStreamCreate#1")));
+}
+
+TEST_F(MakePlanTest, FiltersByCall) {
+  journal_.Call(CallId::Init);
+  journal_.Call(CallId::MemAlloc_v2);
+  PlanOptions options;
+  options.calls = {"cuMemAlloc"};
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuMemAlloc#1")));
+  EXPECT_EQ(plan.skipped.at("not chosen by --call"), 1U);
+}
+
+TEST_F(MakePlanTest, StopsAtTheLimitAndSaysHowManyAreLeft) {
+  for (int i = 0; i < 5; ++i) journal_.Call(CallId::MemAlloc_v2);
+  PlanOptions options;
+  options.limit = 2;
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, SizeIs(2));
+  EXPECT_EQ(plan.skipped.at("trials beyond --limit"), 3U);
+}
+
+TEST_F(MakePlanTest, TriesEveryWayAndEveryCodeWhenAsked) {
+  journal_.Call(CallId::MemFree_v2);
+  PlanOptions options;
+  options.hows = {"refuse", "after", "burst:3"};
+  EXPECT_THAT(Plan(options).faults, ElementsAre(HasSubstr(",refuse"), HasSubstr(",after"), HasSubstr(",burst:3")));
+  options.hows = {"refuse"};
+  options.all_codes = true;
+  EXPECT_GT(Plan(options).faults.size(), 2U);
+}
+
+TEST_F(MakePlanTest, FillsGarbageOnlyWhereACallWritesOutput) {
+  journal_.Call(CallId::MemAlloc_v2);
+  journal_.Call(CallId::MemFree_v2);
+  PlanOptions options;
+  options.hows = {"refuse+garbage"};
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuMemAlloc#1")));
+  EXPECT_THAT(plan.skipped, SizeIs(1));
+}
+
+TEST_F(MakePlanTest, ChoosesACodeThatLosesTheContextForSticky) {
+  journal_.Call(CallId::MemAlloc_v2);
+  PlanOptions options;
+  options.hows = {"sticky"};
+  const PlannedFaults plan = Plan(options);
+  ASSERT_THAT(plan.faults, SizeIs(1));
+  faults::Fault fault;
+  EXPECT_EQ(faults::ParseFault(plan.faults.front(), &fault).expected, nullptr) << plan.faults.front();
+  EXPECT_EQ(fault.how, faults::How::Sticky);
+}
+
+TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
+  PlanOptions options;
+  EXPECT_TRUE(CheckPlanOptions(options).ok());
+  options.hows = {"refuse", "gently"};
+  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'gently': expected one of refuse"));
+  options.hows = {"burst:0"};
+  EXPECT_FALSE(CheckPlanOptions(options).ok());
+  options.hows = {"refuse"};
+  options.calls = {"cuMemAlloc_v2"};
+  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'cuMemAlloc_v2': expected a driver entry point without version suffix"));
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "suites/unit/sweep/temporary_dir.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using testing::HasSubstr;
+
+Launch Shell(const std::string& script, std::uint64_t deadline_ms = 60000) {
+  Launch launch;
+  launch.path = "/bin/sh";
+  launch.arguments = {"sh", "-c", script};
+  launch.environment = {"PATH=/usr/bin:/bin", "WORD=from the environment"};
+  launch.output = "/dev/null";
+  launch.deadline_ms = deadline_ms;
+  return launch;
+}
+
+Ending End(const Launch& launch) {
+  int interrupted = 0;
+  const Result<Ending> ending = RunToEnd(launch, &interrupted);
+  EXPECT_TRUE(ending.ok()) << ending.status().message();
+  return *ending;
+}
+
+TEST(Process, TellsExitStatusAndSignalApart) {
+  EXPECT_EQ(End(Shell("exit 0")).exit_status, 0);
+  EXPECT_EQ(End(Shell("exit 77")).exit_status, 77);
+  const Ending aborted = End(Shell("kill -ABRT $$"));
+  EXPECT_EQ(aborted.signal, SIGABRT);
+  EXPECT_FALSE(aborted.timed_out);
+}
+
+TEST(Process, KillsWhatMissesItsDeadline) {
+  // The shell waits for a child that ignores everything it can; both are in the killed group.
+  const Ending ending = End(Shell("trap '' TERM INT; cat /dev/zero >/dev/null & wait", 50));
+  EXPECT_TRUE(ending.timed_out);
+  EXPECT_EQ(ending.signal, SIGKILL);
+}
+
+TEST(Process, TakesTheWholeGroupWithIt) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_EQ(End(Shell("(echo ready; exec cat /dev/zero >/dev/null) >" + fifo + " & exit 5")).exit_status, 5);
+  // The left-behind child held the write end; end of file comes only when it is gone.
+  ASSERT_EQ(fcntl(reader, F_SETFL, 0), 0);
+  std::string text;
+  char byte = 0;
+  while (read(reader, &byte, 1) == 1) text += byte;
+  close(reader);
+  EXPECT_TRUE(text.empty() || text == "ready\n") << text;
+}
+
+TEST(Process, GivesEnvironmentAndOutputAndNoInput) {
+  const TemporaryDir dir;
+  Launch launch = Shell("echo \"$WORD\"; echo error >&2; read line || echo no input");
+  launch.output = dir.File("log");
+  EXPECT_EQ(End(launch).exit_status, 0);
+  const Result<std::string> log = ReadFile(launch.output);
+  ASSERT_TRUE(log.ok());
+  EXPECT_EQ(*log, "from the environment\nerror\nno input\n");
+}
+
+TEST(Process, LeavesNoSignalBlockedInTheProgram) {
+  const TemporaryDir dir;
+  Launch launch = Shell("grep SigBlk /proc/self/status");
+  launch.output = dir.File("log");
+  EXPECT_EQ(End(launch).exit_status, 0);
+  EXPECT_THAT(*ReadFile(launch.output), HasSubstr("0000000000000000"));
+}
+
+TEST(Process, SaysWhatCannotBeExecuted) {
+  const TemporaryDir dir;
+  Launch launch = Shell("");
+  launch.path = dir.path();
+  ProcessPool pool;
+  const Status status = pool.Start(0, launch);
+  EXPECT_EQ(status.exit(), Exit::Usage);
+  EXPECT_THAT(status.message(), HasSubstr("cannot execute"));
+  EXPECT_EQ(pool.size(), 0U);
+}
+
+TEST(Process, AnswersWhoeverEndsFirst) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  ProcessPool pool;
+  ASSERT_TRUE(pool.Start(1, Shell("read line <" + fifo + "; exit 1")).ok());
+  ASSERT_TRUE(pool.Start(2, Shell("exit 2")).ok());
+  Result<ProcessPool::Ended> first = pool.WaitAny();
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->tag, 2U);
+  EXPECT_EQ(first->ending.exit_status, 2);
+  ASSERT_TRUE(pool.Start(3, Shell("echo go >" + fifo)).ok());
+  std::set<std::size_t> rest;
+  while (pool.size() != 0) rest.insert(pool.WaitAny()->tag);
+  EXPECT_THAT(rest, testing::ElementsAre(1U, 3U));
+}
+
+TEST(Process, StopsOnASignalToItself) {
+  ProcessPool pool;
+  ASSERT_TRUE(pool.Start(0, Shell("exec cat /dev/zero >/dev/null")).ok());
+  raise(SIGTERM);
+  const Result<ProcessPool::Ended> ended = pool.WaitAny();
+  EXPECT_FALSE(ended.ok());
+  EXPECT_EQ(pool.interrupted(), SIGTERM);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

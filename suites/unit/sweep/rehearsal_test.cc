@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/rehearsal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::CallId;
+using testing::HasSubstr;
+
+Subject Sample() {
+  Subject subject;
+  subject.command = {"prog"};
+  subject.deadline_ms = 10;
+  return subject;
+}
+
+TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
+  const TemporaryDir dir;
+  JournalBuilder first(dir.File("1"));
+  JournalBuilder second(dir.File("2"));
+  for (JournalBuilder* const one : {&first, &second}) one->Call(CallId::Init);
+  first.Call(CallId::MemAlloc_v2);
+  second.Call(CallId::StreamCreate);
+  EXPECT_EQ(FirstDifference(first.Read().journal, second.Read().journal), "call 2: cuMemAlloc, then cuStreamCreate");
+}
+
+TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
+  const TemporaryDir dir;
+  JournalBuilder first(dir.File("1"));
+  JournalBuilder second(dir.File("2"));
+  JournalBuilder third(dir.File("3"));
+  first.Call(CallId::Init);
+  second.Call(CallId::Init);
+  second.Call(CallId::MemAlloc_v2);
+  third.Call(CallId::Init).result = CUDA_ERROR_NO_DEVICE;
+  EXPECT_EQ(FirstDifference(first.Read().journal, second.Read().journal), "call 2: only one run made it (1 calls, then 2)");
+  EXPECT_EQ(FirstDifference(first.Read().journal, third.Read().journal), "call 1: cuInit answered another result");
+}
+
+TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  EXPECT_TRUE(CheckFaultFree(Sample(), journal.Read({0, 0, false})).ok());
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(), HasSubstr("exited with status 4"));
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({0, 11, false})).message(), HasSubstr("died of signal 11"));
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({0, 9, true})).message(), HasSubstr("did not finish within 10 ms"));
+  Subject expecting = Sample();
+  expecting.expected_exit = 4;
+  EXPECT_TRUE(CheckFaultFree(expecting, journal.Read({4, 0, false})).ok());
+}
+
+TEST(Rehearsal, IsNotExercisedWithoutACall) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  const Status never_entered = CheckExercised(Sample(), journal.Read());
+  EXPECT_TRUE(never_entered.not_exercised());
+  EXPECT_THAT(never_entered.message(), HasSubstr("never entered the program"));
+  journal.Mark(faults::MarkKind::CycleBegin, 1);
+  const Status never_called = CheckExercised(Sample(), journal.Read());
+  EXPECT_TRUE(never_called.not_exercised());
+  EXPECT_EQ(never_called.exit(), Exit::Environment);
+  EXPECT_THAT(never_called.message(), HasSubstr("never called the CUDA driver"));
+}
+
+TEST(Rehearsal, FailsOnAJournalThatOverflowed) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  journal.header().flags.fetch_or(faults::kRecordsDropped);
+  const Status status = CheckExercised(Sample(), journal.Read());
+  EXPECT_EQ(status.exit(), Exit::Failure);
+  EXPECT_THAT(status.message(), HasSubstr("--records"));
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/shell_quote.h"
+
+#include <gtest/gtest.h>
+#include <stdio.h>
+
+#include <string>
+#include <vector>
+
+namespace cuaudit::harness {
+namespace {
+
+// What a shell makes of the words, each ended by a NUL.
+std::string ThroughShell(const std::string& line) {
+  const std::string command = "exec bash -c " + ShellQuote("printf '%s\\0' " + line);
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::string text;
+  for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) text += static_cast<char>(c);
+  EXPECT_EQ(pclose(pipe), 0);
+  return text;
+}
+
+TEST(ShellQuote, LeavesPlainWordsAsTheyAre) {
+  for (const char* const word : {"prog", "./a/b.sh", "--driver=sim", "cuMemAlloc", "1,10"}) EXPECT_EQ(ShellQuote(word), word);
+}
+
+TEST(ShellQuote, QuotesWhatTheShellWouldTakeApart) {
+  EXPECT_EQ(ShellQuote(""), "''");
+  EXPECT_EQ(ShellQuote("a b"), "'a b'");
+  EXPECT_EQ(ShellQuote("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellQuote("cuInit#1=X,refuse"), "'cuInit#1=X,refuse'");
+  EXPECT_EQ(ShellQuote("{n}"), "'{n}'");
+  EXPECT_EQ(ShellQuote("~"), "'~'");
+}
+
+TEST(ShellQuote, KeepsControlCharactersOnOneLine) { EXPECT_EQ(ShellQuote("a\nb'\\"), "$'a\\012b\\'\\\\'"); }
+
+TEST(ShellQuote, ShellReadsEveryWordBack) {
+  const std::vector<std::string> words = {"plain",
+                                          "",
+                                          " ",
+                                          "a b",
+                                          "$HOME",
+                                          "`id`",
+                                          "it's",
+                                          "\"",
+                                          "\\",
+                                          "a\nb",
+                                          "\t'\\",
+                                          "*",
+                                          "ünïcode",
+                                          "\x01"
+                                          "7"};
+  std::string expected;
+  for (const std::string& word : words) expected += word + '\0';
+  EXPECT_EQ(ThroughShell(ShellJoin(words)), expected);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+LiveSite Site(Kind kind, std::uint64_t key, std::uint64_t live, std::uint64_t bytes = 0) {
+  return {kind, key, {"cuSomething", {}}, live, bytes};
+}
+
+report::Run Compare(const std::vector<Snapshot>& snapshots) {
+  report::Run run;
+  CompareSnapshots(snapshots, "cuaudit cycles -- prog '{n}'", &run);
+  return run;
+}
+
+TEST(Snapshot, SiteThatGrowsIsAFindingWithItsRate) {
+  const report::Run run = Compare({{1, {Site(Kind::Stream, 7, 2, 10)}, {}}, {10, {Site(Kind::Stream, 7, 20, 100)}, {}}});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].rule, "growth");
+  EXPECT_EQ(run.findings[0].count, 2U);
+  EXPECT_EQ(run.findings[0].bytes, 10U);
+  EXPECT_EQ(run.findings[0].reproduce, "cuaudit cycles -- prog '{n}'");
+  EXPECT_DOUBLE_EQ(run.per_cycle.at("stream"), 2.0);
+  EXPECT_THAT(run.cycle_counts, ElementsAre(1U, 10U));
+}
+
+TEST(Snapshot, SiteThatStaysIsARowAndNoFinding) {
+  const report::Run run = Compare({{1, {Site(Kind::Module, 7, 6)}, {}}, {10, {Site(Kind::Module, 7, 6)}, {}}});
+  EXPECT_THAT(run.findings, IsEmpty());
+  EXPECT_THAT(run.per_cycle, IsEmpty());
+  ASSERT_THAT(run.cycle_rows, SizeIs(1));
+  EXPECT_THAT(run.cycle_rows[0].live, ElementsAre(6U, 6U));
+}
+
+TEST(Snapshot, GrowthAtOneSiteIsNotHiddenByAnother) {
+  // In sum the streams stay at ten; the second site grows all the same.
+  const report::Run run = Compare({{1, {Site(Kind::Stream, 7, 9), Site(Kind::Stream, 8, 1)}, {}}, {10, {Site(Kind::Stream, 8, 10)}, {}}});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].count, 1U);
+  EXPECT_THAT(run.cycle_rows, SizeIs(2));
+}
+
+TEST(Snapshot, SlowGrowthIsStillOne) {
+  const report::Run run = Compare({{1, {}, {}}, {10, {Site(Kind::Event, 7, 1)}, {}}});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].count, 1U);
+  EXPECT_NEAR(run.per_cycle.at("event"), 1.0 / 9.0, 1e-12);
+}
+
+TEST(Snapshot, ViolationsAreFindingsWithTheirCountPerCycle) {
+  const auto violation = [](std::uint64_t count) {
+    return ViolationSite{Rule::MutexFreed, Kind::Mutex, 1, 2, {"pthread_mutex_init", {}}, {"free", {}}, count};
+  };
+  const report::Run run = Compare({{1, {}, {violation(3)}}, {10, {}, {violation(30)}}});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].rule, "mutex_freed");
+  EXPECT_EQ(run.findings[0].count, 3U);
+  EXPECT_EQ(run.findings[0].where, "free");
+}
+
+TEST(Snapshot, CountsWhatIsAliveBySite) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  for (const std::uint64_t handle : {0x51U, 0x52U, 0x53U}) journal.Call(CallId::StreamCreate).argument[0] = handle;
+  journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x52;
+  SiteTexts sites;
+  const Snapshot snapshot = TakeSnapshot(journal.Read(), 10, kAtExit, &sites);
+  EXPECT_EQ(snapshot.cycles, 10U);
+  ASSERT_THAT(snapshot.live, SizeIs(1));
+  EXPECT_EQ(snapshot.live[0].kind, Kind::Stream);
+  EXPECT_EQ(snapshot.live[0].live, 2U);
+  EXPECT_EQ(snapshot.live[0].acquired.call, "cuStreamCreate");
+}
+
+TEST(Snapshot, CountsAMutexWhoseMemoryWentAsLost) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Host(faults::HostCall::MutexInit, 0x1000);
+  journal.Host(faults::HostCall::MutexFreed, 0x1000, 1);
+  journal.Host(faults::HostCall::MutexInit, 0x2000);
+  journal.Host(faults::HostCall::MutexDestroy, 0x2000);
+  SiteTexts sites;
+  const Snapshot snapshot = TakeSnapshot(journal.Read(), 1, kAtExit, &sites);
+  ASSERT_THAT(snapshot.live, SizeIs(1));
+  EXPECT_EQ(snapshot.live[0].kind, Kind::Mutex);
+  EXPECT_EQ(snapshot.live[0].live, 1U);
+  EXPECT_THAT(snapshot.violations, testing::Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
