@@ -16,9 +16,14 @@ constexpr ResultRow kResults[] = {
 constexpr std::string_view kErrorPrefix = "CUDA_ERROR_";
 constexpr std::string_view kPrefix = "CUDA_";
 
+// string_view::starts_with would call into the C++ runtime when not inlined.
+constexpr bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() && std::string_view(text.data(), prefix.size()) == prefix;
+}
+
 constexpr std::string_view Short(std::string_view name) {
-  if (name.starts_with(kErrorPrefix)) name.remove_prefix(kErrorPrefix.size());
-  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  if (StartsWith(name, kErrorPrefix)) name.remove_prefix(kErrorPrefix.size());
+  if (StartsWith(name, kPrefix)) name.remove_prefix(kPrefix.size());
   return name;
 }
 

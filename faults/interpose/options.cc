@@ -22,12 +22,15 @@ bool CopyPath(std::string_view value, char* path) noexcept {
   return true;
 }
 
+constexpr std::size_t kShown = 80;  // of a wrong value: the expectation must still fit on the line
+
 struct Line {
   char* text;
   std::size_t capacity;
   const char* Say(std::string_view key, std::string_view value, const char* expected) noexcept {
-    snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s: expected %s", static_cast<int>(key.size()), key.data(),
-             static_cast<int>(value.size()), value.data(), expected);
+    const std::size_t shown = value.size() < kShown ? value.size() : kShown;
+    snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s%s: expected %s", static_cast<int>(key.size() < kShown ? key.size() : kShown),
+             key.data(), static_cast<int>(shown), value.data(), shown < value.size() ? "..." : "", expected);
     return text;
   }
 };

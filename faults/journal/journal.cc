@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "faults/journal/journal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,10 +8,7 @@
 #include <unistd.h>
 
 #include "faults/driver/call_id.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "faults/journal/page_guard.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -53,11 +49,7 @@ void Journal::Populate(std::uint64_t chunk) noexcept {
   const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
   if (first >= limit) return;
   const std::uint64_t count = limit - first < kChunkRecords ? limit - first : kChunkRecords;
-  const int saved = errno;
-  if (madvise(records_ + first, count * sizeof(Record), MADV_POPULATE_WRITE) != 0 && errno != EINVAL && errno != ENOSYS) {
-    limit_.store(first, std::memory_order_relaxed);  // EINVAL, ENOSYS: a kernel before 5.14, pages come on demand
-  }
-  errno = saved;
+  if (!faults::Populate(records_ + first, count * sizeof(Record))) limit_.store(first, std::memory_order_relaxed);
 }
 
 Record* Journal::Begin() noexcept {

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include <new>
 
 #include "faults/driver/call_id.h"
 
@@ -31,19 +32,9 @@ const char* CreateJournal(const char* path, const JournalOptions& options) noexc
 
   const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return "cannot create the journal";
-  void* memory = MAP_FAILED;
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    memory = mmap(nullptr, RoundUp(sizeof(JournalHeader)), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
-  if (memory == MAP_FAILED) {
-    const int error = errno;
-    close(file);
-    unlink(path);
-    errno = error;
-    return "cannot size the journal";
-  }
-  close(file);
-  JournalHeader* header = static_cast<JournalHeader*>(memory);
+  alignas(JournalHeader) unsigned char bytes_of_header[sizeof(JournalHeader)] = {};
+  JournalHeader* header = ::new (static_cast<void*>(bytes_of_header)) JournalHeader{};
+  memcpy(header->magic, kJournalMagic, sizeof(kJournalMagic));
   header->version = kJournalVersion;
   header->header_bytes = sizeof(JournalHeader);
   header->table_digest = driver::TableDigest();
@@ -53,8 +44,17 @@ const char* CreateJournal(const char* path, const JournalOptions& options) noexc
   header->stacks_offset = stacks;
   header->records_offset = records;
   header->stack_depth.store(options.stack_depth);
-  memcpy(header->magic, kJournalMagic, sizeof(kJournalMagic));
-  munmap(memory, RoundUp(sizeof(JournalHeader)));
+  header->flags.store(options.stacks_of_objects_only ? std::uint32_t{kStacksOfObjectsOnly} : 0U);
+  // Written, not mapped: a full disk is an error here instead of a signal, and the header's pages have storage from now on.
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0 ||
+      pwrite(file, bytes_of_header, sizeof(bytes_of_header), 0) != sizeof(bytes_of_header)) {
+    const int error = errno == 0 ? ENOSPC : errno;
+    close(file);
+    unlink(path);
+    errno = error;
+    return "cannot size the journal";
+  }
+  close(file);
   return nullptr;
 }
 

@@ -18,7 +18,8 @@ namespace cuaudit::faults {
 
 struct JournalOptions {
   std::size_t record_capacity = kDefaultRecordCapacity;
-  std::uint32_t stack_depth = 16;  // frames kept per call, 0: no stacks, at most kMaxFrames
+  std::uint32_t stack_depth = 16;       // frames kept per call, 0: no stacks, at most kMaxFrames
+  bool stacks_of_objects_only = false;  // stacks for calls that acquire or release, and for injected ones, not for the rest
 };
 
 [[nodiscard]] const char* CreateJournal(const char* path, const JournalOptions& options) noexcept;

@@ -34,6 +34,7 @@ enum JournalFlag : std::uint32_t {
   kModulesDropped = 4,
   kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
   kHostProbesActive = 16,
+  kStacksOfObjectsOnly = 32,  // set by whoever made the journal
 };
 
 struct JournalHeader {

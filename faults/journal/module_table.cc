@@ -124,6 +124,7 @@ std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id
   const std::size_t room = sizeof(rows->path) - 1;
   const char* kept = length > room ? path + (length - room) : path;
   for (std::uint32_t i = 0; i < kMaxModules; ++i) {
+    if (!pages_.Ensure(reinterpret_cast<char*>(rows), i * sizeof(ModuleRow), sizeof(ModuleRow))) break;
     ModuleRow& row = rows[i];
     std::uint32_t state = row.state.load(std::memory_order_acquire);
     if (state == 0 && row.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {

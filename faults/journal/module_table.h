@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "faults/journal/journal.h"
+#include "faults/journal/page_guard.h"
 
 struct dl_phdr_info;
 
@@ -44,6 +45,7 @@ class ModuleTable {
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
 
   Journal* journal_ = nullptr;
+  PageGuard<kMaxModules * sizeof(ModuleRow)> pages_;
   Snapshot snapshot_[2];
   std::atomic<unsigned> current_{0};
   std::atomic<bool> refreshing_{false};

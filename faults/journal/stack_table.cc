@@ -67,6 +67,7 @@ std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth)
   StackRow* rows = journal_->stacks();
   for (std::size_t probe = 0; probe < kMaxStacks; ++probe) {
     const std::size_t at = (hash + probe) % kMaxStacks;
+    if (!pages_.Ensure(reinterpret_cast<char*>(rows), at * sizeof(StackRow), sizeof(StackRow))) break;
     StackRow& row = rows[at];
     std::uint64_t held = row.hash.load(std::memory_order_acquire);
     if (held == 0 && row.hash.compare_exchange_strong(held, hash, std::memory_order_acq_rel)) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "faults/journal/module_table.h"
+#include "faults/journal/page_guard.h"
 
 namespace cuaudit::faults {
 
@@ -28,6 +29,7 @@ class StackTable {
  private:
   Journal* journal_ = nullptr;
   ModuleTable modules_;
+  PageGuard<kMaxStacks * sizeof(StackRow)> pages_;
   std::uint64_t own_module_ = kNoModule;
 };
 

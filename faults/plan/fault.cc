@@ -47,7 +47,7 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
       return nullptr;
     }
   }
-  if (text.starts_with(kBurst)) {
+  if (text.size() > kBurst.size() && std::string_view(text.data(), kBurst.size()) == kBurst) {
     fault->how = How::Burst;
     text.remove_prefix(kBurst.size());
     fault->burst = ParseCount(text);

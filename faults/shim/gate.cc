@@ -39,7 +39,7 @@ std::uint32_t Tid() noexcept {
 // A lost context answers every call that needs one. What names a device instead of a context still works, and so does what ends or
 // resets the context; the headers document INVALID_CONTEXT for some of those too.
 bool NeedsContext(const driver::EffectRow& row) noexcept {
-  if (row.effect == Effect::DestroysContext || driver::Name(row.base).starts_with("cuDevice")) return false;
+  if (row.effect == Effect::DestroysContext || strncmp(driver::Name(row.base).data(), "cuDevice", 8) == 0) return false;
   return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -126,9 +126,13 @@ void Gate::Enter(Passage* passage) noexcept {
     if (row.effect == Effect::ReleasesPointee && passage->value[0] != 0) {
       memcpy(&record->argument[0], reinterpret_cast<const void*>(passage->value[0]), sizeof(record->argument[0]));
     }
-    if (stacks_ != nullptr) record->stack = stacks_->Capture();
   }
   if (plan_.size() != 0) Decide(passage, nested);
+  if (record != nullptr && stacks_ != nullptr) {
+    const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;
+    if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
+      record->stack = stacks_->Capture();
+  }
   if (record != nullptr && passage->forward) record->flags |= kForwarded;
   errno = saved;
 }

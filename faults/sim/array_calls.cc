@@ -223,7 +223,7 @@ CUresult api::TexObjectGetResourceViewDesc(Call& call, CUDA_RESOURCE_VIEW_DESC* 
 CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
   if (out == nullptr || resource == nullptr || resource->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
   const Array* const array = call.world.Find<Array>(resource->res.array.hArray);
-  if (array == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (array == nullptr) return CUDA_ERROR_INVALID_VALUE;  // drivers do not ask for CUDA_ARRAY3D_SURFACE_LDST
   Surface* const object = call.world.Make<Surface>(call.context);
   if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   object->resource = *resource;

@@ -56,6 +56,14 @@ CUresult NamedOrCurrent(Call& call, CUcontext handle, Context** context) {
   return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
+// The limits of shared memory for graphics are known and unsupported; beyond them lies no limit.
+bool HasLimit(CUlimit limit, CUresult* result) {
+  constexpr int kKept = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1;
+  if (limit >= 0 && limit < kKept) return true;
+  *result = limit >= 0 && limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE;
+  return false;
+}
+
 void PopEntry(Call& call) {
   call.thread->stack.Truncate(call.thread->stack.size() - 1);
   call.world.Count(Kind::ContextStackEntry, -1);
@@ -97,6 +105,7 @@ CUresult api::CtxAttach(Call& call, CUcontext* out, unsigned int flags) {
 }
 
 CUresult api::CtxPushCurrent(Call& call, CUcontext handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Context* const context = Named(call, handle);
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return Push(call, context->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -172,14 +181,16 @@ CUresult api::CtxGetId(Call& call, CUcontext handle, unsigned long long* id) {
 }
 
 CUresult api::CtxGetLimit(Call& call, std::size_t* value, CUlimit limit) {
+  CUresult result = CUDA_SUCCESS;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (limit < 0 || limit >= CU_LIMIT_SHMEM_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (!HasLimit(limit, &result)) return result;
   *value = call.context->limits[limit];
   return CUDA_SUCCESS;
 }
 
 CUresult api::CtxSetLimit(Call& call, CUlimit limit, std::size_t value) {
-  if (limit < 0 || limit >= CU_LIMIT_SHMEM_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  CUresult result = CUDA_SUCCESS;
+  if (!HasLimit(limit, &result)) return result;
   call.context->limits[limit] = value;
   return CUDA_SUCCESS;
 }

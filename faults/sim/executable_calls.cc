@@ -17,9 +17,10 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
   if (executable == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   executable->flags = flags;
   executable->source = graph->handle;
-  if (!FillSteps(call.world, graph, executable)) {
+  const CUresult result = FillSteps(call.world, graph, executable);
+  if (result != CUDA_SUCCESS) {
     FreeExecutable(call.world, executable);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
   }
   *out = ToHandle<CUgraphExec>(executable);
   return CUDA_SUCCESS;
@@ -128,11 +129,12 @@ CUresult api::GraphExecUpdate_v2(Call& call, CUgraphExec handle, CUgraph graph_h
   if (executable == nullptr || graph == nullptr || info == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Executable fresh;
   *info = {};
-  if (!FillSteps(world, graph, &fresh)) {
+  const CUresult filled = FillSteps(world, graph, &fresh);
+  if (filled != CUDA_SUCCESS) {
     LetGo(world, &fresh.holdings);
     fresh.steps.Clear(world.arena);
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return filled;
   }
   std::uint64_t culprit = 0;
   info->result = Compare(*executable, fresh, &culprit);

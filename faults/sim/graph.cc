@@ -20,20 +20,25 @@ const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& ke
   return given == nullptr ? nullptr : given->symbol;
 }
 
-bool AppendSteps(World& world, Graph* graph, Executable* executable, bool top) {
+CUresult AppendSteps(World& world, Graph* graph, Executable* executable, bool top) {
   Vector<Node*> sorted;
-  bool good = SortNodes(world, graph, &sorted);
+  CUresult result = SortNodes(world, graph, &sorted);
+  bool good = result == CUDA_SUCCESS;
   for (std::size_t i = 0; good && i < sorted.size(); ++i) {
     const Node* const node = sorted[i];
     good = executable->steps.Push(world.arena, Step{node->handle, node->type, true, node->work});
-    if (good && node->type == CU_GRAPH_NODE_TYPE_GRAPH) good = AppendSteps(world, node->work.child, executable, false);
+    if (good && node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      result = AppendSteps(world, node->work.child, executable, false);
+      good = result == CUDA_SUCCESS;
+    }
   }
   if (good && top) executable->top_steps = static_cast<std::uint32_t>(sorted.size());
   sorted.Clear(world.arena);
   for (std::size_t i = 0; good && i < graph->holdings.size(); ++i) {
     good = Hold(world, &executable->holdings, graph->holdings[i].object, graph->holdings[i].count);
   }
-  return good;
+  if (good) return CUDA_SUCCESS;
+  return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
 }  // namespace
@@ -141,20 +146,20 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept {
   return nullptr;
 }
 
-bool SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept {
+CUresult SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept {
   for (Node* const node : graph->nodes) node->mark = static_cast<std::uint32_t>(node->dependencies.size());
   for (Node* const node : graph->nodes) {
-    if (node->mark == 0 && !sorted->Push(world.arena, node)) return false;
+    if (node->mark == 0 && !sorted->Push(world.arena, node)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
   for (std::size_t i = 0; i < sorted->size(); ++i) {
     for (Node* const next : (*sorted)[i]->dependents) {
-      if (--next->mark == 0 && !sorted->Push(world.arena, next)) return false;
+      if (--next->mark == 0 && !sorted->Push(world.arena, next)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
-  return sorted->size() == graph->nodes.size();
+  return sorted->size() == graph->nodes.size() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-bool FillSteps(World& world, Graph* graph, Executable* executable) noexcept { return AppendSteps(world, graph, executable, true); }
+CUresult FillSteps(World& world, Graph* graph, Executable* executable) noexcept { return AppendSteps(world, graph, executable, true); }
 
 bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept {
   Vector<const Node*> open;

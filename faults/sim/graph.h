@@ -76,9 +76,9 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept;
 Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUgraphNodeType type, const Work& work) noexcept;
 bool Link(World& world, Node* from, Node* to) noexcept;
 bool KeepArguments(World& world, Node* node) noexcept;
-// Appends the graph's nodes in an order in which each comes after its dependencies; false when there is a cycle or no room.
-bool SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept;
-bool FillSteps(World& world, Graph* graph, Executable* executable) noexcept;
+// Appends the graph's nodes in an order in which each comes after its dependencies; INVALID_VALUE: there is a cycle.
+CUresult SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept;
+CUresult FillSteps(World& world, Graph* graph, Executable* executable) noexcept;
 bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept;
 
 bool Hold(World& world, Vector<Holding>* holdings, UserObject* object, std::uint64_t count) noexcept;

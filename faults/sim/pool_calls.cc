@@ -43,11 +43,14 @@ CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* poo
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
     // Graph-owned memory is not modelled.
     Invalidate(stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  if (bytes == 0) {
+    *address = 0;  // nothing to free
+    return CUDA_SUCCESS;
   }
   const Range* range = Take(call.world, stream->owner, pool, bytes);
   if (range == nullptr) {

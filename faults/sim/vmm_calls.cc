@@ -44,6 +44,14 @@ bool ForEachMapping(World& world, std::uint64_t address, std::uint64_t bytes, F 
   return true;
 }
 
+// No mapping sticks out of the interval.
+bool CoversWhole(const World& world, std::uint64_t address, std::uint64_t bytes) {
+  const Range* const first = world.ranges.Find(address);
+  if (first != nullptr && first->base != address) return false;
+  const Range* const last = world.ranges.Find(address + bytes - 1);
+  return last == nullptr || last->base + last->size == address + bytes;
+}
+
 }  // namespace
 
 CUresult api::MemAddressReserve(Call& call, CUdeviceptr* out, std::size_t bytes, std::size_t alignment, CUdeviceptr hint,
@@ -140,15 +148,13 @@ CUresult api::MemMap(Call& call, CUdeviceptr address, std::size_t bytes, std::si
 
 CUresult api::MemUnmap(Call& call, CUdeviceptr address, std::size_t bytes) {
   World& world = call.world;
-  if (bytes == 0 || !ForEachMapping(world, address, bytes, [](Range*) {})) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0 || FindReservation(world, address, bytes) == nullptr || !CoversWhole(world, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
   for (int i = 0; i < world.device_count; ++i) {
     if (world.devices[i].primary->active) DrainContext(call, world.devices[i].primary);
   }
-  std::uint64_t at = address;
-  while (at < address + bytes) {
-    Range* const range = world.ranges.Find(at);
-    if (range == nullptr || range->kind != Kind::Mapping) return CUDA_ERROR_INVALID_VALUE;
-    at += range->size;
+  // Nothing may be mapped there at all.
+  for (Range* range = world.ranges.FirstFrom(address); range != nullptr && range->base - address < bytes;
+       range = world.ranges.FirstFrom(address)) {
     Physical* const physical = range->physical;
     Forget(world, range);
     if (--physical->mappings == 0 && physical->released) FreePhysical(world, physical);

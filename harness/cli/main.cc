@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -40,11 +43,20 @@ Exit Main(const std::vector<std::string>& arguments) {
   return Dispatch(*options);
 }
 
+// A standard stream that was closed would be the number of the next file opened, and messages would land in it. With a stand-in that
+// cannot be written, saying something fails as it should.
+void OccupyStandardStreams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", O_RDONLY);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::harness
 
 int main(int argc, char** argv) {
   using namespace cuaudit::harness;
+  OccupyStandardStreams();
   try {
     return static_cast<int>(Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {

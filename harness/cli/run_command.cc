@@ -11,7 +11,7 @@ namespace {
 std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
   std::array<report::LiveRow, driver::kKindCount> rows;
   for (const Object& object : ledger.objects) {
-    if (driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    if (object.driver_owned || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
     report::LiveRow& row = rows[static_cast<std::size_t>(object.kind)];
     ++row.acquired;
     if (object.state == State::Released) {

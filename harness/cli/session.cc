@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/session.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
@@ -40,7 +43,13 @@ Status CheckOutput(const std::string& output) {
   const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(dir, error)) return {Exit::Usage, "--output: " + dir.string() + ": no such directory"};
   const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
-  if (!device && access(dir.c_str(), W_OK) != 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot write into this directory"};
+  if (device) return {};
+  // Asking is not enough: root may write everywhere, and /proc still creates nothing.
+  std::string probe = (dir / ".cuaudit.XXXXXX").string();
+  const int file = mkostemp(probe.data(), O_CLOEXEC);
+  if (file < 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot create a file here: " + std::strerror(errno)};
+  close(file);
+  unlink(probe.c_str());
   return {};
 }
 
@@ -99,6 +108,8 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
+  // A sweep addresses every call by its place; the others only ask where objects came from.
+  subject.launch.stacks_of_objects_only = options.command == kRun || options.command == kCycles;
   subject.launch.host_probes = options.host || (options.command == kCycles && !options.no_host);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);

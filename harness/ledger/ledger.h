@@ -53,6 +53,7 @@ struct Object {
   std::uint64_t parent = 0;      // pool, graph or library it was made from, 0 for none
   std::uint64_t references = 1;  // caller-owned, for counted kinds
   std::uint32_t cycle = 0;
+  bool driver_owned = false;  // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the releasing, orphaning or refused call
 };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -182,6 +183,11 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   run->totals.sites = sites.size();
   if (run_seen.ledger.unmodelled_calls != 0) run->totals.skipped["unmodelled calls"] = run_seen.ledger.unmodelled_calls;
   const std::uint32_t flags = run_seen.flags();
+  const std::uint32_t unaudited = header.unknown_pointers.load();
+  if (unaudited != 0) run->totals.skipped["entry points newer than the headers, passed through unaudited"] = unaudited;
+  const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
+                                    [](const Object& object) { return object.driver_owned && object.state != State::Released; });
+  if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
   if ((flags & faults::kStacksDropped) != 0) run->totals.skipped["call stacks beyond the journal's table"] = 1;
   if ((flags & faults::kModulesDropped) != 0) run->totals.skipped["modules beyond the journal's table"] = 1;

@@ -27,6 +27,7 @@ struct LaunchOptions {
   std::string real_driver;  // absolute path of the genuine libcuda
   bool pinned_scope = true;
   std::uint32_t stack_depth = 16;
+  bool stacks_of_objects_only = false;  // no stacks for calls that neither acquire nor release
   bool host_probes = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "faults/journal/journal_file.h"
 #include "harness/sweep/shell_quote.h"
+#include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {
 
@@ -24,6 +25,7 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   seen.ending = ending;
   if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
   seen.ledger = Fold(seen.journal.records());
+  MarkDriverOwned(seen.journal, &seen.ledger);
   return seen;
 }
 
@@ -32,6 +34,7 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
   faults::JournalOptions options;
   options.record_capacity = record_capacity;
   options.stack_depth = subject.launch.stack_depth;
+  options.stacks_of_objects_only = subject.launch.stacks_of_objects_only;
   if (const char* const wrong = faults::CreateJournal(journal.c_str(), options)) {
     return Status(Exit::Failure, journal + ": " + wrong + ": " + std::strerror(errno));
   }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/driver_owned.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace cuaudit::harness {
+namespace {
+
+enum class Owner : std::uint8_t { Unknown, Driver, Program };
+
+std::string_view BaseName(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Libraries that allocate on behalf of whoever called them.
+bool IsLanguageRuntime(std::string_view file) {
+  constexpr std::string_view kRuntimes[] = {"libc.so",     "libc-",     "ld-linux",   "ld-2",  "libstdc++.so",
+                                            "libgcc_s.so", "libc++.so", "libpthread", "libdl", "libcuaudit_host.so"};
+  return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](std::string_view name) { return file.starts_with(name); });
+}
+
+Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
+  for (const std::uint64_t frame : journal.Stack(stack)) {
+    const std::uint64_t module = faults::FrameModule(frame);
+    if (module == faults::kNoModule) return Owner::Program;  // generated code
+    const std::string_view path = journal.ModulePath(module);
+    const std::string_view file = BaseName(path);
+    if (IsLanguageRuntime(file)) continue;
+    const bool driver = file.starts_with("libcuda.so") || file.starts_with("libnvidia-") || path == journal.header().driver_path;
+    return driver ? Owner::Driver : Owner::Program;
+  }
+  return Owner::Unknown;
+}
+
+bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
+
+}  // namespace
+
+void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
+  std::map<std::uint32_t, Owner> owners;
+  for (Object& object : ledger->objects) {
+    if (!IsHost(object)) continue;
+    const auto [at, fresh] = owners.try_emplace(object.acquired.stack, Owner::Unknown);
+    if (fresh) at->second = OwnerOf(journal, object.acquired.stack);
+    object.driver_owned = at->second == Owner::Driver;
+  }
+  std::vector<Violation>& violations = ledger->violations;
+  violations.erase(std::remove_if(violations.begin(), violations.end(),
+                                  [&](const Violation& violation) {
+                                    return violation.object >= 0 &&
+                                           ledger->objects[static_cast<std::size_t>(violation.object)].driver_owned;
+                                  }),
+                   violations.end());
+}
+
+}  // namespace cuaudit::harness

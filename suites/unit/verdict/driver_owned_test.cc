@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/driver_owned.h"
+
+#include <gtest/gtest.h>
+
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using faults::HostCall;
+
+// A block allocated by malloc <- `module`, and whether it counts as the driver's.
+bool OwnedByDriver(std::string_view module, std::string_view outer = "/usr/bin/program") {
+  Trace trace;
+  trace.Host(HostCall::Allocate, 0x5000, 64).Stack(1);
+  JournalImage image(trace);
+  image.Module("/usr/lib/libc.so.6").Module(module).Module(outer);
+  image.Stack(1, {JournalImage::Frame(0, 0x10), JournalImage::Frame(1, 0x20), JournalImage::Frame(2, 0x30)});
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_EQ(ledger.objects.size(), 1u);
+  return ledger.objects.at(0).driver_owned;
+}
+
+TEST(DriverOwned, BlocksThatTheDriverAllocatedAreItsOwn) {
+  EXPECT_TRUE(OwnedByDriver("/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04"));
+  EXPECT_TRUE(OwnedByDriver("/usr/lib/x86_64-linux-gnu/libnvidia-ptxjitcompiler.so.580.159.04"));
+  EXPECT_TRUE(OwnedByDriver("/opt/cuaudit/lib/cuaudit/libcuda.so.1"));
+}
+
+TEST(DriverOwned, BlocksOfTheProgramStayItsOwn) {
+  EXPECT_FALSE(OwnedByDriver("/usr/bin/program", "/usr/lib/libcuda.so.580.159.04")) << "a host function that the driver called back";
+  EXPECT_FALSE(OwnedByDriver("/usr/lib/libcudart.so.13"));
+  EXPECT_FALSE(OwnedByDriver("/usr/lib/libavcodec.so.60"));
+}
+
+TEST(DriverOwned, LanguageRuntimesAllocateForTheirCaller) {
+  EXPECT_TRUE(OwnedByDriver("/usr/lib/libstdc++.so.6", "/usr/lib/libcuda.so.580.159.04"));
+  EXPECT_FALSE(OwnedByDriver("/usr/lib/libstdc++.so.6", "/usr/bin/program"));
+}
+
+TEST(DriverOwned, DriverObjectsAndUnknownStacksAreNever) {
+  Trace trace;
+  trace.Host(HostCall::Allocate, 0x5000, 64);
+  trace.Call(driver::CallId::StreamCreate).Out(0, 0x10).Stack(1);
+  JournalImage image(trace);
+  image.Module("/usr/lib/libcuda.so.580.159.04");
+  image.Stack(1, {JournalImage::Frame(0, 0x10)});
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  for (const harness::Object& object : ledger.objects) EXPECT_FALSE(object.driver_owned);
+}
+
+TEST(DriverOwned, ViolationsOfTheDriversOwnObjectsAreDropped) {
+  Trace trace;
+  trace.Host(HostCall::MutexInit, 0x5000, 0).Stack(1);
+  trace.Host(HostCall::MutexFreed, 0x5000, 1).Stack(1);
+  trace.Host(HostCall::MutexInit, 0x6000, 0).Stack(2);
+  trace.Host(HostCall::MutexFreed, 0x6000, 1).Stack(2);
+  JournalImage image(trace);
+  image.Module("/usr/lib/libcuda.so.580.159.04").Module("/usr/bin/program");
+  image.Stack(1, {JournalImage::Frame(0, 0x10)}).Stack(2, {JournalImage::Frame(1, 0x10)});
+  harness::Ledger ledger = image.ledger();
+  const std::size_t before = ledger.violations.size();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_EQ(before, 4u);
+  ASSERT_EQ(ledger.violations.size(), 2u);
+  for (const harness::Violation& violation : ledger.violations) EXPECT_EQ(violation.handle, 0x6000u);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
