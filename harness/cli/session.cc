@@ -108,8 +108,9 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
-  // A sweep addresses every call by its place; the others only ask where objects came from.
-  subject.launch.stacks_of_objects_only = options.command == kRun || options.command == kCycles;
+  // `run` is for whole programs, where a stack for each of a million launches would be most of its cost; the places where objects came
+  // from and went to are enough for its table.
+  subject.launch.stacks_of_objects_only = options.command == kRun;
   subject.launch.host_probes = options.host || (options.command == kCycles && !options.no_host);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -32,9 +33,9 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+SparseFile::SparseFile(SparseFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+SparseFile& SparseFile::operator=(SparseFile&& other) noexcept {
   if (this != &other) {
     if (data_ != nullptr) munmap(data_, size_);
     data_ = std::exchange(other.data_, nullptr);
@@ -43,25 +44,41 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-MappedFile::~MappedFile() {
+SparseFile::~SparseFile() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
-Result<MappedFile> MappedFile::Open(const std::string& path) {
+Result<SparseFile> SparseFile::Open(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return Failed(Exit::Usage, path, "open");
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "stat");
   if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
-  MappedFile mapped;
+  SparseFile mapped;
   if (facts.st_size == 0) return mapped;
   const std::size_t size = static_cast<std::size_t>(facts.st_size);
-  void* const data = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return Failed(Exit::Failure, path, "map");
-  // Journals are sparse: reading ahead would fill the page cache with their holes.
-  madvise(data, size, MADV_RANDOM);
   mapped.data_ = data;
   mapped.size_ = size;
+  char* const bytes = static_cast<char*>(data);
+  off_t at = 0;
+  for (;;) {
+    const off_t begin = lseek(file.get(), at, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // nothing but a hole is left
+    const off_t end = begin < 0 ? -1 : lseek(file.get(), begin, SEEK_HOLE);
+    if (end < 0) return Failed(Exit::Failure, path, "read");
+    for (at = begin; at < end && at < facts.st_size;) {
+      const off_t room = std::min(end, facts.st_size) - at;
+      const ssize_t got = pread(file.get(), bytes + at, static_cast<std::size_t>(room), at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Failed(Exit::Failure, path, "read");
+      if (got == 0) break;
+      at += got;
+    }
+    at = end;
+  }
+  mprotect(data, size, PROT_READ);
   return mapped;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // files.h: whole files: mapped read-only, read, or written so that a reader sees all of it or nothing.
 //
-//   Owns      MappedFile owns its mapping and unmaps it; FileDescriptor closes what it holds.
+//   Owns      SparseFile owns its mapping and unmaps it; FileDescriptor closes what it holds.
 //   Threads   values; no shared state.
 //   Errors    Status with the path and the system's own words; nothing is left half written under the final name.
 //   Faults    makes no driver calls.
@@ -30,14 +30,16 @@ class FileDescriptor {
   int fd_;
 };
 
-class MappedFile {
+// The bytes of a file with holes, in memory, as they were when it was opened. Only what was written is read: a hole that is mapped and
+// then touched would take storage from the file system, which on a full one is SIGBUS.
+class SparseFile {
  public:
-  static Result<MappedFile> Open(const std::string& path);
+  static Result<SparseFile> Open(const std::string& path);
 
-  MappedFile() = default;
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  ~MappedFile();
+  SparseFile() = default;
+  SparseFile(SparseFile&& other) noexcept;
+  SparseFile& operator=(SparseFile&& other) noexcept;
+  ~SparseFile();
 
   const void* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }

@@ -18,7 +18,7 @@ bool Observation::entered() const {
 }
 
 Result<Observation> ReadObservation(const std::string& journal, const Ending& ending) {
-  Result<MappedFile> file = MappedFile::Open(journal);
+  Result<SparseFile> file = SparseFile::Open(journal);
   if (!file.ok()) return file.status();
   Observation seen;
   seen.file = std::move(*file);

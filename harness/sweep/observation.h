@@ -38,7 +38,7 @@ struct Subject {
 };
 
 struct Observation {
-  MappedFile file;
+  SparseFile file;
   faults::JournalView journal;
   Ledger ledger;
   Ending ending;

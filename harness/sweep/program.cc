@@ -124,7 +124,7 @@ Result<Program> ResolveProgram(const std::string& name) {
     }
   }
   if (reason != nullptr) return Status(Exit::Usage, name + ": " + reason);
-  const Result<MappedFile> file = MappedFile::Open(program.path);
+  const Result<SparseFile> file = SparseFile::Open(program.path);
   if (file.ok()) ReadElf({static_cast<const char*>(file->data()), file->size()}, &program);
   return program;
 }

@@ -78,14 +78,14 @@ TEST(Files, MapsWhatIsThereAndRefusesTheRest) {
   const TemporaryDir dir;
   ASSERT_TRUE(WriteFile(dir.File("empty"), "", Exit::Usage).ok());
   ASSERT_TRUE(WriteFile(dir.File("full"), "abc", Exit::Usage).ok());
-  const Result<MappedFile> empty = MappedFile::Open(dir.File("empty"));
+  const Result<SparseFile> empty = SparseFile::Open(dir.File("empty"));
   ASSERT_TRUE(empty.ok());
   EXPECT_EQ(empty->size(), 0U);
-  const Result<MappedFile> full = MappedFile::Open(dir.File("full"));
+  const Result<SparseFile> full = SparseFile::Open(dir.File("full"));
   ASSERT_TRUE(full.ok());
   EXPECT_EQ(std::string(static_cast<const char*>(full->data()), full->size()), "abc");
-  EXPECT_FALSE(MappedFile::Open(dir.path()).ok());
-  EXPECT_FALSE(MappedFile::Open(dir.File("none")).ok());
+  EXPECT_FALSE(SparseFile::Open(dir.path()).ok());
+  EXPECT_FALSE(SparseFile::Open(dir.File("none")).ok());
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Programs that die, hang, flee or shout: each has a verdict of its own, and none of them is a pass.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kFault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse";
+
+Audit Replay(const std::string& mode, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"replay", "--fault", kFault});
+  return RunAudit(more, {Program("hostile"), mode});
+}
+
+TEST(Hostile, DeathAfterAFaultIsAVerdictAndNeverALeakOrAPass) {
+  const std::pair<const char*, const char*> cases[] = {{"crash", "crash"}, {"abort", "abort"}, {"kill", "crash"}};
+  for (const auto& [mode, rule] : cases) {
+    const Audit audit = Replay(mode);
+    EXPECT_EQ(audit.outcome.exit, 1) << mode << audit.outcome.err;
+    EXPECT_EQ(audit.verdicts(), std::string("{\"") + rule + "\":1}") << mode;
+    EXPECT_EQ(audit.findings(), std::string(rule) + " none 1") << mode;
+    ASSERT_EQ(audit.report["findings"].size(), 1U) << mode;
+    EXPECT_EQ(audit.report["findings"][0]["where"], "cuMemAlloc") << mode;
+  }
+}
+
+TEST(Hostile, AHangIsKilledAtItsDeadline) {
+  const Audit audit = Replay("hang", {"--deadline-ms", "300"});
+  EXPECT_FALSE(audit.outcome.timed_out);
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"hang":1})");
+  EXPECT_EQ(audit.findings(), "hang none 1");
+}
+
+TEST(Hostile, AHangWithoutAnyFaultIsAnErrorOfTheRehearsal) {
+  const Audit audit = RunAudit({"sweep", "--deadline-ms", "300"}, {Program("hostile"), "always_hang"});
+  EXPECT_EQ(audit.outcome.exit, 3) << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "error");
+  EXPECT_THAT(audit.outcome.err, HasSubstr("did not finish within 300 ms"));
+}
+
+TEST(Hostile, ACrashWithoutAnyFaultIsAnErrorOfTheRehearsal) {
+  const Audit audit = RunAudit({"sweep"}, {Program("hostile"), "always_crash"});
+  EXPECT_EQ(audit.outcome.exit, 3) << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "error");
+  EXPECT_THAT(audit.outcome.err, HasSubstr("signal 11"));
+}
+
+TEST(Hostile, ExitRightAfterTheFaultIsAbandonedVisibleAndNoLeak) {
+  const Audit audit = Replay("give_up");
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"abandoned_at_exit":1})");
+  EXPECT_EQ(audit.findings(), "");
+  EXPECT_THAT(audit.report["notes"].dump(), HasSubstr("abandoned_at_exit"));
+}
+
+TEST(Hostile, ExitRightAfterTheFaultIsALeakWhenAskedFor) {
+  const Audit audit = Replay("give_up", {"--abandoned-is-leak"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"leak":1})");
+  EXPECT_THAT(audit.findings(), HasSubstr("context 1"));
+}
+
+TEST(Hostile, ImmediateExitInMidFlightIsAbandonedToo) {
+  const Audit audit = Replay("leave");
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"abandoned_at_exit":1})") << audit.findings();
+}
+
+TEST(Hostile, AnotherExitStatusIsRefusedUnlessExpected) {
+  const Audit refused = RunAudit({"sweep"}, {Program("hostile"), "other"});
+  EXPECT_EQ(refused.outcome.exit, 3);
+  EXPECT_THAT(refused.outcome.err, HasSubstr("exited with status 7, expected exit status 0 (--expect-exit)"));
+  const Audit expected = RunAudit({"sweep", "--expect-exit", "7"}, {Program("hostile"), "other"});
+  EXPECT_EQ(expected.outcome.exit, 0) << expected.outcome.err << expected.findings();
+  EXPECT_EQ(expected.result(), "clean");
+}
+
+TEST(Hostile, AChildLeftBehindInEachTrialStopsNoSweep) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuMemAlloc"}, {Program("hostile"), "daemon"}, {.deadline_ms = 10000});
+  EXPECT_FALSE(audit.outcome.timed_out);
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  EXPECT_EQ(audit.verdicts(), R"({"pass":1})");
+}
+
+TEST(Hostile, TenMegabytesOfOutputGoThroughWhole) {
+  const Audit run = RunAudit({"run"}, {Program("hostile"), "flood"});
+  EXPECT_EQ(run.outcome.exit, 0) << run.outcome.err;
+  EXPECT_EQ(run.outcome.out.size(), 10U * 1024U * 1024U);
+  const Audit sweep = RunAudit({"sweep", "--call", "cuMemAlloc"}, {Program("hostile"), "flood"});
+  EXPECT_EQ(sweep.outcome.exit, 0) << sweep.outcome.err;
+  EXPECT_EQ(sweep.outcome.out, "");
+}
+
+TEST(Hostile, ASweepGoesOnAfterATrialThatDies) {
+  const Audit audit = RunAudit({"sweep"}, {Program("hostile"), "crash"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "crash none 1");
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+  EXPECT_EQ(audit.report["totals"]["trials"], 7) << "init, context, stream, memory, and three releases";
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Bad input: one line that says what is wrong, the right exit code, and nothing half written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// `cuaudit LINE` with fixture and file names filled in; says one line that holds `words` and ends with `exit`.
+void ExpectOneLine(const std::vector<std::string>& arguments, int exit, const std::string& words) {
+  std::vector<std::string> command = {Tool()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const Outcome run = RunCommand(command);
+  std::string shown;
+  for (const std::string& argument : arguments) shown += argument + " ";
+  EXPECT_EQ(run.exit, exit) << shown << run.err;
+  EXPECT_EQ(LineCount(run.err), 1U) << shown << run.err;
+  EXPECT_THAT(run.err, HasSubstr(words)) << shown;
+  EXPECT_THAT(run.err, StartsWith("cuaudit: ")) << shown;
+}
+
+TEST(BadProgram, IsNamedInOneLineByEveryCommand) {
+  const std::string directory = TemporaryDirectory();
+  const std::string text = directory + "/text";
+  WriteFile(text, "no program\n");
+  chmod(text.c_str(), 0644);
+  const std::string garbage = directory + "/garbage";
+  WriteFile(garbage, std::string("\x7f"
+                                 "ELF\x02\x01\x01\0garbage",
+                                 15));
+  chmod(garbage.c_str(), 0755);
+  for (const char* const command : {"run", "cycles", "sweep"}) {
+    ExpectOneLine({command, "--driver=sim", "--", directory + "/missing"}, 2, "missing: not found");
+    ExpectOneLine({command, "--driver=sim", "--", "cuaudit-no-such-program"}, 2, "cuaudit-no-such-program: not found");
+    ExpectOneLine({command, "--driver=sim", "--", directory}, 2, "is a directory");
+    ExpectOneLine({command, "--driver=sim", "--", ""}, 2, "empty");
+    ExpectOneLine({command, "--driver=sim", "--", text}, 2, "not executable");
+    ExpectOneLine({command, "--driver=sim", "--", garbage, "{n}"}, 2, "cannot execute");
+    ExpectOneLine({command, "--driver=sim", "--"}, 2, "");
+  }
+}
+
+TEST(NotExercised, AProgramThatNeverCallsTheDriverIsNeverClean) {
+  for (const char* const command : {"run", "sweep"}) {
+    const Audit audit = RunAudit({command}, {Program("idle")});
+    EXPECT_EQ(audit.outcome.exit, 3) << command;
+    EXPECT_THAT(audit.outcome.err, HasSubstr("not exercised"));
+    EXPECT_EQ(audit.result(), "not_exercised");
+  }
+  const Audit other = RunAudit({"run"}, {"/bin/true"});
+  EXPECT_EQ(other.outcome.exit, 3);
+  EXPECT_THAT(other.outcome.err, HasSubstr("not exercised"));
+}
+
+TEST(NotExercised, AProgramThatOnlyAsksForTheVersionHasOneCall) {
+  const Audit run = RunAudit({"run"}, {Program("idle"), "version"});
+  EXPECT_EQ(run.outcome.exit, 0) << run.outcome.err;
+  EXPECT_EQ(run.calls(), 1U);
+  const Audit sweep = RunAudit({"sweep"}, {Program("idle"), "version"});
+  EXPECT_EQ(sweep.outcome.exit, 3) << "a call that only describes the API is not made to fail: there is nothing to sweep";
+  EXPECT_EQ(sweep.result(), "not_exercised");
+}
+
+TEST(BadFault, IsRefusedByTheCommandLineWithItsColumn) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "column 1"},
+      {"cuNoSuchCall#1=OUT_OF_MEMORY", "column 1"},
+      {"cuMemAlloc#0=OUT_OF_MEMORY", "column 12"},
+      {"cuMemAlloc#x=OUT_OF_MEMORY", "column 12"},
+      {"cuMemAlloc#1=NO_SUCH_CODE", "column 14"},
+      {"cuMemAlloc#1=SUCCESS", "column 14"},
+      {"cuMemAlloc#1", "column 13"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,sometimes", "column 28"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", "column"},
+      {"cuMemAlloc#1@lunch=OUT_OF_MEMORY", "column 14"},
+      {"cuMemAlloc#99999999999=OUT_OF_MEMORY", "column"},
+  };
+  for (const auto& [fault, words] : cases) {
+    ExpectOneLine({"replay", "--driver=sim", "--fault", fault, "--", Program("client_linked")}, 2, words);
+  }
+}
+
+// The drop-in, without the tool around it.
+Outcome DropIn(const std::string& options) {
+  return RunCommand({Program("client_linked")}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=" + options}});
+}
+
+TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"driver", "key=value"},
+      {"driver=fake", "expected auto, real or sim"},
+      {"scope=wide", "expected pinned or process"},
+      {"colour=red", "expected one of journal driver real_driver scope fault"},
+      {"driver=sim;fault=cuMemAlloc#1=NONSENSE", "fault="},
+      {"driver=sim;fault=cuMemAlloc", "fault="},
+      {"real_driver=relative/libcuda.so.1", "absolute path"},
+      {"journal=" + std::string(2000, 'j'), "path shorter than"},
+      {"driver=sim;journal=/nonexistent/journal", "/nonexistent/journal"},
+      {"driver=sim;journal=/dev/null", "/dev/null"},
+      {"driver=sim;journal=/etc/passwd", "/etc/passwd"},
+  };
+  for (const auto& [options, words] : cases) {
+    const Outcome run = DropIn(options);
+    EXPECT_EQ(run.exit, 2) << options << run.err;
+    EXPECT_EQ(run.out, "") << options;
+    EXPECT_EQ(LineCount(run.err), 1U) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(words)) << options;
+    EXPECT_THAT(run.err, StartsWith("cuaudit: ")) << options;
+  }
+}
+
+TEST(BadOptions, SixteenFaultsAreTakenAndOneMoreIsNot) {
+  std::string options = "driver=sim";
+  for (int i = 1; i <= 16; ++i) options += ";fault=cuMemAlloc#" + std::to_string(i + 100) + "=OUT_OF_MEMORY";
+  EXPECT_EQ(DropIn(options).exit, 0);
+  const Outcome run = DropIn(options + ";fault=cuMemFree#1=INVALID_VALUE");
+  EXPECT_EQ(run.exit, 2);
+  EXPECT_THAT(run.err, HasSubstr("at most 16 faults"));
+}
+
+TEST(BadOptions, OrdersOfTheUsersOwnAreRefusedByTheTool) {
+  const Outcome run =
+      RunCommand({Tool(), "run", "--driver=sim", "--", Program("client_linked")}, {.environment = {"CUAUDIT_OPTIONS=driver=sim"}});
+  EXPECT_EQ(run.exit, 2) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("CUAUDIT_OPTIONS is set"));
+}
+
+TEST(BadCounts, AreRefusedInOneLine) {
+  for (const char* const counts : {"", "1", "10,1", "1,1", "0,10", "a,b", "1,10,", "-1,10", "1,99999999999999999999"}) {
+    ExpectOneLine({"cycles", "--driver=sim", "--n", counts, "--", Program("client_linked"), "{n}"}, 2, "--n");
+  }
+}
+
+TEST(BadCounts, CyclesOfAProgramThatCannotBeToldHowManyIsOneLine) {
+  const Audit audit = RunAudit({"cycles"}, {Program("client_linked")});
+  EXPECT_EQ(audit.outcome.exit, 2) << audit.outcome.err;
+  EXPECT_EQ(LineCount(audit.outcome.err), 1U) << audit.outcome.err;
+  EXPECT_THAT(audit.outcome.err, HasSubstr("expected {n} in the command"));
+}
+
+TEST(NoDriver, AskingForARealOneWithoutAGpuIsOneLineAndStatus3) {
+  if (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0) {
+    GTEST_SKIP() << "there is a device node";
+  }
+  for (const char* const command : {"run", "sweep", "cycles"}) {
+    ExpectOneLine({command, "--driver=real", "--", Program("client_linked"), "{n}"}, 3, "--driver=real: no ");
+  }
+}
+
+TEST(BadOutput, APlaceThatCannotBeWrittenIsFoundOutBeforeTheWork) {
+  const std::string directory = TemporaryDirectory();
+  WriteFile(directory + "/file", "kept");
+  const auto output = [&](const std::string& path) {
+    return std::vector<std::string>{"run", "--driver=sim", "--output", path, "--", "/bin/sh", "-c", "touch " + directory + "/ran"};
+  };
+  ExpectOneLine(output(directory), 2, "is a directory");
+  ExpectOneLine(output(directory + "/file/report"), 2, "no such directory");
+  ExpectOneLine(output(directory + "/none/report"), 2, "no such directory");
+  ExpectOneLine(output("/proc/report"), 2, "/proc");
+  EXPECT_FALSE(std::filesystem::exists(directory + "/ran")) << "nothing was started";
+  EXPECT_EQ(ReadFile(directory + "/file"), "kept");
+}
+
+TEST(BadOutput, AWorkDirectoryThatCannotBeUsedIsOneLine) {
+  const std::string directory = TemporaryDirectory();
+  WriteFile(directory + "/file", "kept");
+  const auto work = [&](const std::string& path) {
+    return std::vector<std::string>{"sweep", "--driver=sim", "--work-dir", path, "--", Program("client_linked")};
+  };
+  ExpectOneLine(work(directory + "/file"), 2, "directory");
+  ExpectOneLine(work(directory + "/file/below"), 2, "directory");
+  ExpectOneLine(work("/proc/work"), 2, "/proc/work");
+  ExpectOneLine(work(directory + "/a;b"), 2, "';'");
+  EXPECT_EQ(ReadFile(directory + "/file"), "kept");
+}
+
+TEST(Records, ACapacityTooSmallIsAnErrorAndNeverClean) {
+  for (const char* const command : {"run", "sweep"}) {
+    const Audit audit = RunAudit({command, "--records", "1024"}, {Program("threads")});
+    EXPECT_NE(audit.outcome.exit, 0) << command;
+    EXPECT_THAT(audit.outcome.err, HasSubstr("--records")) << command;
+    EXPECT_NE(audit.result(), "clean") << command;
+  }
+  ExpectOneLine({"run", "--records", "10", "--", Program("client_linked")}, 2, "--records");
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

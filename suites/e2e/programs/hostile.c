@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// hostile.c: programs that behave badly as soon as the allocation in the middle of their lifecycle fails.
+// Usage   hostile crash|abort|hang|leave|kill|give_up|other|daemon|flood|always_crash|always_hang
+//   leave    _exit(0) in mid-flight · give_up  exit(1) right after the fault · other  unwinds, but always ends with status 7
+//   daemon   leaves a child behind that holds the output open, 20 s at most · flood  10 MB on stdout · always_*  without any fault
+#include <cuda.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *mode = "";
+
+static int is(const char *name) { return strcmp(mode, name) == 0; }
+
+static void misbehave(void) {
+  if (is("crash")) raise(SIGSEGV);
+  if (is("abort")) abort();
+  while (is("hang")) pause();
+  if (is("leave")) _exit(0);
+  if (is("kill")) kill(getpid(), SIGKILL);
+  if (is("give_up")) exit(1);
+}
+
+static void flood(void) {
+  static char line[1024];
+  int i;
+  memset(line, 'x', sizeof(line));
+  line[sizeof(line) - 1] = '\n';
+  for (i = 0; i < 10 * 1024; ++i) fwrite(line, 1, sizeof(line), stdout);
+}
+
+int main(int argc, char **argv) {
+  CUcontext context;
+  CUstream stream;
+  CUdeviceptr memory;
+  int status = 0;
+  if (argc > 1) mode = argv[1];
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 1;
+  if (cuStreamCreate(&stream, 0) != CUDA_SUCCESS) {
+    cuCtxDestroy(context);
+    return 1;
+  }
+  if (cuMemAlloc(&memory, 64) != CUDA_SUCCESS) {
+    misbehave();
+    status = 1;
+  } else {
+    cuMemFree(memory);
+  }
+  if (is("always_crash")) raise(SIGSEGV);
+  while (is("always_hang")) pause();
+  if (is("daemon") && fork() == 0) {
+    setsid();
+    alarm(20);
+    for (;;) pause();
+  }
+  if (is("flood")) flood();
+  cuStreamDestroy(stream);
+  cuCtxDestroy(context);
+  return is("other") ? 7 : status;
+}

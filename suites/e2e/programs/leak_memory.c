@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// leak_memory.c: the kinds that are memory or address space.
+#include <stddef.h>
+
+#include "leak_kind.h"
+
+enum { kBytes = 4096 };
+
+static char registered[kMostCycles][kBytes] __attribute__((aligned(4096)));
+
+int device_memory(const Ground *ground, int cycle, int clean) {
+  CUdeviceptr memory;
+  (void)ground, (void)cycle;
+  DO(cuMemAlloc(&memory, kBytes));
+  if (clean) DO(cuMemFree(memory));
+  return 0;
+}
+
+int managed_memory(const Ground *ground, int cycle, int clean) {
+  CUdeviceptr memory;
+  (void)ground, (void)cycle;
+  DO(cuMemAllocManaged(&memory, kBytes, CU_MEM_ATTACH_GLOBAL));
+  if (clean) DO(cuMemFree(memory));
+  return 0;
+}
+
+int pinned_memory(const Ground *ground, int cycle, int clean) {
+  void *memory;
+  (void)ground, (void)cycle;
+  DO(cuMemHostAlloc(&memory, kBytes, 0));
+  if (clean) DO(cuMemFreeHost(memory));
+  return 0;
+}
+
+int host_registration(const Ground *ground, int cycle, int clean) {
+  (void)ground;
+  DO(cuMemHostRegister(registered[cycle], kBytes, 0));
+  if (clean) DO(cuMemHostUnregister(registered[cycle]));
+  return 0;
+}
+
+int stream_ordered_memory(const Ground *ground, int cycle, int clean) {
+  CUdeviceptr memory;
+  (void)cycle;
+  DO(cuMemAllocAsync(&memory, kBytes, ground->stream));
+  if (clean) DO(cuMemFreeAsync(memory, ground->stream));
+  DO(cuStreamSynchronize(ground->stream));
+  return 0;
+}
+
+int memory_pool(const Ground *ground, int cycle, int clean) {
+  const CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+  CUmemoryPool pool;
+  (void)ground, (void)cycle;
+  DO(cuMemPoolCreate(&pool, &wanted));
+  if (clean) DO(cuMemPoolDestroy(pool));
+  return 0;
+}
+
+static const CUmemAllocationProp kProperties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+
+static CUresult granularity(size_t *bytes) { return cuMemGetAllocationGranularity(bytes, &kProperties, CU_MEM_ALLOC_GRANULARITY_MINIMUM); }
+
+int address_reservation(const Ground *ground, int cycle, int clean) {
+  CUdeviceptr range;
+  size_t grain;
+  (void)ground, (void)cycle;
+  DO(granularity(&grain));
+  DO(cuMemAddressReserve(&range, grain, 0, 0, 0));
+  if (clean) DO(cuMemAddressFree(range, grain));
+  return 0;
+}
+
+int physical_memory(const Ground *ground, int cycle, int clean) {
+  CUmemGenericAllocationHandle handle;
+  size_t grain;
+  (void)ground, (void)cycle;
+  DO(granularity(&grain));
+  DO(cuMemCreate(&handle, grain, &kProperties, 0));
+  if (clean) DO(cuMemRelease(handle));
+  return 0;
+}
+
+// One range and one piece of memory for all cycles: only the mappings grow.
+int mapping(const Ground *ground, int cycle, int clean) {
+  static CUdeviceptr range;
+  static CUmemGenericAllocationHandle handle;
+  size_t grain;
+  CUdeviceptr at;
+  (void)ground;
+  DO(granularity(&grain));
+  if (range == 0) DO(cuMemAddressReserve(&range, kMostCycles * grain, 0, 0, 0));
+  if (handle == 0) DO(cuMemCreate(&handle, grain, &kProperties, 0));
+  at = range + (size_t)cycle * grain;
+  DO(cuMemMap(at, grain, 0, handle, 0));
+  if (clean) DO(cuMemUnmap(at, grain));
+  return 0;
+}

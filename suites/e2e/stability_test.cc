@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Equal runs give equal reports: twice, with one job or four, after being killed in the middle, and by their own reproduce lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string WithoutHeader(const Audit& audit) {
+  nlohmann::json report = audit.report;
+  if (report.is_object()) report.erase("header");
+  return report.dump(1);
+}
+
+// Byte for byte: the text of the report with the header's lines cut out.
+std::string TextWithoutHeader(const std::string& text) {
+  const std::size_t begin = text.find("\"header\"");
+  const std::size_t end = text.find('}', begin);
+  return begin == std::string::npos || end == std::string::npos ? text : text.substr(0, begin) + text.substr(end);
+}
+
+TEST(Equal, TwoSweepsDifferInNothingButTheHeader) {
+  const Audit one = RunAudit({"sweep"}, {Program("defective")});
+  const Audit two = RunAudit({"sweep"}, {Program("defective")});
+  ASSERT_EQ(one.outcome.exit, 1) << one.outcome.err;
+  EXPECT_EQ(WithoutHeader(one), WithoutHeader(two));
+}
+
+TEST(Equal, OneJobAndFourFindTheSame) {
+  const Audit one = RunAudit({"sweep", "--jobs", "1", "--codes", "all"}, {Program("defective")});
+  const Audit four = RunAudit({"sweep", "--jobs", "4", "--codes", "all"}, {Program("defective")});
+  ASSERT_EQ(one.outcome.exit, 1) << one.outcome.err;
+  EXPECT_EQ(WithoutHeader(one), WithoutHeader(four));
+}
+
+TEST(Equal, CyclesAndRunRepeatThemselvesToo) {
+  const std::vector<std::string> cycles = {Program("leak_kind"), "event", "{n}"};
+  EXPECT_EQ(WithoutHeader(RunAudit({"cycles"}, cycles)), WithoutHeader(RunAudit({"cycles"}, cycles)));
+  const std::vector<std::string> run = {Program("misuse"), "wrong_order"};
+  EXPECT_EQ(WithoutHeader(RunAudit({"run"}, run)), WithoutHeader(RunAudit({"run"}, run)));
+}
+
+// Blocks until the file `name` was written `changes` times, or the deadline passes.
+bool WaitForWrites(int watch, const std::string& name, int changes) {
+  alignas(inotify_event) char buffer[4096];
+  while (changes > 0) {
+    pollfd watched = {watch, POLLIN, 0};
+    if (poll(&watched, 1, kDeadlineMs) <= 0) return false;
+    const ssize_t got = read(watch, buffer, sizeof(buffer));
+    for (ssize_t at = 0; at < got;) {
+      const auto* const event = reinterpret_cast<const inotify_event*>(buffer + at);
+      if (event->len != 0 && name == event->name && (event->mask & IN_MODIFY) != 0) --changes;
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> SweepInto(const std::string& directory, const std::string& output) {
+  return {Tool(), "sweep",      "--driver=sim", "--format=json", "--jobs", "1",  "--codes",
+          "all",  "--work-dir", directory,      "--output",      output,   "--", Program("defective")};
+}
+
+TEST(Resume, ASweepThatWasKilledGoesOnAndEndsWithTheSameReport) {
+  const std::string directory = TemporaryDirectory();
+  const Outcome whole = RunCommand(SweepInto(directory + "/whole", directory + "/whole.json"));
+  ASSERT_EQ(whole.exit, 1) << whole.err;
+
+  const std::string work = directory + "/killed";
+  ASSERT_EQ(RunCommand({"mkdir", work}).exit, 0);
+  const int watch = inotify_init1(IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
+  {
+    Spawned sweep(SweepInto(work, directory + "/killed.json"));
+    ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 4)) << "the trial log never grew";
+    sweep.Kill(SIGKILL);
+    const Outcome killed = sweep.Wait();
+    ASSERT_EQ(killed.signal, SIGKILL) << killed.err;
+  }
+  close(watch);
+  EXPECT_EQ(ReadFile(directory + "/killed.json"), "") << "a killed sweep writes no report";
+  const Outcome resumed = RunCommand(SweepInto(work, directory + "/killed.json"));
+  EXPECT_EQ(resumed.exit, 1) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on: "));
+  EXPECT_EQ(TextWithoutHeader(ReadFile(directory + "/whole.json")), TextWithoutHeader(ReadFile(directory + "/killed.json")));
+}
+
+TEST(Resume, ASecondSweepInOneDirectoryIsRefusedWhileTheFirstRuns) {
+  const std::string work = TemporaryDirectory();
+  const int watch = inotify_init1(IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY | IN_CREATE), 0);
+  Spawned first({Tool(), "sweep", "--driver=sim", "--deadline-ms", "20000", "--work-dir", work, "--", Program("hostile"), "always_hang"});
+  pollfd watched = {watch, POLLIN, 0};
+  // The second file after the lock shows that the lock is held.
+  char buffer[4096];
+  std::string seen;
+  while (seen.find(".journal") == std::string::npos && poll(&watched, 1, kDeadlineMs) > 0) {
+    const ssize_t got = read(watch, buffer, sizeof(buffer));
+    if (got > 0) seen.append(buffer, static_cast<std::size_t>(got));
+  }
+  const Outcome second = RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", work, "--", Program("client_linked")});
+  EXPECT_EQ(second.exit, 2) << second.err;
+  EXPECT_EQ(LineCount(second.err), 1U) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("another cuaudit is using this work directory"));
+  close(watch);
+}
+
+TEST(Resume, AnotherProgramInTheSameDirectoryIsNotMistakenForTheFirst) {
+  const std::string directory = TemporaryDirectory();
+  ASSERT_EQ(RunCommand(SweepInto(directory + "/work", directory + "/one.json")).exit, 1);
+  const Audit other = RunAudit({"sweep", "--work-dir", directory + "/work"}, {Program("client_linked")});
+  if (other.outcome.exit == 0) {
+    EXPECT_EQ(other.report["totals"]["trials"], 12) << "swept anew";
+    EXPECT_EQ(other.report["findings"].size(), 0U);
+  } else {
+    EXPECT_EQ(other.outcome.exit, 2) << other.outcome.err;
+    EXPECT_EQ(LineCount(other.outcome.err), 1U);
+  }
+}
+
+TEST(Interrupt, ASweepEndsByTheSignalAndTakesItsTrialsAndFilesWithIt) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string place = TemporaryDirectory();
+    const std::string ran = place + "/ran";
+    ASSERT_EQ(RunCommand({"mkfifo", ran}).exit, 0);
+    // The trial opens the fifo and then waits for ever: once the fifo has its writer, the trial runs.
+    Spawned sweep({Tool(), "sweep", "--driver=sim", "--", "/bin/sh", "-c", "echo $$ > " + ran + "; exec sleep 1000"},
+                  {.environment = {"TMPDIR=" + place}});
+    const pid_t trial = static_cast<pid_t>(std::stol("0" + ReadFile(ran)));
+    ASSERT_GT(trial, 0);
+    sweep.Kill(number);
+    const Outcome outcome = sweep.Wait();
+    EXPECT_EQ(outcome.signal, number) << outcome.err;
+    EXPECT_EQ(kill(trial, 0), -1) << "the trial still runs";
+    EXPECT_EQ(RunCommand({"ls", place}).out, "ran\n") << "its temporary directory is left";
+  }
+}
+
+TEST(Reproduce, TheLineOfEveryFindingShowsTheSameFingerprintAgain) {
+  struct {
+    std::vector<std::string> options;
+    std::vector<std::string> program;
+  } const cases[] = {{{"sweep"}, {Program("defective")}},
+                     {{"sweep", "--deadline-ms", "500"}, {Program("hostile"), "crash"}},
+                     {{"sweep", "--abandoned-is-leak", "--scope", "process"}, {Program("hostile"), "give_up"}},
+                     {{"run"}, {Program("misuse"), "wrong_order"}},
+                     {{"run"}, {Program("misuse"), "double_release", "it's \"one\" argument; $HOME `id` \\ *"}},
+                     {{"cycles"}, {Program("leak_kind"), "stream", "{n}"}}};
+  const std::string path = "PATH=" + Tool().substr(0, Tool().rfind('/')) + ":" + getenv("PATH");
+  for (const auto& one : cases) {
+    const Audit audit = RunAudit(one.options, one.program);
+    ASSERT_EQ(audit.outcome.exit, 1) << one.options.front() << audit.outcome.err;
+    for (const nlohmann::json& finding : audit.report["findings"]) {
+      const std::string line = finding["reproduce"];
+      // The options stand before the program: only the form of the report is added.
+      const std::size_t dashes = line.find(" -- ");
+      ASSERT_NE(dashes, std::string::npos) << line;
+      const std::string directory = TemporaryDirectory();
+      const Outcome again =
+          RunCommand({"/bin/sh", "-c", line.substr(0, dashes) + " --format=json --output report.json" + line.substr(dashes)},
+                     {.environment = {path}, .directory = directory});
+      EXPECT_EQ(again.exit, 1) << line << again.err;
+      EXPECT_THAT(ReadFile(directory + "/report.json"), HasSubstr(finding["fingerprint"].get<std::string>())) << line;
+    }
+  }
+}
+
+TEST(Schema, EveryKindOfReportFits) {
+  const std::string directory = TemporaryDirectory();
+  std::vector<std::string> command = {"python3", "-c",
+                                      "import json, sys\n"
+                                      "try:\n  import jsonschema\n"
+                                      "except ImportError:\n  sys.exit(77)\n"
+                                      "schema = json.load(open(sys.argv[1]))\n"
+                                      "for name in sys.argv[2:]: jsonschema.Draft7Validator(schema).validate(json.load(open(name)))\n",
+                                      CUAUDIT_SCHEMA};
+  const auto add = [&](const std::string& name, const Audit& audit) {
+    ASSERT_FALSE(audit.report.is_null()) << name << audit.outcome.err;
+    command.push_back(directory + "/" + name);
+    WriteFile(command.back(), audit.report.dump());
+  };
+  add("clean", RunAudit({"sweep"}, {Program("client_linked")}));
+  add("findings", RunAudit({"sweep"}, {Program("defective")}));
+  add("crash", RunAudit({"replay", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY"}, {Program("hostile"), "crash"}));
+  add("notes", RunAudit({"sweep"}, {Program("hostile"), "give_up"}));
+  add("cycles", RunAudit({"cycles"}, {Program("leak_kind"), "event", "{n}"}));
+  add("run", RunAudit({"run"}, {Program("misuse"), "wrong_order"}));
+  add("idle", RunAudit({"run"}, {Program("idle")}));
+  add("error", RunAudit({"sweep"}, {Program("hostile"), "always_crash"}));
+  const Outcome checked = RunCommand(command);
+  if (checked.exit == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+  EXPECT_EQ(checked.exit, 0) << checked.err;
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

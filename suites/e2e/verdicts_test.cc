@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Whole programs that break one rule, and whole programs that look as if they did and must not be blamed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+struct Misuse {
+  const char* mode;
+  const char* findings;
+};
+
+void PrintTo(const Misuse& misuse, std::ostream* out) { *out << misuse.mode; }
+
+class MisuseOf : public ::testing::TestWithParam<Misuse> {};
+
+TEST_P(MisuseOf, IsFoundInAFaultFreeRun) {
+  const Audit audit = RunAudit({"run"}, {Program("misuse"), GetParam().mode});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), GetParam().findings);
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    EXPECT_FALSE(finding["where"].get<std::string>().empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, MisuseOf,
+                         ::testing::Values(Misuse{"double_release", "double_release device_memory 1"},
+                                           Misuse{"use_after_release", "use_after_release device_memory 1"},
+                                           Misuse{"over_released_primary", "over_released_primary_context primary_context 1"},
+                                           Misuse{"unbalanced_stack", "context_stack_unbalanced context_stack_entry 1"},
+                                           Misuse{"wrong_order", "use_after_release stream 1, use_after_release stream 1"}),
+                         [](const auto& test) { return std::string(test.param.mode); });
+
+TEST(Silence, TheRightOrderOfTeardownIsNoMisuse) {
+  const Audit audit = RunAudit({"run"}, {Program("misuse"), "right_order"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+}
+
+TEST(Silence, ARetriedAllocationAbsorbsItsFault) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuMemAlloc"}, {Program("silent"), "retry"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+  EXPECT_EQ(audit.verdicts(), R"({"absorbed":1})");
+}
+
+TEST(Silence, ARetriedAllocationDoesNotSurviveAPersistentFault) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuMemAlloc", "--how", "persist"}, {Program("silent"), "retry"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+  EXPECT_EQ(audit.verdicts(), R"({"pass":1})");
+}
+
+TEST(Silence, AnOptionalFeatureThatIsRefusedIsAbsorbed) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuMemAllocManaged", "--codes", "all"}, {Program("silent"), "optional"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+  ASSERT_FALSE(audit.report.is_null());
+  EXPECT_GT(audit.report["totals"]["trials"], 1) << "all documented codes";
+  EXPECT_EQ(audit.report["totals"]["verdicts"]["absorbed"], audit.report["totals"]["trials"]);
+}
+
+TEST(Silence, ALazyCacheIsNeitherGrowthNorALeak) {
+  const Audit cycles = RunAudit({"cycles"}, {Program("silent"), "cache", "{n}"});
+  EXPECT_EQ(cycles.outcome.exit, 0) << cycles.findings();
+  EXPECT_EQ(cycles.result(), "clean");
+  // The orphan of the fault-free run is process-lifetime; the same object on a path with a fault is too.
+  const Audit sweep = RunAudit({"sweep", "--call", "cuMemAlloc"}, {Program("silent"), "cache", "3"});
+  EXPECT_EQ(sweep.outcome.exit, 0) << sweep.findings() << sweep.outcome.err;
+  EXPECT_EQ(sweep.report["totals"]["trials"], 3);
+}
+
+TEST(Silence, CleaningUpAtExitIsCleaningUp) {
+  const Audit audit = RunAudit({"sweep"}, {Program("silent"), "atexit"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+  EXPECT_FALSE(audit.report["totals"]["verdicts"].contains("abandoned_at_exit")) << audit.verdicts();
+}
+
+TEST(Silence, TheLastUserOfASharedObjectReleasesItForAll) {
+  const Audit audit = RunAudit({"sweep"}, {Program("silent"), "shared"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+}
+
+TEST(Sweep, ARefusedReleaseIsTheDriversAndNotTheProgramsLeak) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuStreamDestroy"}, {Program("client_linked")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+  EXPECT_EQ(audit.verdicts(), R"({"release_refused":1})");
+}
+
+TEST(Sweep, EveryCallOfACleanProgramIsTriedOnce) {
+  const Audit audit = RunAudit({"sweep"}, {Program("client_linked")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "clean");
+  EXPECT_EQ(audit.calls(), 12U);
+  EXPECT_EQ(audit.report["totals"]["trials"], 12);
+  EXPECT_EQ(audit.report["totals"]["fired"], 12);
+}
+
+TEST(Sweep, WhatDiesWithTheProcessIsALeakWhenTheContextStays) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuDevicePrimaryCtxRelease"}, {Program("client_linked")});
+  EXPECT_EQ(audit.verdicts(), R"({"release_refused":1})") << audit.findings();
+  const Audit after = RunAudit({"replay", "--fault", "cuDevicePrimaryCtxRelease#1=INVALID_DEVICE,after"}, {Program("client_linked")});
+  EXPECT_EQ(after.verdicts(), R"({"absorbed":1})") << "the reference is gone although the call failed: " << after.findings();
+}
+
+TEST(Sweep, EveryWayToFailIsJudgedOnACleanProgram) {
+  const Audit audit = RunAudit({"sweep", "--how", "refuse,refuse+garbage,after,persist,burst:2,sticky"}, {Program("client_linked")});
+  ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+  EXPECT_GT(audit.report["totals"]["trials"], 50);
+  // `after` an acquiring call: the object exists and the program was told that it does not. Nobody can release it.
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    EXPECT_NE(finding["fault"]["how"], "refuse") << finding.dump(1);
+    EXPECT_NE(finding["rule"], "crash") << finding.dump(1);
+  }
+}
+
+TEST(Sweep, EveryFindingOfADefectiveProgramNamesItsFaultAndItsSite) {
+  const Audit audit = RunAudit({"sweep"}, {Program("defective")});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_FALSE(audit.report.is_null());
+  EXPECT_EQ(audit.findings(), "orphaned event 1, orphaned stream 1") << "they die with the context that is given back";
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc");
+    EXPECT_EQ(finding["fault"]["occurrence"], 1);
+    EXPECT_THAT(finding["acquired"]["stack"].dump(), ::testing::HasSubstr("\"make_both\""));
+    EXPECT_THAT(finding["fault"]["stack"].dump(), ::testing::HasSubstr("\"make_buffer\""));
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e
