@@ -78,6 +78,7 @@ std::uint64_t TraceHash(const faults::JournalView& journal) {
     hash = Mix(hash, std::uint64_t{record->end != 0});
   }
   std::vector<std::uint64_t> hashes;
+  hashes.reserve(threads.size());
   for (const auto& [thread, hash] : threads) hashes.push_back(hash);
   std::sort(hashes.begin(), hashes.end());
   std::uint64_t all = kSeed;
