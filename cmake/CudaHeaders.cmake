@@ -13,3 +13,7 @@ message(STATUS "CUDA headers ${CUAUDIT_CUDA_VERSION} in ${CUAUDIT_CUDA_INCLUDE}"
 if(CUAUDIT_CUDA_VERSION LESS 12040)
   message(FATAL_ERROR "${CUAUDIT_CUDA_INCLUDE}: CUDA_VERSION ${CUAUDIT_CUDA_VERSION} found, 12040 or newer expected")
 endif()
+if(CUAUDIT_TESTS AND CUAUDIT_CUDA_VERSION LESS 13000)
+  message(FATAL_ERROR "${CUAUDIT_CUDA_INCLUDE}: CUDA_VERSION ${CUAUDIT_CUDA_VERSION} found, and the suites call DriverRef with the signatures "
+    "of 13000 or newer: configure with -DCUAUDIT_TESTS=OFF for the program and the libraries, or point CUAUDIT_CUDA_INCLUDE at newer headers")
+endif()

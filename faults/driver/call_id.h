@@ -26,6 +26,10 @@ enum class BaseId : std::uint16_t {
 #define CUAUDIT_BASE(base, current) base,
 #include "driver_bases.inc"
 #undef CUAUDIT_BASE
+// What newer toolkits declare has a name, so that code may speak of it, and is no call's base.
+#define CUAUDIT_ABSENT_BASE(base) base,
+#include "driver_absent.inc"
+#undef CUAUDIT_ABSENT_BASE
 };
 
 struct CallRow {

@@ -17,6 +17,7 @@
 
 #include <cstring>
 
+#include "driver_present.inc"
 #include "faults/driver/call_shape.h"
 #include "faults/sim/world_state.h"
 

@@ -79,11 +79,13 @@ CUresult api::CtxCreate_v3(Call& call, CUcontext* out, CUexecAffinityParam* para
   return Create(call, out, flags, device, 3020);
 }
 
+#ifdef CUAUDIT_HAS_CtxCreate_v4
 CUresult api::CtxCreate_v4(Call& call, CUcontext* out, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
   if (parameters != nullptr && parameters->numExecAffinityParams != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   if (parameters != nullptr && parameters->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return Create(call, out, flags, device, 3020);
 }
+#endif
 
 CUresult api::CtxDestroy(Call& call, CUcontext handle) {
   World& world = call.world;
@@ -144,6 +146,7 @@ CUresult api::CtxGetDevice(Call& call, CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
+#ifdef CUAUDIT_HAS_CtxGetDevice_v2
 CUresult api::CtxGetDevice_v2(Call& call, CUdevice* device, CUcontext handle) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
@@ -151,6 +154,7 @@ CUresult api::CtxGetDevice_v2(Call& call, CUdevice* device, CUcontext handle) {
   if (result == CUDA_SUCCESS) *device = context->device;
   return result;
 }
+#endif
 
 CUresult api::CtxGetFlags(Call& call, unsigned int* flags) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -214,10 +218,12 @@ CUresult api::CtxSynchronize(Call& call) {
   return call.context->sticky;
 }
 
+#ifdef CUAUDIT_HAS_CtxSynchronize_v2
 CUresult api::CtxSynchronize_v2(Call& call, CUcontext handle) {
   const CUresult result = NamedOrCurrent(call, handle, &call.context);
   return result == CUDA_SUCCESS ? CtxSynchronize(call) : result;
 }
+#endif
 
 CUresult api::CtxGetCacheConfig(Call& call, CUfunc_cache* config) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -145,6 +145,7 @@ CUresult api::KernelGetFunction(Call& call, CUfunction* out, CUkernel handle) {
   return result;
 }
 
+#ifdef CUAUDIT_HAS_KernelGetLibrary
 CUresult api::KernelGetLibrary(Call& call, CUlibrary* out, CUkernel handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Kernel* const kernel = call.world.Find<Kernel>(handle);
@@ -152,6 +153,7 @@ CUresult api::KernelGetLibrary(Call& call, CUlibrary* out, CUkernel handle) {
   *out = ToHandle<CUlibrary>(kernel->library);
   return CUDA_SUCCESS;
 }
+#endif
 
 CUresult api::KernelGetName(Call& call, const char** name, CUkernel handle) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;

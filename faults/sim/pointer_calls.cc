@@ -58,7 +58,9 @@ CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return Put(out, static_cast<unsigned long long>(range->id));
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+#if CUDA_VERSION >= 12080
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+#endif
       return CUDA_ERROR_NOT_SUPPORTED;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -73,7 +75,13 @@ void PutNothing(void* out, CUpointer_attribute attribute) {
              attribute == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE || attribute == CU_POINTER_ATTRIBUTE_ACCESS_FLAGS ||
              attribute == CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE) {
     (void)Put(out, 0U);
-  } else if (attribute != CU_POINTER_ATTRIBUTE_P2P_TOKENS && attribute != CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE) {
+  } else if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) {
+    return;
+#if CUDA_VERSION >= 12080
+  } else if (attribute == CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE) {
+    return;
+#endif
+  } else {
     (void)Put(out, 0ULL);
   }
 }

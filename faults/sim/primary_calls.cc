@@ -36,7 +36,7 @@ CUresult api::DevicePrimaryCtxRelease(Call& call, CUdevice device) {
   Context* const context = state->primary;
   if (context->references == 0) return CUDA_ERROR_INVALID_CONTEXT;
   call.world.Count(Kind::PrimaryContext, -1);
-  if (--context->references == 0) EndContext(call, context);
+  if (--context->references == 0 && context->active) EndContext(call, context);
   return CUDA_SUCCESS;
 }
 
@@ -44,9 +44,7 @@ CUresult api::DevicePrimaryCtxReset(Call& call, CUdevice device) {
   DeviceState* const state = Device(call, device);
   if (state == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   Context* const context = state->primary;
-  call.world.Count(Kind::PrimaryContext, -static_cast<std::int64_t>(context->references));
-  context->references = 0;
-  if (context->active) EndContext(call, context);
+  if (context->active) EndContext(call, context);  // whoever retained it still has to release it
   return CUDA_SUCCESS;
 }
 

@@ -154,12 +154,15 @@ CUresult api::StreamGetCtx(Call& call, CUstream handle, CUcontext* out) {
   return result;
 }
 
+#ifdef CUAUDIT_HAS_StreamGetCtx_v2
 CUresult api::StreamGetCtx_v2(Call& call, CUstream handle, CUcontext* out, CUgreenCtx* green) {
   const CUresult result = StreamGetCtx(call, handle, out);
   if (result == CUDA_SUCCESS && green != nullptr) *green = nullptr;
   return result;
 }
+#endif
 
+#ifdef CUAUDIT_HAS_StreamGetDevice
 CUresult api::StreamGetDevice(Call& call, CUstream handle, CUdevice* device) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
@@ -167,6 +170,7 @@ CUresult api::StreamGetDevice(Call& call, CUstream handle, CUdevice* device) {
   if (stream != nullptr) *device = stream->owner->device;
   return result;
 }
+#endif
 
 CUresult api::StreamGetId(Call& call, CUstream handle, unsigned long long* id) {
   if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;

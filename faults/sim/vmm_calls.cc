@@ -148,7 +148,8 @@ CUresult api::MemMap(Call& call, CUdeviceptr address, std::size_t bytes, std::si
 
 CUresult api::MemUnmap(Call& call, CUdeviceptr address, std::size_t bytes) {
   World& world = call.world;
-  if (bytes == 0 || FindReservation(world, address, bytes) == nullptr || !CoversWhole(world, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0 || FindReservation(world, address, bytes) == nullptr || !CoversWhole(world, address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
   for (int i = 0; i < world.device_count; ++i) {
     if (world.devices[i].primary->active) DrainContext(call, world.devices[i].primary);
   }

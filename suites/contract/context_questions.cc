@@ -141,7 +141,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxPopCurrent(nullptr));
        (void)a.d.DevicePrimaryCtxRelease(0);
      }},
-    {"context.push_null", "INVALID_CONTEXT", Manner::Risky,
+    {"context.push_null", "INVALID_VALUE", Manner::Risky,
      [](Asker& a) {
        a.Prepare(a.d.Init(0));
        a(a.d.CtxPushCurrent(nullptr));
@@ -185,7 +185,7 @@ constexpr Question kQuestions[] = {
        a.Value(least);
        a.Value(greatest);
      }},
-    {"context.limits", "SUCCESS 1024 UNSUPPORTED_LIMIT", Manner::Plain,
+    {"context.limits", "SUCCESS 1024 INVALID_VALUE", Manner::Plain,
      [](Asker& a) {
        const Ready ready(a);
        std::size_t value = 0;
@@ -208,7 +208,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxDestroy(c));
        a(a.d.MemFree(p));
      }},
-    {"context.set_destroyed", "INVALID_CONTEXT", Manner::Risky,
+    {"context.set_destroyed", "crash", Manner::Risky,
      [](Asker& a) {
        CUcontext c = nullptr;
        a.Prepare(a.d.Init(0));

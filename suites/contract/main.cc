@@ -1,93 +1,29 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
-//   cuaudit_contract [--driver sim|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]
+//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]
+//   --check    compares with the answers beside the questions     --expect   with recorded ones
+//   dropin     the drop-in library at PATH, with the simulated driver behind it
+// For all but real the accepted differences of differences.def apply.
 // Exit: 0 as expected, 1 differences, 2 usage, 3 no driver.
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "faults/driver/genuine_driver.h"
-#include "faults/sim/world.h"
+#include "suites/contract/ask.h"
+#include "suites/contract/comparison.h"
 #include "suites/contract/question.h"
-
-extern char** environ;
 
 namespace cuaudit::contract {
 namespace {
 
 struct Options {
-  bool real = false;
+  std::string driver = "sim";
   bool check = false;
   std::string library = "libcuda.so.1";
   std::string expect;
   std::string ask;
 };
-
-std::vector<Question> AllQuestions() {
-  std::vector<Question> all;
-  for (const auto& part :
-       {DeviceQuestions(), ContextQuestions(), StreamQuestions(), EventQuestions(), MemoryQuestions(), PoolQuestions(), ArrayQuestions(),
-        ModuleQuestions(), GraphQuestions(), UserObjectQuestions(), CaptureQuestions(), VirtualMemoryQuestions()}) {
-    all.insert(all.end(), part.begin(), part.end());
-  }
-  return all;
-}
-
-std::string AskSimulated(const Question& question) {
-  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30});
-  if (world == nullptr) return "no world";
-  Asker asker(sim::Driver(world));
-  question.ask(asker);
-  sim::DestroyWorld(world);
-  return asker.answer();
-}
-
-// The same program, asked one question: a crash is an answer too.
-std::string AskChild(const Options& options, const Question& question) {
-  int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  std::string words[] = {"cuaudit_contract", "--driver", "real", "--library", options.library, "--ask", question.name};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
-                       words[4].data(), words[5].data(), words[6].data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string answer;
-  char buffer[256];
-  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof(buffer))) > 0;) answer.append(buffer, static_cast<std::size_t>(got));
-  close(ends[0]);
-  if (failed != 0) return "no process";
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return "crash";
-  const std::size_t tab = answer.find('\t');
-  const std::size_t end = answer.find('\n');
-  return tab == std::string::npos || end == std::string::npos ? "exit:" + std::to_string(WEXITSTATUS(status))
-                                                              : answer.substr(tab + 1, end - tab - 1);
-}
-
-bool ReadExpected(const std::string& path, std::map<std::string, std::string>* expected) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t tab = line.find('\t');
-    if (line.empty() || line[0] == '#') continue;
-    if (tab == std::string::npos) return false;
-    (*expected)[line.substr(0, tab)] = line.substr(tab + 1);
-  }
-  return file.eof() && !expected->empty();
-}
 
 bool Parse(int count, char** words, Options* options) {
   for (int i = 1; i < count; ++i) {
@@ -98,8 +34,8 @@ bool Parse(int count, char** words, Options* options) {
     }
     if (i + 1 == count) return false;
     const std::string value = words[++i];
-    if (word == "--driver" && (value == "sim" || value == "real")) {
-      options->real = value == "real";
+    if (word == "--driver" && (value == "sim" || value == "gate" || value == "dropin" || value == "real")) {
+      options->driver = value;
     } else if (word == "--library") {
       options->library = value;
     } else if (word == "--expect") {
@@ -113,51 +49,72 @@ bool Parse(int count, char** words, Options* options) {
   return true;
 }
 
-int Run(const Options& options) {
-  const std::vector<Question> questions = AllQuestions();
-  std::map<std::string, std::string> expected;
-  if (options.check) {
-    for (const Question& question : questions) expected[question.name] = question.expected;
-  }
-  if (!options.expect.empty() && !ReadExpected(options.expect, &expected)) {
-    std::fprintf(stderr, "cuaudit_contract: %s: expected lines of name<TAB>answer\n", options.expect.c_str());
-    return 2;
-  }
+// Prints every answer as it comes when `print`: a driver that hangs is caught at its question.
+bool AskAll(const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
-  if (options.real) {
+  if (options.driver == "real" || options.driver == "dropin") {
     const char* const trouble = driver::OpenGenuineDriver(options.library.c_str(), &genuine);
     if (trouble != nullptr) {
       std::fprintf(stderr, "cuaudit_contract: %s: %s\n", options.library.c_str(), trouble);
-      return 3;
+      return false;
     }
   }
-  int differences = 0;
-  std::size_t asked = 0;
-  for (const Question& question : questions) {
+  for (const Question& question : AllQuestions()) {
     if (!options.ask.empty() && options.ask != question.name) continue;
-    ++asked;
     std::string answer;
-    if (!options.real) {
+    if (options.driver == "sim") {
       answer = AskSimulated(question);
+    } else if (options.driver == "gate") {
+      answer = AskGated(question);
     } else if (options.ask.empty() && question.manner != Manner::Plain) {
-      answer = AskChild(options, question);
+      answer = AskChild(question, options.driver, options.library);
     } else {
-      Asker asker(driver::Driver(&genuine));
-      question.ask(asker);
-      answer = asker.answer();
+      answer = AskGenuine(question, driver::Driver(&genuine));
     }
-    const auto known = expected.find(question.name);
-    if (expected.empty()) {
+    if (print) {
       std::printf("%s\t%s\n", question.name, answer.c_str());
       std::fflush(stdout);
-    } else if (known == expected.end() || known->second != answer) {
-      ++differences;
-      std::printf("%s\n  expected %s\n  answered %s\n", question.name, known == expected.end() ? "(nothing)" : known->second.c_str(),
-                  answer.c_str());
     }
+    (*answers)[question.name] = answer;
   }
-  if (!expected.empty()) std::printf("%zu questions, %d differences\n", asked, differences);
-  return asked == 0 ? 2 : (differences == 0 ? 0 : 1);
+  return true;
+}
+
+std::size_t Report(const char* reference, const Answers& answers, const Answers& expected, const Options& options) {
+  const std::vector<std::string> broken =
+      Compare(answers, expected, options.driver == "real" ? std::span<const Difference>() : AcceptedDifferences(), options.ask.empty());
+  std::size_t compared = 0;
+  for (const auto& [question, answer] : answers) compared += expected.contains(question) ? 1U : 0U;
+  for (const std::string& line : broken) std::printf("%s\n", line.c_str());
+  std::printf("%s: %zu questions, %zu compared, %zu broken\n", reference, answers.size(), compared, broken.size());
+  return broken.size();
+}
+
+int Run(const Options& options) {
+  Answers recorded;
+  if (!options.expect.empty()) {
+    const std::optional<Answers> read = ReadAnswers(options.expect);
+    if (!read.has_value()) {
+      std::fprintf(stderr, "cuaudit_contract: %s: expected lines of name<TAB>answer, each name once\n", options.expect.c_str());
+      return 2;
+    }
+    recorded = *read;
+  }
+  Answers answers;
+  if (!AskAll(options, !options.check && options.expect.empty(), &answers)) return 3;
+  if (answers.empty()) {
+    std::fprintf(stderr, "cuaudit_contract: %s: expected the name of a question\n", options.ask.c_str());
+    return 2;
+  }
+  std::size_t broken = 0;
+  if (options.check) {
+    Answers expected;
+    for (const Question& question : AllQuestions()) expected[question.name] = question.expected;
+    if (!options.ask.empty()) std::erase_if(expected, [&](const auto& row) { return row.first != options.ask; });
+    broken += Report("expected", answers, expected, options);
+  }
+  if (!recorded.empty()) broken += Report("recorded", answers, recorded, options);
+  return broken == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -166,7 +123,8 @@ int Run(const Options& options) {
 int main(int count, char** words) {
   cuaudit::contract::Options options;
   if (!cuaudit::contract::Parse(count, words, &options)) {
-    std::fprintf(stderr, "usage: cuaudit_contract [--driver sim|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]\n");
+    std::fprintf(stderr,
+                 "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]\n");
     return 2;
   }
   return cuaudit::contract::Run(options);

@@ -186,7 +186,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxSynchronize(nullptr));
        (void)a.d.LibraryUnload(l);
      }},
-    {"library.unload_twice", "SUCCESS INVALID_HANDLE", Manner::Risky,
+    {"library.unload_twice", "crash", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        CUlibrary l = nullptr;

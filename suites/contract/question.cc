@@ -37,4 +37,15 @@ Ready::~Ready() {
   (void)asker_.d.DevicePrimaryCtxRelease(0);
 }
 
+std::vector<Question> AllQuestions() {
+  std::vector<Question> all;
+  for (const auto& part : {DeviceQuestions(), ContextQuestions(), LifetimeQuestions(), NoContextQuestions(), ElsewhereQuestions(),
+                           StreamQuestions(), WaitingQuestions(), EventQuestions(), MemoryQuestions(), PoolQuestions(), FreeQuestions(),
+                           ArrayQuestions(), ModuleQuestions(), GraphQuestions(), GraphOwnershipQuestions(), UserObjectQuestions(),
+                           CaptureQuestions(), CaptureRuleQuestions(), VirtualMemoryQuestions()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
 }  // namespace cuaudit::contract

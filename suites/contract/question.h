@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "faults/driver/driver_ref.h"
 
@@ -57,23 +58,31 @@ enum class Manner : std::uint8_t {
 
 struct Question {
   const char* name;
-  const char* expected;
+  const char* expected;  // the genuine driver's answer; where the simulated one differs on purpose: differences.def
   Manner manner;
   void (*ask)(Asker&);
 };
 
 std::span<const Question> DeviceQuestions();
 std::span<const Question> ContextQuestions();
+std::span<const Question> LifetimeQuestions();
+std::span<const Question> NoContextQuestions();
+std::span<const Question> ElsewhereQuestions();
 std::span<const Question> StreamQuestions();
+std::span<const Question> WaitingQuestions();
 std::span<const Question> EventQuestions();
 std::span<const Question> MemoryQuestions();
 std::span<const Question> PoolQuestions();
+std::span<const Question> FreeQuestions();
 std::span<const Question> ArrayQuestions();
 std::span<const Question> ModuleQuestions();
 std::span<const Question> GraphQuestions();
+std::span<const Question> GraphOwnershipQuestions();
 std::span<const Question> UserObjectQuestions();
 std::span<const Question> CaptureQuestions();
+std::span<const Question> CaptureRuleQuestions();
 std::span<const Question> VirtualMemoryQuestions();
+std::vector<Question> AllQuestions();
 
 // A value that the enumeration does not have.
 template <typename E>

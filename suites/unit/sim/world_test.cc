@@ -182,8 +182,24 @@ TEST(World, BooksCountReferencesAndStackEntries) {
   EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
   EXPECT_EQ(sim.Live(Kind::DeviceMemory), 0U);
   EXPECT_EQ(sim.Live(Kind::Event), 0U);
-  EXPECT_EQ(sim.Live(Kind::PrimaryContext), 0U);
+  EXPECT_EQ(sim.Live(Kind::PrimaryContext), 2U);  // a reset releases nobody's reference
   EXPECT_EQ(sim.d.MemAlloc(&p, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_EQ(sim.Live(Kind::PrimaryContext), 0U);
+  EXPECT_EQ(sim.d.DevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(World, ARetainAfterAResetRevivesTheContext) {
+  Simulated sim;
+  CUcontext c = nullptr;
+  CUdeviceptr p = 0;
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_EQ(sim.d.MemAlloc(&p, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&c, 0));
+  EXPECT_OK(sim.d.MemAlloc(&p, 16));
+  EXPECT_OK(sim.d.MemFree(p));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
 }
 
 TEST(World, ForkedChildIsRefused) {

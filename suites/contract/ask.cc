@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "suites/contract/ask.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "faults/sim/world.h"
+
+extern char** environ;
+
+namespace cuaudit::contract {
+
+constexpr int kPatienceMs = 30000;  // a first cuInit can take seconds
+
+std::string AskSimulated(const Question& question) {
+  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30});
+  if (world == nullptr) return "no world";
+  Asker asker(sim::Driver(world));
+  question.ask(asker);
+  sim::DestroyWorld(world);
+  return asker.answer();
+}
+
+std::string AskGenuine(const Question& question, driver::DriverRef driver) {
+  Asker asker(driver);
+  question.ask(asker);
+  return asker.answer();
+}
+
+std::string AskChild(const Question& question, const std::string& driver, const std::string& library) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  std::string words[] = {"cuaudit_contract", "--driver", driver, "--library", library, "--ask", question.name};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
+                       words[4].data(), words[5].data(), words[6].data(), nullptr};
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string answer;
+  char buffer[256];
+  bool hangs = false;
+  for (ssize_t got = 1; got > 0 && !hangs;) {
+    pollfd end{ends[0], POLLIN, 0};
+    hangs = poll(&end, 1, kPatienceMs) == 0;
+    got = hangs ? 0 : read(ends[0], buffer, sizeof(buffer));
+    if (got > 0) answer.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (failed != 0) return "no process";
+  if (hangs) kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (hangs) return "hang";
+  if (WIFSIGNALED(status)) return "crash";
+  const std::size_t tab = answer.find('\t');
+  const std::size_t end = answer.find('\n');
+  return tab == std::string::npos || end == std::string::npos ? "exit:" + std::to_string(WEXITSTATUS(status))
+                                                              : answer.substr(tab + 1, end - tab - 1);
+}
+
+}  // namespace cuaudit::contract
