@@ -31,7 +31,7 @@
 namespace cuaudit::driver {
 
 template <typename T>
-constexpr Family FamilyOfType() {  // CUdeviceptr is kAddresses's matter
+constexpr Family FamilyOfType() {  // CUdeviceptr is kPointers' matter
   using U = std::remove_cv_t<T>;
   if constexpr (std::is_same_v<U, CUcontext>) return Family::Context;
   if constexpr (std::is_same_v<U, CUstream>) return Family::Stream;
@@ -81,14 +81,18 @@ constexpr Parameter ParameterOf() {
   }
 }
 
-// Bit i: parameter i is declared CUdeviceptr, or a pointer to one.
+// Bit i speaks of parameter i: declared CUdeviceptr or a pointer to one; an array or an input that looks like an output.
+struct Pointers {
+  unsigned addresses = 0;
+  unsigned arrays = 0;
+};
 template <CallId id>
-inline constexpr unsigned kAddresses = 0;
-#define CUAUDIT_ADDRESSES(id, mask) \
-  template <>                       \
-  inline constexpr unsigned kAddresses<CallId::id> = mask;
-#include "driver_addresses.inc"
-#undef CUAUDIT_ADDRESSES
+inline constexpr Pointers kPointers = {};
+#define CUAUDIT_POINTERS(id, addresses, arrays) \
+  template <>                                   \
+  inline constexpr Pointers kPointers<CallId::id> = {addresses, arrays};
+#include "driver_pointers.inc"
+#undef CUAUDIT_POINTERS
 
 template <CallId id>
 struct CallType;
@@ -99,11 +103,12 @@ struct CallTypeOf {
   using Entry = CUresult(void*, P...);
   static constexpr Shape kShape = [] {
     Shape shape;
-    constexpr unsigned addresses = kAddresses<id>;
+    constexpr Pointers pointers = kPointers<id>;
     const Parameter listed[] = {ParameterOf<P>()..., Parameter{}};
     for (std::size_t i = 0; i < sizeof...(P); ++i) {
       shape.parameter[i] = listed[i];
-      if ((addresses >> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
+      if ((pointers.addresses >> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
+      if ((pointers.arrays >> i & 1) != 0) shape.parameter[i] = {Family::None, false, 8};
     }
     shape.count = sizeof...(P);
     return shape;

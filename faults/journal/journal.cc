@@ -13,8 +13,9 @@
 namespace cuaudit::faults {
 namespace {
 
-// Memory is asked for one chunk ahead: a store to a page that the disk cannot hold would be SIGBUS in somebody else's program.
+// Storage is asked for ahead of use: a store to a page that the disk cannot hold would be SIGBUS in somebody else's program.
 constexpr std::uint64_t kChunkRecords = 2048;
+constexpr std::uint64_t kAhead = kChunkRecords;
 
 }  // namespace
 
@@ -37,25 +38,30 @@ const char* Journal::Open(const char* path) noexcept {
   stacks_ = reinterpret_cast<StackRow*>(base + header_copy.stacks_offset);
   records_ = reinterpret_cast<Record*>(base + header_copy.records_offset);
   header_ = static_cast<JournalHeader*>(memory);
-  limit_.store(header_copy.record_capacity, std::memory_order_relaxed);
-  const std::uint64_t now = header_->next_record.load(std::memory_order_relaxed) / kChunkRecords;
-  Populate(now);
-  Populate(now + 1);
+  Reserve(header_->next_record.load(std::memory_order_relaxed));
   return nullptr;
 }
 
-void Journal::Populate(std::uint64_t chunk) noexcept {
-  const std::uint64_t first = chunk * kChunkRecords;
-  const std::uint64_t limit = limit_.load(std::memory_order_relaxed);
-  if (first >= limit) return;
-  const std::uint64_t count = limit - first < kChunkRecords ? limit - first : kChunkRecords;
-  if (!faults::Populate(records_ + first, count * sizeof(Record))) limit_.store(first, std::memory_order_relaxed);
+// Every process that wants a slot sees the same `reserved`; two that reserve at once do the same work twice, which does no harm, and
+// neither waits for the other, which may be dead.
+void Journal::Reserve(std::uint64_t slot) noexcept {
+  if ((header_->flags.load(std::memory_order_relaxed) & kNoSpace) != 0) return;
+  std::uint64_t reserved = header_->reserved.load(std::memory_order_acquire);
+  while (reserved <= slot + kAhead && reserved < header_->record_capacity) {
+    const std::uint64_t left = header_->record_capacity - reserved;
+    const std::uint64_t count = left < kChunkRecords ? left : kChunkRecords;
+    if (!Populate(records_ + reserved, count * sizeof(Record))) {
+      header_->flags.fetch_or(kNoSpace, std::memory_order_relaxed);
+      return;
+    }
+    if (header_->reserved.compare_exchange_strong(reserved, reserved + count, std::memory_order_acq_rel)) reserved += count;
+  }
 }
 
 Record* Journal::Begin() noexcept {
   const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_relaxed);
-  if (slot % kChunkRecords == 0 && slot != 0) Populate(slot / kChunkRecords + 1);
-  if (slot >= limit_.load(std::memory_order_relaxed)) {
+  if (header_->reserved.load(std::memory_order_acquire) <= slot + kAhead) Reserve(slot);
+  if (slot >= header_->reserved.load(std::memory_order_acquire)) {
     header_->dropped.fetch_add(1, std::memory_order_relaxed);
     header_->flags.fetch_or(kRecordsDropped, std::memory_order_relaxed);
     return nullptr;

@@ -11,7 +11,6 @@
 //   Source    ours.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,13 +32,12 @@ class Journal {
   void Finish(Record* record) noexcept;
 
  private:
-  void Populate(std::uint64_t chunk) noexcept;
+  void Reserve(std::uint64_t slot) noexcept;
 
   JournalHeader* header_ = nullptr;
   ModuleRow* modules_ = nullptr;
   StackRow* stacks_ = nullptr;
   Record* records_ = nullptr;
-  std::atomic<std::uint64_t> limit_{0};  // slots below it have, or can get, memory behind them
 };
 
 }  // namespace cuaudit::faults

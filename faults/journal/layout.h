@@ -35,6 +35,7 @@ enum JournalFlag : std::uint32_t {
   kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
   kHostProbesActive = 16,
   kStacksOfObjectsOnly = 32,  // set by whoever made the journal
+  kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
 };
 
 struct JournalHeader {
@@ -50,6 +51,7 @@ struct JournalHeader {
   std::atomic<std::uint64_t> next_record;
   std::atomic<std::uint64_t> clock;  // the last ticket drawn; tickets count from 1
   std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint64_t> reserved;  // records below this slot have storage behind them
   std::atomic<std::uint32_t> next_module;
   std::atomic<std::uint32_t> next_stack;
   std::atomic<std::uint32_t> flags;
@@ -58,7 +60,6 @@ struct JournalHeader {
   std::atomic<std::uint32_t> stack_depth;
   std::atomic<std::uint32_t> cycle;
   std::atomic<std::uint32_t> phase;
-  std::atomic<std::uint32_t> sticky_code;       // a lost context: the code that every later call answers
   std::atomic<std::uint32_t> unknown_pointers;  // entry points that cuGetProcAddress gave out and that are not audited
   char driver_path[256];
   char device_name[128];

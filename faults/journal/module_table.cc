@@ -75,7 +75,11 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
   const std::uint32_t module = walk.table->Intern(path, id.bytes, id.size);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || walk.snapshot->count == kMaxRanges) continue;
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    if (walk.snapshot->count == kMaxRanges) {
+      walk.table->journal_->header().flags.fetch_or(kModulesDropped, std::memory_order_relaxed);
+      continue;
+    }
     const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
     Snapshot& snapshot = *walk.snapshot;
     std::size_t at = snapshot.count++;
@@ -89,18 +93,39 @@ void ModuleTable::Refresh() noexcept {
   bool idle = false;
   if (!refreshing_.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
   const unsigned next = 1 - current_.load(std::memory_order_relaxed);
+  if (readers_[next].load(std::memory_order_seq_cst) != 0) {  // somebody is still in the old one: the next call tries again
+    refreshing_.store(false, std::memory_order_release);
+    return;
+  }
   snapshot_[next].count = 0;
   Walk walk{this, &snapshot_[next], seen_.load(std::memory_order_relaxed)};
   dl_iterate_phdr(&ModuleTable::Visit, &walk);
   if (!walk.unchanged) {
     seen_.store(walk.now, std::memory_order_relaxed);
-    current_.store(next, std::memory_order_release);
+    current_.store(next, std::memory_order_seq_cst);
   }
   refreshing_.store(false, std::memory_order_release);
 }
 
-std::uint64_t ModuleTable::Encode(std::uintptr_t address) const noexcept {
-  const Snapshot& snapshot = snapshot_[current_.load(std::memory_order_acquire)];
+void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept {
+  unsigned at = current_.load(std::memory_order_seq_cst);
+  for (;;) {
+    readers_[at].fetch_add(1, std::memory_order_seq_cst);
+    const unsigned now = current_.load(std::memory_order_seq_cst);
+    if (now == at) break;
+    readers_[at].fetch_sub(1, std::memory_order_seq_cst);
+    at = now;
+  }
+  for (std::size_t i = 0; i < count; ++i) frames[i] = EncodeIn(snapshot_[at], addresses[i]);
+  readers_[at].fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void ModuleTable::AfterFork() noexcept {
+  for (std::atomic<int>& readers : readers_) readers.store(0, std::memory_order_relaxed);
+  refreshing_.store(false, std::memory_order_relaxed);
+}
+
+std::uint64_t ModuleTable::EncodeIn(const Snapshot& snapshot, std::uintptr_t address) noexcept {
   std::size_t low = 0;
   std::size_t high = snapshot.count;
   while (low < high) {
@@ -124,7 +149,10 @@ std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id
   const std::size_t room = sizeof(rows->path) - 1;
   const char* kept = length > room ? path + (length - room) : path;
   for (std::uint32_t i = 0; i < kMaxModules; ++i) {
-    if (!pages_.Ensure(reinterpret_cast<char*>(rows), i * sizeof(ModuleRow), sizeof(ModuleRow))) break;
+    if (!pages_.Ensure(reinterpret_cast<char*>(rows), i * sizeof(ModuleRow), sizeof(ModuleRow))) {
+      journal_->header().flags.fetch_or(kNoSpace, std::memory_order_relaxed);
+      break;
+    }
     ModuleRow& row = rows[i];
     std::uint32_t state = row.state.load(std::memory_order_acquire);
     if (state == 0 && row.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {

@@ -25,8 +25,10 @@ class ModuleTable {
   void Attach(Journal* journal) noexcept { journal_ = journal; }
   // Looks whether objects were loaded or unloaded since the last call; cheap when not.
   void Refresh() noexcept;
-  // Module index and offset as layout.h encodes a frame.
-  std::uint64_t Encode(std::uintptr_t address) const noexcept;
+  // Module index and offset as layout.h encodes frames, for `count` addresses of one moment.
+  void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept;
+  // In the child: what vanished threads were doing is undone.
+  void AfterFork() noexcept;
 
   struct Range {
     std::uintptr_t start = 0;
@@ -41,6 +43,7 @@ class ModuleTable {
   };
 
  private:
+  static std::uint64_t EncodeIn(const Snapshot& snapshot, std::uintptr_t address) noexcept;
   std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept;
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
 
@@ -48,6 +51,7 @@ class ModuleTable {
   PageGuard<kMaxModules * sizeof(ModuleRow)> pages_;
   Snapshot snapshot_[2];
   std::atomic<unsigned> current_{0};
+  std::atomic<int> readers_[2] = {};  // a snapshot that somebody reads is not overwritten
   std::atomic<bool> refreshing_{false};
   std::atomic<unsigned long long> seen_{0};  // loads plus unloads at the last refresh
 };

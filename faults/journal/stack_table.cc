@@ -39,7 +39,10 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   journal_ = journal;
   modules_.Attach(journal);
   modules_.Refresh();
-  if (skip_own_object) own_module_ = FrameModule(modules_.Encode(reinterpret_cast<std::uintptr_t>(&Step)));
+  const std::uintptr_t own = reinterpret_cast<std::uintptr_t>(&Step);
+  std::uint64_t frame = 0;
+  modules_.Encode(&own, 1, &frame);
+  if (skip_own_object) own_module_ = FrameModule(frame);
   // The unwinder's first walk sets up a mutex and caches of its own: done here, it is not mistaken for the program's.
   if (journal_->header().stack_depth.load(std::memory_order_relaxed) != 0) (void)Capture();
 }
@@ -52,14 +55,11 @@ std::uint32_t StackTable::Capture() noexcept {
   walk.wanted = (depth < kMaxFrames ? depth : kMaxFrames) + kOwnFrames;
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t frames[kMaxFrames + kOwnFrames];
-  std::size_t count = 0;
-  bool leading = true;
-  for (std::size_t i = 0; i < walk.count && count < depth; ++i) {
-    const std::uint64_t frame = modules_.Encode(walk.address[i]);
-    leading = leading && own_module_ != kNoModule && FrameModule(frame) == own_module_;
-    if (!leading) frames[count++] = frame;
-  }
-  return count == 0 ? 0 : Intern(frames, count);
+  modules_.Encode(walk.address, walk.count, frames);
+  std::size_t first = 0;
+  while (first < walk.count && own_module_ != kNoModule && FrameModule(frames[first]) == own_module_) ++first;
+  const std::size_t count = walk.count - first < depth ? walk.count - first : depth;
+  return count == 0 ? 0 : Intern(frames + first, count);
 }
 
 std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth) noexcept {
@@ -67,7 +67,10 @@ std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth)
   StackRow* rows = journal_->stacks();
   for (std::size_t probe = 0; probe < kMaxStacks; ++probe) {
     const std::size_t at = (hash + probe) % kMaxStacks;
-    if (!pages_.Ensure(reinterpret_cast<char*>(rows), at * sizeof(StackRow), sizeof(StackRow))) break;
+    if (!pages_.Ensure(reinterpret_cast<char*>(rows), at * sizeof(StackRow), sizeof(StackRow))) {
+      journal_->header().flags.fetch_or(kNoSpace, std::memory_order_relaxed);
+      break;
+    }
     StackRow& row = rows[at];
     std::uint64_t held = row.hash.load(std::memory_order_acquire);
     if (held == 0 && row.hash.compare_exchange_strong(held, hash, std::memory_order_acq_rel)) {

@@ -23,6 +23,8 @@ class StackTable {
   void Attach(Journal* journal, bool skip_own_object) noexcept;
   // The stack of the calling thread.
   std::uint32_t Capture() noexcept;
+  // Called in a forked child.
+  void AfterFork() noexcept { modules_.AfterFork(); }
   // The id of a stack given frame by frame, as layout.h encodes frames.
   std::uint32_t Intern(const std::uint64_t* frames, std::size_t depth) noexcept;
 

@@ -71,7 +71,6 @@ Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
 void Gate::Decide(Passage* passage, bool nested) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   std::atomic<std::uint32_t>* matched = journal_ != nullptr ? journal_->header().matched : matched_;
-  std::atomic<std::uint32_t>& sticky = journal_ != nullptr ? journal_->header().sticky_code : sticky_;
   const Phase phase = journal_ != nullptr ? static_cast<Phase>(journal_->header().phase.load(std::memory_order_relaxed)) : Phase::Any;
   Decision decision;
   if (!nested) {
@@ -87,8 +86,8 @@ void Gate::Decide(Passage* passage, bool nested) noexcept {
     }
   }
   if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
-    sticky.store(static_cast<std::uint32_t>(decision.fault) << 16 | static_cast<std::uint32_t>(decision.code), std::memory_order_relaxed);
-  } else if (const std::uint32_t lost = sticky.load(std::memory_order_relaxed);
+    sticky_.store(static_cast<std::uint32_t>(decision.fault) << 16 | static_cast<std::uint32_t>(decision.code), std::memory_order_relaxed);
+  } else if (const std::uint32_t lost = sticky_.load(std::memory_order_relaxed);
              lost != 0 && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
     decision = {static_cast<CUresult>(lost & 0xffff), How::Sticky, static_cast<std::uint16_t>(lost >> 16)};
   }
@@ -115,7 +114,7 @@ void Gate::Enter(Passage* passage) noexcept {
     record->occurrence = journal_->header().occurrences[driver::Index(row.base)].fetch_add(1, std::memory_order_relaxed) + 1;
     if (nested) record->flags |= kNested;
     if (!next_.table->modelled[driver::Index(passage->id)]) record->flags |= kUnmodelled;
-    if (driver::IsAcquire(row.effect) || driver::IsRelease(row.effect)) {
+    if (driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || row.effect == Effect::SetsContext) {
       CUcontext current = nullptr;
       if (next_.CtxGetCurrent(&current) == CUDA_SUCCESS) record->context = reinterpret_cast<std::uintptr_t>(current);
     }
@@ -154,25 +153,36 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   }
   if (succeeded && record != nullptr && driver::BaseOf(passage->id) == driver::BaseId::Init) NameDevice();
   if (succeeded && scope_ == Scope::Pinned && driver::BaseOf(passage->id) == driver::BaseId::DevicePrimaryCtxRetain) Pin(*passage);
+  if (succeeded) ForgetLostContext(*passage);
   if (passage->injected != CUDA_SUCCESS) {
     // A driver that failed on its own keeps its own error; `after` only turns a success into one.
     if (!passage->forward || succeeded) result = passage->injected;
-    const std::int8_t object = driver::EffectOf(driver::BaseOf(passage->id)).object;
-    if (passage->how == How::RefuseGarbage && object >= 0) {
-      const std::size_t i = static_cast<std::size_t>(object);
-      if (shape.parameter[i].output && passage->value[i] != 0) {
+    if (passage->how == How::RefuseGarbage) {
+      for (std::size_t i = 0; i < shape.count; ++i) {
+        if (!shape.parameter[i].output || passage->value[i] == 0) continue;
         memset(reinterpret_cast<void*>(passage->value[i]), 0xA5, shape.parameter[i].size);
       }
     }
   }
   if (record != nullptr) {
     record->result = static_cast<std::int32_t>(result);
-    if (passage->forward && !succeeded) record->flags = static_cast<std::uint16_t>(record->flags & ~kInjected);
+    if (passage->forward && !succeeded && record->fault != 0) {
+      // `after` on a call that the driver refused by itself changed nothing: it did not fire.
+      journal_->header().fired[record->fault - 1].fetch_sub(1, std::memory_order_relaxed);
+      record->flags = static_cast<std::uint16_t>(record->flags & ~kInjected);
+      record->fault = 0;
+    }
     journal_->Finish(record);
   }
   thread_state.inside = passage->outer;
   errno = saved;
   return result;
+}
+
+// A reset or destroyed context takes its lost state with it.
+void Gate::ForgetLostContext(const Passage& passage) noexcept {
+  const Effect effect = driver::EffectOf(driver::BaseOf(passage.id)).effect;
+  if (effect == Effect::ResetsPrimary || effect == Effect::DestroysContext) sticky_.store(0, std::memory_order_relaxed);
 }
 
 void Gate::NameDevice() noexcept {
@@ -207,7 +217,11 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
 }
 
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
-  if (event == ProcessEvent::Fork) thread_state = {nullptr, 0, 0};
+  if (event == ProcessEvent::Fork) {
+    thread_state = {nullptr, 0, 0};
+    sticky_.store(0, std::memory_order_relaxed);  // a context does not survive fork, neither does its loss
+    if (stacks_ != nullptr) stacks_->AfterFork();
+  }
   Record* record = NewRecord(RecordKind::Process, static_cast<std::uint16_t>(event));
   if (record == nullptr) return;
   record->argument[0] = argument;

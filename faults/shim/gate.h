@@ -93,6 +93,7 @@ class Gate {
   void RecordAddresses(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
+  void ForgetLostContext(const Passage& passage) noexcept;
   Record* NewRecord(RecordKind kind, std::uint16_t call) noexcept;
 
   driver::DriverRef next_;
@@ -102,8 +103,8 @@ class Gate {
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
   std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal
-  std::atomic<std::uint32_t> sticky_{0};
-  std::atomic<std::uint64_t> pinned_devices_{0};  // one bit per device ordinal below 64
+  std::atomic<std::uint32_t> sticky_{0};                 // fault number << 16 | code of a lost context, this process's
+  std::atomic<std::uint64_t> pinned_devices_{0};         // one bit per device ordinal below 64
 };
 
 // A DriverRef whose every call passes the gate.

@@ -49,9 +49,22 @@ void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel 
   }
 }
 
-void AddCopy(const CUDA_MEMCPY3D& copy, Addresses* addresses) noexcept {
-  if (copy.srcMemoryType == CU_MEMORYTYPE_DEVICE || copy.srcMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy.srcDevice);
-  if (copy.dstMemoryType == CU_MEMORYTYPE_DEVICE || copy.dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy.dstDevice);
+void AddKernel(const CUDA_KERNEL_NODE_PARAMS_v1* node, const driver::DriverRef& next, Addresses* addresses) noexcept {
+  if (node != nullptr) AddKernelNode(next, node->func, nullptr, node->kernelParams, addresses);
+}
+
+void AddKernel(const CUDA_KERNEL_NODE_PARAMS_v2* node, const driver::DriverRef& next, Addresses* addresses) noexcept {
+  if (node != nullptr) AddKernelNode(next, node->func, node->kern, node->kernelParams, addresses);
+}
+
+void AddFill(const CUDA_MEMSET_NODE_PARAMS* fill, Addresses* addresses) noexcept {
+  if (fill != nullptr) addresses->Add(fill->dst);
+}
+
+void AddCopy(const CUDA_MEMCPY3D* copy, Addresses* addresses) noexcept {
+  if (copy == nullptr) return;
+  if (copy->srcMemoryType == CU_MEMORYTYPE_DEVICE || copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->srcDevice);
+  if (copy->dstMemoryType == CU_MEMORYTYPE_DEVICE || copy->dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->dstDevice);
 }
 
 template <typename T>
@@ -62,32 +75,42 @@ const T* As(std::uint64_t word) noexcept {
 void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
   switch (passage.id) {
     case CallId::GraphAddKernelNode:
-      if (const auto* node = As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4])) {
-        AddKernelNode(next, node->func, nullptr, node->kernelParams, addresses);
-      }
-      return;
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4]), next, addresses);
+    case CallId::GraphKernelNodeSetParams:
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[1]), next, addresses);
+    case CallId::GraphExecKernelNodeSetParams:
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[2]), next, addresses);
     case CallId::GraphAddKernelNode_v2:
-      if (const auto* node = As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4])) {
-        AddKernelNode(next, node->func, node->kern, node->kernelParams, addresses);
-      }
-      return;
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4]), next, addresses);
+    case CallId::GraphKernelNodeSetParams_v2:
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[1]), next, addresses);
+    case CallId::GraphExecKernelNodeSetParams_v2:
+      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[2]), next, addresses);
     case CallId::GraphAddMemsetNode:
-      if (const auto* node = As<CUDA_MEMSET_NODE_PARAMS>(passage.value[4])) addresses->Add(node->dst);
-      return;
+      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[4]), addresses);
+    case CallId::GraphMemsetNodeSetParams:
+      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[1]), addresses);
+    case CallId::GraphExecMemsetNodeSetParams:
+      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[2]), addresses);
     case CallId::GraphAddMemcpyNode:
-      if (const auto* copy = As<CUDA_MEMCPY3D>(passage.value[4])) AddCopy(*copy, addresses);
-      return;
+      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[4]), addresses);
+    case CallId::GraphMemcpyNodeSetParams:
+      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[1]), addresses);
+    case CallId::GraphExecMemcpyNodeSetParams:
+      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[2]), addresses);
     default:
       break;
   }
-  if (driver::BaseOf(passage.id) != driver::BaseId::GraphAddNode) return;
+  const driver::BaseId base = driver::BaseOf(passage.id);
+  if (base != driver::BaseId::GraphAddNode && base != driver::BaseId::GraphNodeSetParams && base != driver::BaseId::GraphExecNodeSetParams)
+    return;
   // The last parameter holds the node whatever the version of the call.
   const auto* node = As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
   if (node == nullptr) return;
   if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
     AddKernelNode(next, node->kernel.func, node->kernel.kern, node->kernel.kernelParams, addresses);
   if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) addresses->Add(node->memset.dst);
-  if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(node->memcpy.copyParams, addresses);
+  if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(&node->memcpy.copyParams, addresses);
 }
 
 }  // namespace

@@ -58,5 +58,60 @@ TEST(CallShape, KnowsHandlesAndOutputs) {
   EXPECT_EQ(host.parameter[0].size, 8);
 }
 
+TEST(CallShape, ArraysAndInputsAreNoOutputs) {
+  EXPECT_FALSE(ShapeOf(CallId::LaunchKernelEx).parameter[2].output);    // kernelParams
+  EXPECT_FALSE(ShapeOf(CallId::ModuleLoadDataEx).parameter[3].output);  // options
+  EXPECT_FALSE(ShapeOf(CallId::ModuleLoadDataEx).parameter[4].output);  // optionValues
+  EXPECT_FALSE(ShapeOf(CallId::GraphicsMapResources).parameter[1].output);
+  EXPECT_FALSE(ShapeOf(CallId::GraphGetNodes).parameter[1].output);
+  EXPECT_TRUE(ShapeOf(CallId::GraphGetNodes).parameter[2].output);  // the count
+}
+
+// An output is one value. Names in the plural are arrays; a new one in a newer toolkit must be looked at by a person.
+TEST(CallShape, NoOutputHasAPluralName) {
+  struct Named {
+    CallId id;
+    const char* parameters;
+  };
+  const Named rows[] = {
+#define CUAUDIT_PARAMS(id, parameters, arguments) {CallId::id, #arguments},
+#include "driver_params.inc"
+#undef CUAUDIT_PARAMS
+  };
+  const std::set<std::string> single = {"bytes",
+                                        "flags",
+                                        "pFlags",
+                                        "numDependencies_out",
+                                        "numBlocks",
+                                        "numClusters",
+                                        "numDependencies",
+                                        "numDependentNodes",
+                                        "numEdges",
+                                        "numNodes",
+                                        "numRootNodes",
+                                        "pNumChannels",
+                                        "maxWidthInElements",
+                                        "nbGroups",
+                                        "pMilliseconds",
+                                        "captureStatus",
+                                        "captureStatus_out",
+                                        "symbolStatus",
+                                        "pSharedMemConfig",
+                                        "pbias"};
+  for (const Named& row : rows) {
+    std::string text(row.parameters + 1);
+    text.back() = ',';
+    const Shape& shape = ShapeOf(row.id);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < shape.count; ++i) {
+      const std::size_t stop = text.find(',', at);
+      const std::string name = text.substr(at, stop - at);
+      at = stop + 2;
+      if (!shape.parameter[i].output || single.count(name) != 0) continue;
+      EXPECT_NE(name.back(), 's') << Name(row.id) << ": " << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::driver

@@ -112,6 +112,20 @@ TEST(Journal, FullJournalDropsAndCounts) {
   EXPECT_EQ(view.records().size(), 10u);
 }
 
+TEST(Journal, AProcessThatDidNotReserveNeverGetsASlotWithoutStorage) {
+  TemporaryJournal file(100'000);
+  Journal first;
+  Journal second;  // as another process sees the same file
+  ASSERT_EQ(first.Open(file.path()), nullptr);
+  ASSERT_EQ(second.Open(file.path()), nullptr);
+  first.header().flags.fetch_or(kNoSpace);  // from here on nobody can reserve more
+  const std::uint64_t reserved = first.header().reserved.load();
+  std::uint64_t given = 0;
+  for (std::uint64_t i = 0; i < reserved + 100; ++i) given += (i % 2 == 0 ? first : second).Begin() != nullptr;
+  EXPECT_EQ(given, reserved);
+  EXPECT_EQ(first.header().dropped.load(), 100u);
+}
+
 TEST(Journal, CutAtAnyByteIsRefusedOrReadUpToTheCut) {
   TemporaryJournal file(64);
   Journal journal;

@@ -84,9 +84,12 @@ TEST(ModuleTable, AddressesOutsideEveryModuleSaySo) {
   modules.Attach(&journal);
   modules.Refresh();
   int on_the_stack = 0;
-  EXPECT_EQ(FrameModule(modules.Encode(reinterpret_cast<std::uintptr_t>(&on_the_stack))), kNoModule);
-  EXPECT_NE(FrameModule(modules.Encode(reinterpret_cast<std::uintptr_t>(&CreateJournal))), kNoModule);
-  EXPECT_EQ(FrameModule(modules.Encode(0)), kNoModule);
+  const std::uintptr_t addresses[] = {reinterpret_cast<std::uintptr_t>(&on_the_stack), reinterpret_cast<std::uintptr_t>(&CreateJournal), 0};
+  std::uint64_t frames[3];
+  modules.Encode(addresses, 3, frames);
+  EXPECT_EQ(FrameModule(frames[0]), kNoModule);
+  EXPECT_NE(FrameModule(frames[1]), kNoModule);
+  EXPECT_EQ(FrameModule(frames[2]), kNoModule);
 }
 
 }  // namespace

@@ -48,12 +48,24 @@ TEST(GateFaults, AfterForwardsThenAnswersTheError) {
   EXPECT_EQ(world.Last(BaseId::StreamDestroy).flags, kInjected | kForwarded);
 }
 
-TEST(GateFaults, AfterKeepsTheDriversOwnError) {
+TEST(GateFaults, GarbageReachesEveryOutput) {
+  GatedWorld world({"cuMemGetInfo#1=INVALID_CONTEXT,refuse+garbage"});
+  world.Start();
+  std::size_t free = 1;
+  std::size_t total = 2;
+  EXPECT_EQ(world.driver().MemGetInfo(&free, &total), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(free, 0xA5A5A5A5A5A5A5A5U);
+  EXPECT_EQ(total, 0xA5A5A5A5A5A5A5A5U);
+}
+
+TEST(GateFaults, AfterKeepsTheDriversOwnErrorAndDoesNotCountAsFired) {
   GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,after"});
   world.Start();
   CUdeviceptr memory = 0;
   EXPECT_EQ(world.driver().MemAlloc(&memory, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(world.Last(BaseId::MemAlloc).flags, kForwarded);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).fault, 0u);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 0u);
 }
 
 TEST(GateFaults, PersistRefusesFromTheNthOn) {
@@ -73,7 +85,7 @@ TEST(GateFaults, BurstRefusesSoManyInARow) {
   for (const CUresult result : expected) EXPECT_EQ(world.driver().EventCreate(&event, 0), result);
 }
 
-TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilItIsReset) {
+TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilAReset) {
   GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   world.Start();
   CUdeviceptr memory = 0;
@@ -87,6 +99,10 @@ TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilItIsReset) {
   EXPECT_EQ(world.driver().DeviceGetCount(&count), CUDA_SUCCESS);
   EXPECT_EQ(world.driver().DevicePrimaryCtxReset(0), CUDA_SUCCESS);
   EXPECT_EQ(world.Live(Kind::DeviceMemory), 0u);
+  CUcontext fresh = nullptr;
+  ASSERT_EQ(world.driver().DevicePrimaryCtxRetain(&fresh, 0), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().CtxSetCurrent(fresh), CUDA_SUCCESS) << "the lost state went with the reset";
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
 }
 
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
@@ -123,6 +139,14 @@ TEST(GateFaults, WithoutJournalFaultsCountInTheProcess) {
   EXPECT_EQ(Driver(&gate).Init(0), CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(Driver(&gate).Init(0), CUDA_SUCCESS);
   sim::DestroyWorld(world);
+}
+
+TEST(GateFaults, ALostContextIsNotInheritedByAForkedChild) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  world.gate().Note(ProcessEvent::Fork, 1);  // as the fork handler does in the child
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
 }
 
 TEST(GateFaults, GatesStack) {

@@ -131,6 +131,44 @@ TEST(Gate, GraphNodeAddressesFollowTheCall) {
   EXPECT_TRUE(found);
 }
 
+TEST(Gate, NeverReadsThroughArraysAndOptionalInputs) {
+  GatedWorld world;
+  world.Start();
+  const auto junk = [](auto* type) { return reinterpret_cast<decltype(type)>(0x10); };
+  CUmodule module = nullptr;
+  const char* image = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k() { ret; }\n";
+  ASSERT_EQ(
+      world.driver().ModuleLoadDataEx(&module, image, 0, junk(static_cast<CUjit_option*>(nullptr)), junk(static_cast<void**>(nullptr))),
+      CUDA_SUCCESS);
+  CUfunction function = nullptr;
+  ASSERT_EQ(world.driver().ModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
+  CUlaunchConfig config = {};
+  config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  EXPECT_EQ(world.driver().LaunchKernelEx(&config, function, junk(static_cast<void**>(nullptr)), nullptr), CUDA_SUCCESS);
+}
+
+TEST(Gate, AddressesOfAChangedNodeFollowTheCall) {
+  GatedWorld world;
+  world.Start();
+  CUdeviceptr memory[2] = {};
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUcontext context = nullptr;
+  for (CUdeviceptr& address : memory) ASSERT_EQ(world.driver().MemAlloc(&address, 256), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().CtxGetCurrent(&context), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().GraphCreate(&graph, 0), CUDA_SUCCESS);
+  CUDA_MEMSET_NODE_PARAMS fill = {memory[0], 0, 0, 1, 256, 1};
+  ASSERT_EQ(world.driver().GraphAddMemsetNode(&node, graph, nullptr, 0, &fill, context), CUDA_SUCCESS);
+  fill.dst = memory[1];
+  ASSERT_EQ(world.driver().GraphMemsetNodeSetParams(node, &fill), CUDA_SUCCESS);
+  const Record call = world.Last(BaseId::GraphMemsetNodeSetParams);
+  bool found = false;
+  for (const Record& record : world.Records()) {
+    found = found || (record.kind == RecordKind::Argument && record.context == call.begin && record.argument[0] == memory[1]);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Gate, WithoutJournalAndPlanCallsGoStraightThrough) {
   sim::World* world = sim::CreateWorld(sim::WorldOptions());
   Gate gate;
