@@ -31,7 +31,7 @@ std::string Headline(const Finding& finding) {
   std::string line = finding.rule;
   if (!finding.kind.empty()) line += ": " + std::to_string(finding.count) + " " + finding.kind;
   if (finding.bytes != 0) line += ", " + std::to_string(finding.bytes) + " bytes";
-  if (finding.fault) line += ", lost by " + finding.fault->text;
+  if (finding.fault) line += (WasLost(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
   return line;
 }
 

@@ -12,33 +12,13 @@
 #include <utility>
 
 #include "reports/escape.h"
+#include "reports/text_findings.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::report {
 namespace {
 
-constexpr std::size_t kShownFrames = 6;
-constexpr std::string_view kRed = "\x1b[1;31m";
-constexpr std::string_view kGreen = "\x1b[1;32m";
-constexpr std::string_view kYellow = "\x1b[1;33m";
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kDim = "\x1b[2m";
-constexpr std::string_view kReset = "\x1b[0m";
-
-struct Page {
-  fmt::memory_buffer text;
-  bool colour = false;
-
-  template <typename... Args>
-  void Line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-    text.push_back('\n');
-  }
-  std::string Paint(std::string_view paint, std::string_view what) const {
-    return colour ? fmt::format("{}{}{}", paint, what, kReset) : std::string(what);
-  }
-};
-
-std::string Plural(std::uint64_t count, std::string_view word) { return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s"); }
+constexpr std::size_t kShownFrames = 16;
 
 std::string Number(double value) {
   const std::string text = fmt::format("{:+.2f}", value);
@@ -51,19 +31,39 @@ std::string Counts(const std::map<std::string, std::uint64_t>& counts) {
   return line;
 }
 
-std::string_view OutcomePaint(std::string_view outcome) {
-  if (outcome == "clean") return kGreen;
-  return outcome == "findings" ? kRed : kYellow;
+// A trial with several notes counts once: by its verdict, or, where something else was the verdict, by its most frequent note.
+std::uint64_t TrialsAbandoned(const Run& run) {
+  const auto verdict = run.totals.verdicts.find("abandoned_at_exit");
+  std::uint64_t trials = verdict == run.totals.verdicts.end() ? 0 : verdict->second;
+  for (const Finding& note : run.notes) {
+    if (note.rule == "abandoned_at_exit") trials = std::max(trials, note.trials);
+  }
+  return trials;
 }
 
-void AppendHeadline(const Run& run, Page* page) {
-  std::string outcome = run.outcome;
-  std::replace(outcome.begin(), outcome.end(), '_', ' ');
-  if (run.outcome == "findings") outcome = Plural(run.findings.size(), "finding");
+struct Outcome {
+  std::string text;
+  std::string_view paint;
+};
+
+Outcome OutcomeOf(const Run& run, std::size_t places) {
+  if (run.outcome == "findings") return {Plural(run.findings.size(), "finding") + " at " + Plural(places, "place"), kRed};
+  if (run.outcome == "clean") {
+    if (const std::uint64_t left = LeftAtExit(run)) return {"no rule broken, " + Plural(left, "object") + " left", kYellow};
+    if (const std::uint64_t trials = TrialsAbandoned(run)) return {"clean, " + Plural(trials, "trial") + " abandoned at exit", kYellow};
+    return {"clean", kGreen};
+  }
+  Outcome outcome{run.outcome, kYellow};
+  std::replace(outcome.text.begin(), outcome.text.end(), '_', ' ');
+  return outcome;
+}
+
+void AppendHeadline(const Run& run, std::size_t places, Page* page) {
+  const Outcome outcome = OutcomeOf(run, places);
   const std::string_view on = run.driver.kind == "sim"    ? " on the simulated driver"
                               : run.driver.kind == "real" ? " on the real driver"
                                                           : "";
-  page->Line("cuaudit {}{}: {}", run.mode, on, page->Paint(OutcomePaint(run.outcome), ForTerminal(outcome)));
+  page->Line("cuaudit {}{}: {}", run.mode, on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
   if (!run.message.empty()) page->Line("  {}", ForTerminal(run.message));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
   const Driver& driver = run.driver;
@@ -81,33 +81,6 @@ void AppendHeadline(const Run& run, Page* page) {
   page->Line("  totals   {}", line);
   if (!totals.verdicts.empty()) page->Line("  verdicts {}", Counts(totals.verdicts));
   if (!totals.skipped.empty()) page->Line("  skipped  {}", Counts(totals.skipped));
-}
-
-void AppendStack(const std::vector<Frame>& stack, Page* page) {
-  for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
-}
-
-void AppendFinding(std::size_t number, const Finding& finding, Page* page) {
-  std::string what = page->Paint(kRed, ForTerminal(finding.rule));
-  if (!finding.kind.empty()) what += fmt::format(": {} {}", finding.count, ForTerminal(finding.kind));
-  if (finding.bytes != 0) what += fmt::format(", {} bytes", finding.bytes);
-  if (finding.trials > 1) what += fmt::format(", in {} trials", finding.trials);
-  page->Line("");
-  page->Line("{:>3}. {}", number, what);
-  if (!finding.title.empty()) page->Line("     {}", page->Paint(kDim, ForTerminal(finding.title)));
-  if (!finding.acquired.call.empty() || !finding.acquired.stack.empty()) {
-    page->Line("     acquired by {}", page->Paint(kBold, ForTerminal(finding.acquired.call)));
-    AppendStack(finding.acquired.stack, page);
-  }
-  if (!finding.where.empty() || !finding.where_stack.empty()) {
-    page->Line("     seen at {}", page->Paint(kBold, ForTerminal(finding.where)));
-    AppendStack(finding.where_stack, page);
-  }
-  if (finding.fault) {
-    page->Line("     lost when {} failed", page->Paint(kBold, ForTerminal(finding.fault->text)));
-    AppendStack(finding.fault->stack, page);
-  }
-  if (!finding.reproduce.empty()) page->Line("     reproduce {}", ForTerminal(finding.reproduce));
 }
 
 // Columns as wide as their widest cell; the first two are text, the others numbers.
@@ -135,8 +108,8 @@ void AppendCycles(const Run& run, Page* page) {
   std::vector<std::vector<std::string>> rows = {head};
   for (const CycleRow& row : run.cycle_rows) {
     std::string place = row.acquired.call;
-    const std::vector<Frame> frames = ShownFrames(row.acquired.stack);
-    if (!frames.empty()) place += " < " + Describe(frames.front());
+    const std::string origin = DescribeOrigin(row.acquired.stack);
+    if (!origin.empty()) place += " < " + origin;
     std::vector<std::string> cells = {ForTerminal(row.kind), ForTerminal(place)};
     for (std::size_t i = 0; i < run.cycle_counts.size(); ++i) cells.push_back(i < row.live.size() ? std::to_string(row.live[i]) : "-");
     cells.insert(cells.end(), {Number(row.per_cycle), std::to_string(row.bytes_per_cycle)});
@@ -170,27 +143,38 @@ std::string Describe(const Frame& frame) {
                          : fmt::format("{} {}:{}", frame.function, frame.file, frame.line);
 }
 
+std::string DescribeOrigin(const std::vector<Frame>& stack) {
+  if (stack.empty()) return {};
+  auto named = std::find_if(stack.begin(), stack.end(), [](const Frame& frame) { return !frame.function.empty(); });
+  if (named == stack.end()) return Describe(stack.front());
+  std::string text = Describe(*named);
+  const auto with_source = std::find_if(named, stack.end(), [](const Frame& frame) { return !frame.file.empty(); });
+  if (with_source != named && with_source != stack.end()) text += " < " + Describe(*with_source);
+  return text;
+}
+
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
   std::vector<Frame> shown;
-  std::copy_if(stack.begin(), stack.end(), std::back_inserter(shown), [](const Frame& frame) { return !frame.file.empty(); });
-  if (shown.empty()) shown = stack;
-  if (shown.size() > kShownFrames) shown.resize(kShownFrames);
+  const bool any_named = std::any_of(stack.begin(), stack.end(), [](const Frame& frame) { return !frame.function.empty(); });
+  for (std::size_t i = 0; i < stack.size() && shown.size() < kShownFrames; ++i) {
+    const bool goes_on = i != 0 && stack[i].function.empty() && stack[i - 1].function.empty() && stack[i].module == stack[i - 1].module;
+    if (!any_named || !goes_on) shown.push_back(stack[i]);
+  }
   return shown;
 }
+
+bool WasLost(std::string_view rule) { return rule == "leak" || rule == "orphaned" || rule == "growth"; }
 
 bool WriteText(const Run& run, std::ostream& out, bool colour) {
   Page page;
   page.colour = colour;
-  AppendHeadline(run, &page);
+  const std::vector<Group> groups = GroupByPlace(run.findings);
+  AppendHeadline(run, groups.size(), &page);
   AppendCycles(run, &page);
   AppendLive(run, &page);
-  for (std::size_t i = 0; i < run.findings.size(); ++i) AppendFinding(i + 1, run.findings[i], &page);
-  if (!run.notes.empty()) {
-    std::map<std::string, std::uint64_t> notes;
-    for (const Finding& note : run.notes) notes[note.rule] += note.trials;
-    page.Line("");
-    page.Line("notes: {}", Counts(notes));
-  }
+  AppendLeftAtExit(run, &page);
+  AppendFindings(groups, &page);
+  AppendNotes(run, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
   out.flush();
   return out.good();

@@ -10,19 +10,28 @@
 
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/run.h"
 
 namespace cuaudit::report {
 
-// Stacks are cut to the innermost frames with a known source line, or to the innermost frames when no line is known.
+// Findings that differ only in the call that was made to fail are told as one. JSON has them all.
 bool WriteText(const Run& run, std::ostream& out, bool colour);
 
 // "Function file.c:12", "Function (module)" or "module+0x1f30": as much as is known.
 std::string Describe(const Frame& frame);
 
-// The frames worth showing of a stack, innermost first.
+// One place for one line: the innermost frame with a function name, and after it the innermost one with a source line when that is
+// another. Without any name the innermost frame.
+std::string DescribeOrigin(const std::vector<Frame>& stack);
+
+// The frames worth showing of a stack, innermost first, 16 at most: all whose function is known, and of neighbours of one module
+// without a name the innermost. A stack without any name is shown as it is.
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack);
+
+// Rules about objects that a failing call made the program lose; of the others it only came before.
+bool WasLost(std::string_view rule);
 
 }  // namespace cuaudit::report

@@ -18,7 +18,10 @@ using driver::CallId;
 
 template <CallId id, typename... P>
 CUresult Export(P... arguments) noexcept {
-  return ProcessGate().Run<id, P...>(arguments...);
+  const CUresult result = ProcessGate().Run<id, P...>(arguments...);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    NoteFailure();
+  return result;
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 //   Owns      a small table of live mutexes; everything else is in the journal.
 //   Threads   safe. Its own work is never recorded (a per-thread flag).
 //   Units     bytes.
-//   Errors    stays out when a sanitizer owns the heap (kHostProbesSkipped) or when there is no journal; then every call goes straight on.
-//   Faults    makes no driver calls.
-//   Source    glibc's __libc_ entry points; pthread_mutex_t::__data.__lock for "locked".
+//   Errors    more mutexes at once than the table holds: kMutexesDropped. Stays out when a sanitizer owns the heap (kHostProbesSkipped) or
+//   when there is no journal; then every call goes straight on. Faults    makes no driver calls. Source    glibc's __libc_ entry points;
+//   pthread_mutex_t::__data.__lock for "locked".
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,10 +70,11 @@ class Quiet {
 
 bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !inside; }
 
-void Write(HostCall call, uint64_t object, uint64_t detail) noexcept {
+// A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue.
+Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
   Quiet quiet;
   Record* record = journal.Begin();
-  if (record == nullptr) return;
+  if (record == nullptr) return nullptr;
   record->kind = RecordKind::Host;
   record->call = static_cast<uint16_t>(call);
   record->flags = kForwarded;
@@ -84,8 +85,20 @@ void Write(HostCall call, uint64_t object, uint64_t detail) noexcept {
   record->argument[0] = object;
   record->argument[1] = detail;
   record->stack = stacks.Capture();
-  journal.Finish(record);
+  return record;
 }
+
+void Finish(Record* record) noexcept {
+  if (record != nullptr) journal.Finish(record);
+}
+
+void Withdraw(Record* record) noexcept {
+  if (record != nullptr) *record = Record();
+}
+
+void Write(HostCall call, uint64_t object, uint64_t detail) noexcept { Finish(Reserve(call, object, detail)); }
+
+size_t PageBytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 uint64_t Address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
@@ -105,6 +118,48 @@ void Deallocating(void* block) noexcept {
   Write(HostCall::Deallocate, Address(block), 0);
 }
 
+void Follow(uint64_t mutex) noexcept {
+  if (!mutexes.Add(mutex)) journal.header().flags.fetch_or(kMutexesDropped, std::memory_order_relaxed);
+}
+
+// The C library's realloc, which knows how to grow in place; whether the old address is given up is only known afterwards, when another
+// thread may have it already. So the records of that are reserved before, and withdrawn when nothing was given up.
+void* Resized(void* block, size_t bytes) noexcept {
+  constexpr size_t kMostMutexes = 32;
+  struct Inside {
+    uint64_t mutex;
+    Record* freed;
+  } inside_block[kMostMutexes];
+  size_t count = 0;
+  if (!mutexes.empty()) {
+    mutexes.RemoveRange(Address(block), malloc_usable_size(block), [&](uint64_t mutex, bool locked) {
+      if (count < kMostMutexes) {
+        inside_block[count++] = {mutex, Reserve(HostCall::MutexFreed, mutex, locked ? 1 : 0)};
+      } else {
+        journal.header().flags.fetch_or(kMutexesDropped, std::memory_order_relaxed);
+      }
+    });
+  }
+  Record* given_up = Reserve(HostCall::Deallocate, Address(block), 0);
+  void* resized = __libc_realloc(block, bytes);
+  const uint64_t kept = resized == nullptr ? SIZE_MAX : resized == block ? bytes : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Inside& one = inside_block[i];
+    if (one.mutex - Address(block) + sizeof(pthread_mutex_t) <= kept) {
+      Withdraw(one.freed);
+      Follow(one.mutex);
+    } else {
+      Finish(one.freed);
+    }
+  }
+  if (resized == nullptr) {
+    Withdraw(given_up);
+  } else {
+    Finish(given_up);
+  }
+  return resized;
+}
+
 void Load() noexcept {
   next_mutex_init = reinterpret_cast<decltype(next_mutex_init)>(dlsym(RTLD_NEXT, "pthread_mutex_init"));
   stdio_buffers = reinterpret_cast<uintptr_t>(dlsym(RTLD_NEXT, "_IO_file_doallocate"));
@@ -114,6 +169,7 @@ void Load() noexcept {
 __attribute__((constructor)) void OnLoad() {
   Quiet quiet;
   Load();
+  RememberLibraryPath();
   const char* text = getenv("CUAUDIT_OPTIONS");
   if (text == nullptr) return;
   static constinit InterposeOptions options;
@@ -145,12 +201,9 @@ CUAUDIT_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
 
 CUAUDIT_EXPORT void* realloc(void* block, size_t bytes) noexcept {
   if (!Watching()) return __libc_realloc(block, bytes);
-  if (block != nullptr) Deallocating(block);
-  void* moved = __libc_realloc(block, bytes);
-  if (moved != nullptr) return Allocated(moved, bytes, __builtin_return_address(0));
-  // A failed realloc leaves the block; realloc(p, 0) freed it.
-  if (block != nullptr && bytes != 0) Write(HostCall::Allocate, Address(block), malloc_usable_size(block));
-  return nullptr;
+  if (block != nullptr && bytes != 0) return Allocated(Resized(block, bytes), bytes, __builtin_return_address(0));
+  Deallocating(block);  // realloc(p, 0) is free
+  return Allocated(__libc_realloc(block, bytes), bytes, __builtin_return_address(0));
 }
 
 CUAUDIT_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
@@ -159,6 +212,20 @@ CUAUDIT_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
 
 CUAUDIT_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   return Allocated(__libc_memalign(alignment, bytes), bytes, __builtin_return_address(0));
+}
+
+CUAUDIT_EXPORT void* valloc(size_t bytes) noexcept {
+  return Allocated(__libc_memalign(PageBytes(), bytes), bytes, __builtin_return_address(0));
+}
+
+CUAUDIT_EXPORT void* pvalloc(size_t bytes) noexcept {
+  const size_t page = PageBytes();
+  if (bytes > SIZE_MAX - page) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  const size_t whole = (bytes + page - 1) & ~(page - 1);
+  return Allocated(__libc_memalign(page, whole), whole, __builtin_return_address(0));
 }
 
 CUAUDIT_EXPORT int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
@@ -191,7 +258,7 @@ CUAUDIT_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mute
   if (next_mutex_init == nullptr) Load();
   const int result = next_mutex_init(mutex, attributes);
   if (result == 0 && Watching()) {
-    mutexes.Add(Address(mutex));
+    Follow(Address(mutex));
     Write(HostCall::MutexInit, Address(mutex), 0);
   }
   return result;

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,8 +25,15 @@ Dlopen NextDlopen() noexcept {
   return next;
 }
 
-// The search path that the object at `caller` carries, or null.
-const char* SearchPath(const link_map& map) noexcept {
+// What LD_LIBRARY_PATH was when the loader read it.
+char library_path[2 * PATH_MAX];
+
+struct SearchPaths {
+  const char* r_path = nullptr;  // counts only where there is no run_path
+  const char* run_path = nullptr;
+};
+
+SearchPaths PathsOf(const link_map& map) noexcept {
   const char* strings = nullptr;
   ElfW(Xword) run_path = 0;
   ElfW(Xword) r_path = 0;
@@ -34,8 +42,11 @@ const char* SearchPath(const link_map& map) noexcept {
     if (row->d_tag == DT_RUNPATH) run_path = row->d_un.d_val;
     if (row->d_tag == DT_RPATH) r_path = row->d_un.d_val;
   }
-  const ElfW(Xword) offset = run_path != 0 ? run_path : r_path;
-  return strings == nullptr || offset == 0 ? nullptr : strings + offset;
+  SearchPaths paths;
+  if (strings == nullptr) return paths;
+  if (run_path != 0) paths.run_path = strings + run_path;
+  if (run_path == 0 && r_path != 0) paths.r_path = strings + r_path;
+  return paths;
 }
 
 // "$ORIGIN" and "${ORIGIN}" stand for the object's directory. False when the result does not fit.
@@ -47,6 +58,7 @@ bool Expand(const char* directory, std::size_t length, const char* origin, const
     used += bytes;
     return true;
   };
+  if (length == 0 && !put(".", 1)) return false;  // an empty entry is the current directory
   const char* slash = strrchr(origin, '/');
   const std::size_t origin_length = slash == nullptr ? 0 : static_cast<std::size_t>(slash - origin);
   for (std::size_t i = 0; i < length;) {
@@ -57,30 +69,50 @@ bool Expand(const char* directory, std::size_t length, const char* origin, const
   return put("/", 1) && put(file, strlen(file) + 1);
 }
 
+// Calls `visit` with each path that `file` has in the directories of `list`, until it answers true.
+template <typename Visit>
+bool AnyIn(const char* list, const char* separators, const char* origin, const char* file, const Visit& visit) noexcept {
+  for (const char* at = list; *at != '\0';) {
+    const std::size_t length = strcspn(at, separators);
+    char path[PATH_MAX];
+    if (Expand(at, length, origin, file, path, sizeof(path)) && access(path, R_OK) == 0 && visit(path)) return true;
+    at += length;
+    if (*at != '\0') ++at;
+  }
+  return false;
+}
+
 }  // namespace
+
+void RememberLibraryPath() noexcept {
+  const char* value = getenv("LD_LIBRARY_PATH");
+  // A longer one is not followed: the caller's own path then comes before it.
+  if (value != nullptr && strlen(value) < sizeof(library_path)) strcpy(library_path, value);
+}
 
 void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
   const Dlopen next = NextDlopen();
   Dl_info info;
   void* found = nullptr;
-  if (file != nullptr && file[0] != '\0' && strchr(file, '/') == nullptr && dladdr1(caller, &info, &found, RTLD_DL_LINKMAP) != 0 &&
-      found != nullptr) {
-    const link_map& map = *static_cast<const link_map*>(found);
-    char executable[PATH_MAX] = "";
-    const char* origin = map.l_name;
-    if (origin == nullptr || origin[0] == '\0') {
-      const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
-      executable[length > 0 ? length : 0] = '\0';
-      origin = executable;
-    }
-    for (const char* at = SearchPath(map); at != nullptr && *at != '\0';) {
-      const char* stop = strchrnul(at, ':');
-      char path[PATH_MAX];
-      if (Expand(at, static_cast<std::size_t>(stop - at), origin, file, path, sizeof(path)) && access(path, R_OK) == 0) {
-        if (void* handle = next(path, flags)) return handle;
-      }
-      at = *stop == ':' ? stop + 1 : stop;
-    }
+  if (file == nullptr || file[0] == '\0' || strchr(file, '/') != nullptr || dladdr1(caller, &info, &found, RTLD_DL_LINKMAP) == 0 ||
+      found == nullptr) {
+    return next(file, flags);
+  }
+  const link_map& map = *static_cast<const link_map*>(found);
+  const SearchPaths paths = PathsOf(map);
+  if (paths.r_path == nullptr && paths.run_path == nullptr) return next(file, flags);
+  if (void* loaded = next(file, flags | RTLD_NOLOAD)) return loaded;
+  char executable[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
+  executable[length > 0 ? length : 0] = '\0';
+  const char* origin = map.l_name == nullptr || map.l_name[0] == '\0' ? executable : map.l_name;
+  void* handle = nullptr;
+  const auto open = [&](const char* path) { return (handle = next(path, flags)) != nullptr; };
+  const auto is_there = [](const char*) { return true; };
+  if (paths.r_path != nullptr && AnyIn(paths.r_path, ":", origin, file, open)) return handle;
+  if (paths.run_path != nullptr && !AnyIn(library_path, ":;", executable, file, is_there) &&
+      AnyIn(paths.run_path, ":", origin, file, open)) {
+    return handle;
   }
   return next(file, flags);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // mutex_table.h: which mutexes were initialised and not yet destroyed, so that freeing the memory under one is seen.
 //
-//   Owns      a fixed table of addresses; past its capacity mutexes are not followed (4,096 at once).
+//   Owns      a fixed table of addresses; past its capacity mutexes are not followed (4,096 at once), which Add tells.
 //   Threads   safe, lock-free; an address is added and removed by whoever initialises and destroys the mutex.
 //   Units     bytes.
 //   Faults    makes no driver calls.
@@ -24,15 +24,20 @@ class MutexTable {
     return __atomic_load_n(&reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__lock, __ATOMIC_RELAXED) != 0;
   }
 
-  void Add(std::uint64_t mutex) noexcept {
+  // False when the table is full: the mutex is not followed.
+  [[nodiscard]] bool Add(std::uint64_t mutex) noexcept {
     Remove(mutex);
-    for (std::atomic<std::uint64_t>& slot : slots_) {
+    for (std::size_t i = 0; i < kCapacity; ++i) {
       std::uint64_t free = 0;
-      if (slot.load(std::memory_order_relaxed) == 0 && slot.compare_exchange_strong(free, mutex, std::memory_order_relaxed)) {
-        count_.fetch_add(1, std::memory_order_relaxed);
-        return;
+      if (slots_[i].load(std::memory_order_relaxed) != 0 || !slots_[i].compare_exchange_strong(free, mutex, std::memory_order_relaxed))
+        continue;
+      std::size_t used = used_.load(std::memory_order_relaxed);
+      while (used <= i && !used_.compare_exchange_weak(used, i + 1, std::memory_order_relaxed)) {
       }
+      count_.fetch_add(1, std::memory_order_relaxed);
+      return true;
     }
+    return false;
   }
 
   void Remove(std::uint64_t mutex) noexcept {
@@ -43,7 +48,9 @@ class MutexTable {
   template <typename Visit>
   void RemoveRange(std::uint64_t start, std::size_t bytes, const Visit& visit) noexcept {
     if (empty()) return;
-    for (std::atomic<std::uint64_t>& slot : slots_) {
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < used; ++i) {
+      std::atomic<std::uint64_t>& slot = slots_[i];
       std::uint64_t mutex = slot.load(std::memory_order_relaxed);
       if (mutex < start || mutex >= start + bytes || mutex == 0) continue;
       if (!slot.compare_exchange_strong(mutex, 0, std::memory_order_relaxed)) continue;
@@ -53,7 +60,10 @@ class MutexTable {
   }
 
  private:
-  std::atomic<std::uint64_t> slots_[4096] = {};
+  static constexpr std::size_t kCapacity = 4096;
+
+  std::atomic<std::uint64_t> slots_[kCapacity] = {};
+  std::atomic<std::size_t> used_{0};  // no slot from here on was ever taken: every free() looks at those below
   std::atomic<std::uint32_t> count_{0};
 };
 

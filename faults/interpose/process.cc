@@ -3,6 +3,7 @@
 #include "faults/interpose/process.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ constinit Gate gate;
 constinit driver::GenuineDriver genuine;
 constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
+constinit std::atomic<bool> fault_seen{false};
+constinit std::atomic<bool> exit_noted{false};
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
 pthread_once_t open_once = PTHREAD_ONCE_INIT;
 
@@ -67,12 +70,8 @@ const char* OpenGenuine() noexcept {
   }
   const char* error = driver::OpenGenuineDriver(options.real_driver, &genuine);
   if (error != nullptr) return error;
-  Dl_info own;
-  Dl_info other;
-  if (dladdr(reinterpret_cast<void*>(&OwnPath), &own) != 0 && dladdr(genuine.symbol[driver::Index(driver::CallId::Init)], &other) != 0 &&
-      own.dli_fbase == other.dli_fbase) {
-    return "the path given for the genuine driver is cuaudit's own drop-in";
-  }
+  // Before anything calls into it: two drop-ins that take each other for the driver would wait for each other for ever.
+  if (dlsym(genuine.handle, "cuaudit_mark") != nullptr) return "is, or links to, a drop-in of cuaudit: not a genuine driver";
   return nullptr;
 }
 
@@ -83,6 +82,10 @@ void Describe(DriverKind kind, const char* path) noexcept {
   int version = 0;
   if (gate.next().DriverGetVersion(&version) == CUDA_SUCCESS) header.driver_version.store(version, std::memory_order_relaxed);
   snprintf(header.driver_path, sizeof(header.driver_path), "%.255s", path);
+}
+
+void NoteExit() noexcept {
+  if (!exit_noted.exchange(true, std::memory_order_relaxed)) gate.Note(ProcessEvent::Exit, 0);
 }
 
 void OpenDriver() noexcept {
@@ -96,7 +99,9 @@ void OpenDriver() noexcept {
   }
   if (wants_genuine) {
     if (const char* error = OpenGenuine()) {
-      Say(error);
+      char message[2 * kMaxPath];
+      snprintf(message, sizeof(message), "%s%s%s", options.real_driver, options.real_driver[0] == '\0' ? "" : ": ", error);
+      Say(message);
       _exit(3);
     }
     next = driver::Driver(&genuine);
@@ -114,10 +119,14 @@ void OpenDriver() noexcept {
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
   Describe(kind, uses_genuine ? options.real_driver : "");
+  if (journal.is_open()) atexit(&NoteExit);
   ready.store(true, std::memory_order_release);
 }
 
-void AfterForkInChild() noexcept { gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid())); }
+void AfterForkInChild() noexcept {
+  exit_noted.store(false, std::memory_order_relaxed);
+  gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
+}
 
 // Process events are written by a gate that has a journal but no driver yet.
 __attribute__((constructor)) void OnLoad() {
@@ -127,7 +136,7 @@ __attribute__((constructor)) void OnLoad() {
   pthread_atfork(nullptr, nullptr, &AfterForkInChild);
 }
 
-__attribute__((destructor)) void OnExit() { gate.Note(ProcessEvent::Exit, 0); }
+__attribute__((destructor)) void OnUnload() { NoteExit(); }
 
 }  // namespace
 
@@ -135,6 +144,17 @@ Gate& ProcessGate() noexcept {
   if (!ready.load(std::memory_order_acquire)) [[unlikely]]
     pthread_once(&open_once, &OpenDriver);
   return gate;
+}
+
+void NoteFailure() noexcept {
+  if (options.plan.size() == 0 || !journal.is_open() || fault_seen.load(std::memory_order_relaxed)) return;
+  bool fired = false;
+  for (std::size_t i = 0; i < options.plan.size(); ++i) fired |= journal.header().fired[i].load(std::memory_order_relaxed) != 0;
+  if (!fired || fault_seen.exchange(true, std::memory_order_relaxed)) return;
+  // Exit handlers run in reverse order: this one before all that the program has registered up to its fault.
+  const int saved = errno;
+  atexit(&NoteExit);
+  errno = saved;
 }
 
 }  // namespace cuaudit::faults

@@ -3,8 +3,9 @@
 //
 //   Owns      everything until the process ends; nothing is torn down, so calls from exit handlers still work.
 //   Threads   loading is single-threaded; the driver is opened once, by whichever thread calls first.
-//   Errors    a bad CUAUDIT_OPTIONS or journal ends the program with status 2 and one line on stderr; a missing driver makes every
-//             call answer CUDA_ERROR_NO_DEVICE after one line.
+//   Errors    a bad CUAUDIT_OPTIONS or journal ends the program with status 2 and one line on stderr; no driver, or no address
+//             space for the simulated one, ends it with status 3 and one line at its first driver call. Both end by _exit: no exit
+//             handler runs and nothing buffered by stdio is written.
 //   Faults    opening the driver makes no driver call.
 //   Source    ours.
 #pragma once
@@ -19,5 +20,8 @@ namespace cuaudit::faults {
 
 // The gate, its driver opened by the first call.
 Gate& ProcessGate() noexcept;
+
+// For a driver call that did not succeed: after the first fault, an exit handler is due (ProcessEvent::Exit).
+void NoteFailure() noexcept;
 
 }  // namespace cuaudit::faults

@@ -35,6 +35,7 @@ enum JournalFlag : std::uint32_t {
   kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
   kHostProbesActive = 16,
   kStacksOfObjectsOnly = 32,  // set by whoever made the journal
+  kMutexesDropped = 64,       // more mutexes at once than the host drop-in follows
   kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
 };
 

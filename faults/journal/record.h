@@ -30,7 +30,10 @@ enum class MarkKind : std::uint16_t { CycleBegin = 0, CycleEnd = 1, Phase = 2 };
 enum class ProcessEvent : std::uint16_t {
   Start = 0,  // the drop-in was loaded; argument[0] = parent process id
   Fork = 1,   // in the child; argument[0] = parent process id. What the parent holds is inherited, not leaked
-  Exit = 2,   // exit() or return from main was reached; later calls come from exit handlers
+  // exit() runs its handlers, the last registered first. Written once, by an exit handler that the drop-in registers at the process's
+  // first driver call and again after its first injected result; without a driver call, by the drop-in's destructor. Handlers that the
+  // program registered after that run before it. Not written after _exit, quick_exit, exec, abort or a signal.
+  Exit = 2,
 };
 
 // What the host drop-in sees; see faults/interpose. argument[0] = address or handle, argument[1] = bytes.

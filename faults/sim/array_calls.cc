@@ -73,6 +73,8 @@ CUresult api::Array3DCreate(Call& call, CUarray* out, const CUDA_ARRAY3D_DESCRIP
 CUresult api::ArrayDestroy(Call& call, CUarray handle) {
   Array* array = call.world.Find<Array>(handle);
   if (array == nullptr || array->parent != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const CUresult result = Borrow(call, array->owner);
+  if (result != CUDA_SUCCESS) return result;
   DrainContext(call, array->owner);
   array = call.world.Find<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;

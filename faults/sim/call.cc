@@ -20,12 +20,20 @@ CUresult Enter(Call& call, Needs needs) noexcept {
     result = CUDA_ERROR_NOT_INITIALIZED;
   } else if (call.thread->in_callback && needs >= Needs::Init) {
     result = CUDA_ERROR_NOT_PERMITTED;
-  } else if (needs >= Needs::Context) {
+  } else if (needs >= Needs::Object) {
+    const bool unsafe = needs == Needs::Unsafe || needs == Needs::UnsafeObject;
     result = CurrentContext(world, call.thread, &call.context);
-    if (result == CUDA_SUCCESS && needs == Needs::Unsafe && world.captures != 0) result = RefuseUnsafe(world, call.thread);
+    if (result == CUDA_ERROR_INVALID_CONTEXT && needs < Needs::Context) result = CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && unsafe && world.captures != 0) result = RefuseUnsafe(world, call.thread);
   }
   if (result != CUDA_SUCCESS) pthread_mutex_unlock(&world.lock);
   return result;
+}
+
+CUresult Borrow(Call& call, Context* owner) noexcept {
+  if (call.context != nullptr || owner == nullptr) return CUDA_SUCCESS;
+  call.context = owner;
+  return owner->sticky;
 }
 
 void Leave(Call& call) noexcept {

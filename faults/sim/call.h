@@ -30,19 +30,23 @@ enum class Needs : std::uint8_t {
   Nothing,  // not even the lock
   Lock,     // callable before cuInit
   Init,
-  Context,  // and a current, live context
-  Unsafe,   // Context, and forbidden while a stream is captured
+  Object,        // and no dead or lost current context; without one the object's own will do, see Borrow
+  UnsafeObject,  // Object, and forbidden while a stream is captured
+  Context,       // and a current, live context
+  Unsafe,        // Context, and forbidden while a stream is captured
 };
 
 struct Call {
   World& world;
   Thread* thread;
-  Context* context;  // the current one; null unless the model needs it
+  Context* context;  // the current one; null unless the model needs it, or needs an object and there is none
   bool per_thread;   // a _ptsz or _ptds entry: stream 0 is the thread's own
 };
 
 CUresult Enter(Call& call, Needs needs) noexcept;
 void Leave(Call& call) noexcept;
+// For models that need an object: without a current context the object's counts as current. Its sticky code is the answer then.
+CUresult Borrow(Call& call, Context* owner) noexcept;
 
 template <CallId id, typename F = typename driver::CallType<id>::Function>
 struct ModelOf;

@@ -64,6 +64,7 @@ CUresult CaptureRecord(World& world, Stream* stream, Event* event) noexcept {
   if (!event->capture_tips.Assign(world.arena, stream->capture_tips.data(), stream->capture_tips.size())) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!capture->events.Push(world.arena, event)) return CUDA_ERROR_OUT_OF_MEMORY;
   event->capture = capture;
+  event->was_captured = true;
   return CUDA_SUCCESS;
 }
 
@@ -72,6 +73,7 @@ CUresult CaptureWait(World& world, Stream* stream, Event* event) noexcept {
   if (capture == nullptr) {
     // A captured stream may not wait for work outside its capture.
     if (stream->capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (event->marker == nullptr && !event->was_captured) return CUDA_SUCCESS;  // never recorded: nothing to wait for
     Invalidate(stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
@@ -127,6 +129,7 @@ void ForgetStream(World& world, Stream* stream) noexcept {
 void ForgetEvent(World& world, Event* event) noexcept {
   if (event->capture != nullptr) event->capture->events.EraseValue(event);
   event->capture = nullptr;
+  event->was_captured = false;
   event->capture_tips.Clear(world.arena);
 }
 

@@ -61,6 +61,7 @@ bool StartContext(World& world, Context* context) noexcept {
 void EndContext(Call& call, Context* context) noexcept {
   World& world = call.world;
   DrainContext(call, context);
+  world.handles.ending_context = true;
   while (context->children.first != nullptr) {
     Object* const object = context->children.first;
     switch (object->tag) {
@@ -111,6 +112,7 @@ void EndContext(Call& call, Context* context) noexcept {
         break;
     }
   }
+  world.handles.ending_context = false;
   while (context->ranges != nullptr) GiveBack(world, context->ranges);
   context->streams.Clear(world.arena);
   context->legacy = nullptr;

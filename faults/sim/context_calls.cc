@@ -90,7 +90,8 @@ CUresult api::CtxCreate_v4(Call& call, CUcontext* out, CUctxCreateParams* parame
 CUresult api::CtxDestroy(Call& call, CUcontext handle) {
   World& world = call.world;
   Context* const context = Named(call, handle);
-  if (context == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (context == nullptr) return world.IsStale(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
   if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
   EndContext(call, context);
   // Destroying the current context pops it; elsewhere it stays current and answers CONTEXT_IS_DESTROYED.
@@ -108,7 +109,7 @@ CUresult api::CtxAttach(Call& call, CUcontext* out, unsigned int flags) {
 
 CUresult api::CtxPushCurrent(Call& call, CUcontext handle) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Context* const context = Named(call, handle);
+  const Context* const context = call.world.Find<Context>(handle);  // also a primary one that nobody retains: calls in it are refused
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return Push(call, context->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -126,7 +127,7 @@ CUresult api::CtxSetCurrent(Call& call, CUcontext handle) {
     if (!call.thread->stack.empty()) PopEntry(call);
     return CUDA_SUCCESS;
   }
-  const Context* const context = Named(call, handle);
+  const Context* const context = call.world.Find<Context>(handle);
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (call.thread->stack.empty()) return Push(call, context->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   call.thread->stack[call.thread->stack.size() - 1] = context->handle;
@@ -187,7 +188,8 @@ CUresult api::CtxGetId(Call& call, CUcontext handle, unsigned long long* id) {
 CUresult api::CtxGetLimit(Call& call, std::size_t* value, CUlimit limit) {
   CUresult result = CUDA_SUCCESS;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!HasLimit(limit, &result)) return result;
+  constexpr int kSharedMemory = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1;  // can only be queried
+  if ((limit != kSharedMemory || limit >= CU_LIMIT_MAX) && !HasLimit(limit, &result)) return result;
   *value = call.context->limits[limit];
   return CUDA_SUCCESS;
 }

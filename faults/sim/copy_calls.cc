@@ -31,13 +31,14 @@ CUresult Queue(Call& call, const CUDA_MEMCPY3D& copy, CUstream handle) {
   return result;
 }
 
-// Synchronous copies go through the default stream and wait.
-CUresult Now(Call& call, const CUDA_MEMCPY3D& copy) {
+// Synchronous copies go through the default stream and wait. A capture tolerates cuMemcpyHtoD of pageable memory.
+CUresult Now(Call& call, const CUDA_MEMCPY3D& copy, bool upload = false) {
   CUresult result = CheckCopy(call.world, copy);
   if (result != CUDA_SUCCESS) return result;
   if (call.world.captures != 0) {
     if ((result = RefuseImplicit(call.world, call.context)) != CUDA_SUCCESS) return result;
-    if ((result = RefuseUnsafe(call.world, call.thread)) != CUDA_SUCCESS) return result;
+    const bool harmless = upload && TouchesPageable(call.world, copy);
+    if (!harmless && (result = RefuseUnsafe(call.world, call.thread)) != CUDA_SUCCESS) return result;
   }
   if (call.world.pending == 0) return RunCopy(call.world, copy);
   Stream* const stream = FindStream(call, nullptr, &result);
@@ -101,7 +102,7 @@ CUresult api::Memcpy(Call& call, CUdeviceptr to, CUdeviceptr from, std::size_t b
   return Now(call, LinearCopy(kAny, to, kAny, from, bytes));
 }
 CUresult api::MemcpyHtoD(Call& call, CUdeviceptr to, const void* from, std::size_t bytes) {
-  return Now(call, LinearCopy(kDevice, to, kHost, Address(from), bytes));
+  return Now(call, LinearCopy(kDevice, to, kHost, Address(from), bytes), true);
 }
 CUresult api::MemcpyDtoH(Call& call, void* to, CUdeviceptr from, std::size_t bytes) {
   return Now(call, LinearCopy(kHost, Address(to), kDevice, from, bytes));

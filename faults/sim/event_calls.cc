@@ -10,9 +10,9 @@ namespace {
 constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 constexpr float kNanosecondsPerMillisecond = 1e6F;
 
-// Asking about an event whose last record was captured is forbidden.
+// Asking about an event whose last record was captured is forbidden, and invalid once the capture has ended.
 CUresult RefuseCaptured(Event* event) {
-  if (event->capture == nullptr) return CUDA_SUCCESS;
+  if (event->capture == nullptr) return event->was_captured ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   Invalidate(event->capture);
   return CUDA_ERROR_CAPTURED_EVENT;
 }
@@ -31,7 +31,9 @@ CUresult api::EventCreate(Call& call, CUevent* out, unsigned int flags) {
 
 CUresult api::EventDestroy(Call& call, CUevent handle) {
   Event* const event = call.world.Find<Event>(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+  const CUresult result = Borrow(call, event->owner);
+  if (result != CUDA_SUCCESS) return result;
   ForgetEvent(call.world, event);
   DropMarker(call.world, event->marker);
   call.world.Destroy(event);
@@ -71,7 +73,8 @@ CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream, 
 CUresult api::EventQuery(Call& call, CUevent handle) {
   Event* const event = call.world.Find<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = RefuseCaptured(event);
+  CUresult result = Borrow(call, event->owner);
+  if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
   if (result != CUDA_SUCCESS) return result;
   if (event->marker == nullptr || event->marker->done) return event->owner->sticky;
   RunNext(call, event->marker->stream);
@@ -81,7 +84,8 @@ CUresult api::EventQuery(Call& call, CUevent handle) {
 CUresult api::EventSynchronize(Call& call, CUevent handle) {
   Event* const event = call.world.Find<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = RefuseCaptured(event);
+  CUresult result = Borrow(call, event->owner);
+  if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
   if (result != CUDA_SUCCESS) return result;
   const Context* const owner = event->owner;
   DrainMarker(call, event->marker);

@@ -16,7 +16,6 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
   Executable* const executable = call.world.Make<Executable>(nullptr);
   if (executable == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   executable->flags = flags;
-  executable->source = graph->handle;
   const CUresult result = FillSteps(call.world, graph, executable);
   if (result != CUDA_SUCCESS) {
     FreeExecutable(call.world, executable);
@@ -93,16 +92,8 @@ CUresult api::GraphLaunch(Call& call, CUgraphExec handle, CUstream stream_handle
   Stream* const stream = FindStream(call, stream_handle, &result);
   if (stream == nullptr) return result;
   if (stream->capture != nullptr) {
-    // Launching while capturing records a child graph.
-    Graph* const graph = call.world.Find<Graph>(executable->source);
-    if (graph == nullptr) {
-      Invalidate(stream->capture);
-      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
-    Work child;
-    child.type = WorkType::Child;
-    child.child = graph;
-    return CaptureWork(call.world, stream, CU_GRAPH_NODE_TYPE_GRAPH, child);
+    Invalidate(stream->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   Work work;
   work.type = WorkType::Launch;

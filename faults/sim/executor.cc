@@ -91,6 +91,7 @@ CUresult PerformGraph(World& world, Thread* thread, Stream* stream, Executable* 
       marker->time = world.clock;
       DropMarker(world, event->marker);
       event->marker = marker;
+      if (event->capture == nullptr) event->was_captured = false;
     } else if (step.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
       const Event* const event = world.Find<Event>(step.work.event);
       if (event == nullptr || event->marker == nullptr || event->marker->done) continue;
@@ -192,8 +193,8 @@ Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
     return stream;
   }
   Stream* const stream = call.world.Find<Stream>(handle);
-  if (stream == nullptr) *result = CUDA_ERROR_INVALID_HANDLE;
-  return stream;
+  *result = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : Borrow(call, stream->owner);
+  return *result == CUDA_SUCCESS ? stream : nullptr;
 }
 
 CUresult Enqueue(World& world, Stream* stream, const Work& work) noexcept {

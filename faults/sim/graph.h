@@ -59,7 +59,6 @@ struct Step {
 struct Executable : Object {
   static constexpr Tag kTag = Tag::Executable;
   std::uint64_t flags = 0;
-  std::uint64_t source = 0;  // the graph's handle
   std::uint32_t in_flight = 0;
   bool destroyed = false;
   std::uint32_t top_steps = 0;

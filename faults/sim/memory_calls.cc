@@ -45,16 +45,18 @@ CUresult api::MemAllocPitch(Call& call, CUdeviceptr* address, std::size_t* pitch
 }
 
 CUresult api::MemFree(Call& call, CUdeviceptr address) {
-  if (address == 0) return CUDA_SUCCESS;
+  if (address == 0) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
   Range* range = call.world.ranges.Find(address);
   if (range == nullptr || range->base != address) return CUDA_ERROR_INVALID_VALUE;
   if (range->kind != Kind::DeviceMemory && range->kind != Kind::ManagedMemory && range->kind != Kind::StreamOrderedMemory) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (range->freeing) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Borrow(call, range->owner);
+  if (result != CUDA_SUCCESS) return result;
   const std::uint64_t id = range->id;
-  DrainContext(call, range->owner);
-  range = call.world.ranges.Find(address);  // a host function may have let another thread in
+  if (range->kind != Kind::StreamOrderedMemory) DrainContext(call, range->owner);  // memory of a pool goes back without waiting
+  range = call.world.ranges.Find(address);                                         // a host function may have let another thread in
   if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
   GiveBack(call.world, range);
   return CUDA_SUCCESS;
@@ -112,9 +114,12 @@ CUresult api::MemHostAlloc(Call& call, void** out, std::size_t bytes, unsigned i
 CUresult api::MemAllocHost(Call& call, void** out, std::size_t bytes) { return MemHostAlloc(call, out, bytes, 0); }
 
 CUresult api::MemFreeHost(Call& call, void* pointer) {
+  if (pointer == nullptr) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
   Range* range = HostRange(call.world, pointer);
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
   if (range == nullptr || range->base != address || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Borrow(call, range->owner);
+  if (result != CUDA_SUCCESS) return result;
   const std::uint64_t id = range->id;
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);
@@ -164,7 +169,10 @@ CUresult api::MemHostUnregister(Call& call, void* pointer) {
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Range* range = HostRange(call.world, pointer);
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (range == nullptr || range->base != address || range->kind != Kind::HostRegistration) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (range == nullptr) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (range->base != address || range->kind != Kind::HostRegistration) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Borrow(call, range->owner);
+  if (result != CUDA_SUCCESS) return result;
   const std::uint64_t id = range->id;
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);

@@ -29,16 +29,26 @@ CUresult ReadImage(World& world, const char* path, Image** image) noexcept {
 
 namespace {
 
+// Loading waits for the context's work; a host function may have let another thread in, which ended the context.
+CUresult Place(Call& call, CUmodule* out, Image* image) {
+  const std::uint64_t handle = call.context->handle;
+  DrainContext(call, call.context);
+  const Context* const context = call.world.Find<Context>(handle);
+  CUresult result = context == nullptr || !context->active ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->sticky;
+  if (result == CUDA_SUCCESS) {
+    const Module* const module = MakeModule(call.world, call.context, image, true);
+    if (module != nullptr) *out = ToHandle<CUmodule>(module);
+    if (module == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  DropImage(call.world.arena, image);
+  return result;
+}
+
 CUresult Load(Call& call, CUmodule* out, const void* data) {
   if (out == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
   const CUresult result = ParseImage(call.world.arena, data, ~std::size_t{0}, &image);
-  if (result != CUDA_SUCCESS) return result;
-  const Module* const module = MakeModule(call.world, call.context, image, true);
-  DropImage(call.world.arena, image);
-  if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  *out = ToHandle<CUmodule>(module);
-  return CUDA_SUCCESS;
+  return result == CUDA_SUCCESS ? Place(call, out, image) : result;
 }
 
 CUresult FindGlobal(Module* module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
@@ -72,18 +82,15 @@ CUresult api::ModuleLoad(Call& call, CUmodule* out, const char* path) {
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
   const CUresult result = ReadImage(call.world, path, &image);
-  if (result != CUDA_SUCCESS) return result;
-  const Module* const module = MakeModule(call.world, call.context, image, true);
-  DropImage(call.world.arena, image);
-  if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  *out = ToHandle<CUmodule>(module);
-  return CUDA_SUCCESS;
+  return result == CUDA_SUCCESS ? Place(call, out, image) : result;
 }
 
 CUresult api::ModuleUnload(Call& call, CUmodule handle) {
   Module* module = call.world.Find<Module>(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (module->library != nullptr) return CUDA_ERROR_NOT_PERMITTED;
+  const CUresult result = Borrow(call, module->owner);
+  if (result != CUDA_SUCCESS) return result;
   DrainContext(call, module->owner);
   module = call.world.Find<Module>(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;

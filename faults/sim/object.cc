@@ -66,7 +66,7 @@ bool HandleTable::Insert(Object* object) noexcept {
     return false;
   }
   Slot& slot = slots_[index];
-  slot.generation = (slot.generation + 1) & static_cast<std::uint32_t>(kGenerationMask);
+  slot.generation = (slot.generation + 1U) & static_cast<std::uint32_t>(kGenerationMask);
   slot.object = object;
   slot.next_free = 0;
   object->handle = prefix_ | (std::uint64_t{slot.generation} << 24) | (std::uint64_t{index} << 4);
@@ -76,6 +76,7 @@ bool HandleTable::Insert(Object* object) noexcept {
 void HandleTable::Remove(Object* object) noexcept {
   const std::uint32_t index = static_cast<std::uint32_t>((object->handle >> 4) & kIndexMask);
   slots_[index].object = nullptr;
+  slots_[index].died_with_context = ending_context ? 1 : 0;
   if (free_last_ != 0) {
     slots_[free_last_ - 1].next_free = index + 1;
   } else {

@@ -78,12 +78,17 @@ class HandleTable {
     const Slot& slot = slots_[index];
     return slot.object != nullptr && slot.object->handle == handle ? slot.object : nullptr;
   }
-  // True when the value was once handed out by this table, whatever became of it.
-  bool WasIssued(std::uint64_t handle) const noexcept {
+  // True for the last handle of a slot that nobody has taken since.
+  bool IsStale(std::uint64_t handle) const noexcept {
     if ((handle & kPrefixMask) != prefix_) return false;
     const std::uint64_t index = (handle >> 4) & kIndexMask;
-    return index < used_ && ((handle >> 24) & kGenerationMask) <= slots_[index].generation;
+    return index < used_ && slots_[index].object == nullptr && slots_[index].generation == ((handle >> 24) & kGenerationMask);
   }
+  // Such a handle whose object died with its context.
+  bool DiedWithContext(std::uint64_t handle) const noexcept {
+    return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with_context != 0;
+  }
+  bool ending_context = false;  // what is removed meanwhile dies with it
 
  private:
   static constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 20) - 1;
@@ -92,7 +97,8 @@ class HandleTable {
   static constexpr std::uint32_t kRest = 1024;  // freed slots wait behind this many others
   struct Slot {
     Object* object;
-    std::uint32_t generation;
+    std::uint32_t generation : 31;
+    std::uint32_t died_with_context : 1;
     std::uint32_t next_free;  // index + 1
   };
   Slot* slots_ = nullptr;

@@ -71,6 +71,7 @@ struct Event : Object {
   std::uint32_t flags = 0;
   Marker* marker = nullptr;  // null until recorded
   Capture* capture = nullptr;
+  bool was_captured = false;  // its last record was
   Vector<Node*> capture_tips;
 };
 

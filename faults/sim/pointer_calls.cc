@@ -89,7 +89,10 @@ void PutNothing(void* out, CUpointer_attribute attribute) {
 }  // namespace
 
 CUresult api::PointerGetAttribute(Call& call, void* out, CUpointer_attribute attribute, CUdeviceptr address) {
-  return out == nullptr ? CUDA_ERROR_INVALID_VALUE : Attribute(call.world, out, attribute, address);
+  const Range* const range = call.world.ranges.Find(address);
+  if (out == nullptr || range == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Borrow(call, range->owner);
+  return result == CUDA_SUCCESS ? Attribute(call.world, out, attribute, address) : result;
 }
 
 CUresult api::PointerGetAttributes(Call& call, unsigned int count, CUpointer_attribute* attributes, void** out, CUdeviceptr address) {

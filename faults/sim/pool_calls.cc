@@ -38,6 +38,7 @@ Range* Take(World& world, Context* context, Pool* pool, std::uint64_t bytes) {
   return range;
 }
 
+// pool null: the current one of the stream's device.
 CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* pool, CUstream handle) {
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
@@ -48,6 +49,7 @@ CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* poo
     Invalidate(stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  if (pool == nullptr) pool = call.world.devices[stream->owner->device].current_pool;
   if (bytes == 0) {
     *address = 0;  // nothing to free
     return CUDA_SUCCESS;
@@ -70,7 +72,7 @@ bool IsDevice(const World& world, const CUmemLocation& location) {
 }  // namespace
 
 CUresult api::MemAllocAsync(Call& call, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
-  return Allocate(call, address, bytes, call.world.devices[call.context->device].current_pool, stream);
+  return Allocate(call, address, bytes, nullptr, stream);
 }
 
 CUresult api::MemAllocFromPoolAsync(Call& call, CUdeviceptr* address, std::size_t bytes, CUmemoryPool handle, CUstream stream) {
@@ -82,8 +84,10 @@ CUresult api::MemFreeAsync(Call& call, CUdeviceptr address, CUstream handle) {
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
+  if (address == 0 && stream->capture == nullptr) return CUDA_SUCCESS;
   Range* const range = call.world.ranges.Find(address);
   if (range == nullptr || range->base != address || range->freeing) return CUDA_ERROR_INVALID_VALUE;
+  if (range->kind == Kind::ManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
   if (range->kind != Kind::StreamOrderedMemory && range->kind != Kind::DeviceMemory) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
     Invalidate(stream->capture);
@@ -99,6 +103,7 @@ CUresult api::MemFreeAsync(Call& call, CUdeviceptr address, CUstream handle) {
 
 CUresult api::MemPoolCreate(Call& call, CUmemoryPool* out, const CUmemPoolProps* properties) {
   World& world = call.world;
+  if (const CUresult result = RefuseUnsafe(world, call.thread); result != CUDA_SUCCESS) return result;
   if (out == nullptr || properties == nullptr || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   if (!IsDevice(world, properties->location)) return CUDA_ERROR_INVALID_DEVICE;

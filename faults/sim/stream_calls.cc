@@ -30,7 +30,9 @@ CUresult api::StreamCreateWithPriority(Call& call, CUstream* out, unsigned int f
 
 CUresult api::StreamDestroy(Call& call, CUstream handle) {
   Stream* const stream = call.world.Find<Stream>(handle);
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
+  const CUresult result = Borrow(call, stream->owner);
+  if (result != CUDA_SUCCESS) return result;
   Drain(call, stream);
   FreeStream(call.world, stream);
   return CUDA_SUCCESS;

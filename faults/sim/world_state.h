@@ -100,6 +100,15 @@ class World {
     return Find<T>(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle)));
   }
 
+  template <typename Handle>
+  bool IsStale(Handle* handle) const noexcept {
+    return handles.IsStale(reinterpret_cast<std::uintptr_t>(handle));
+  }
+  template <typename Handle>
+  bool DiedWithContext(Handle* handle) const noexcept {
+    return handles.DiedWithContext(reinterpret_cast<std::uintptr_t>(handle));
+  }
+
   // A live object with a handle. owner null: it outlives contexts.
   template <typename T>
   T* Make(Context* owner, bool counted = true) noexcept {

@@ -2,9 +2,11 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/cli/commands.h"
@@ -33,13 +35,15 @@ Exit Dispatch(const Options& options) {
   return Exit::Failure;
 }
 
-Exit Main(const std::vector<std::string>& arguments) {
-  const Result<Options> options = ParseOptions(arguments);
+// `name`: argv[0]. With a slash it is a path that leads here again, without one the shell found it by PATH.
+Exit Main(std::string_view name, const std::vector<std::string>& arguments) {
+  Result<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
     Say(options.status().message());
     return options.status().exit();
   }
   if (options->done) return Print(options->message);
+  if (name.find('/') != std::string_view::npos) options->tool = name;
   return Dispatch(*options);
 }
 
@@ -57,8 +61,10 @@ void OccupyStandardStreams() {
 int main(int argc, char** argv) {
   using namespace cuaudit::harness;
   OccupyStandardStreams();
+  // A reader that went away is a failed write, told and cleaned up after like any other. Programs get the default back.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
-    return static_cast<int>(Main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
+    return static_cast<int>(Main(argc > 0 ? argv[0] : "", std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {
     // Nothing of ours throws; the standard library may, when memory is out.
     Say(std::string("failed: ") + error.what());

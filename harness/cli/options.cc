@@ -58,6 +58,9 @@ Status CheckOptions(const Options& options) {
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.command == kRun && options.format != "text" && options.output.empty()) {
+    return {Exit::Usage, "run --format " + options.format + ": expected --output FILE, because stdout belongs to the program"};
+  }
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }

@@ -37,6 +37,7 @@ struct Options {
 #undef CUAUDIT_LIST
 
   Command command = kDoctor;
+  std::string tool = "cuaudit";      // how reproduce lines call it
   std::string operand;               // explain: the journal; list: what
   std::vector<std::string> program;  // after "--"
   bool done = false;                 // only `message` was wanted

@@ -53,7 +53,7 @@ Exit RunCommand(const Options& options) {
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;
   const std::string how_it_ended = "the program " + Describe(ending, subject.deadline_ms);
-  Say(how_it_ended);
+  if (ending.timed_out || ending.signal != 0 || ending.exit_status != 0) Say(how_it_ended);
   const Status exercised = CheckExercised(subject, *seen);
   if (!exercised.ok()) return Fail(exercised, *session, "run");
 

@@ -147,7 +147,8 @@ std::size_t Session::jobs() const {
 }
 
 std::string Session::CommandLine(Command command) const {
-  std::vector<std::string> words = {"cuaudit", std::string(CommandName(command)), "--driver=" + std::string(Name(subject_.launch.driver))};
+  std::vector<std::string> words = {options_.tool, std::string(CommandName(command)),
+                                    "--driver=" + std::string(Name(subject_.launch.driver))};
   for (std::string& flag : EchoOptions(options_, command)) words.push_back(std::move(flag));
   // cycles looks at the host unless told otherwise, the other commands only when asked.
   const bool by_default = command == kCycles;
@@ -194,6 +195,7 @@ Exit Deliver(const report::Run& run, const Options& options) {
 
 Exit Fail(const Status& status, const Session& session, const char* mode) {
   Say(status.message());
+  if (!status.detail().empty()) std::fprintf(stderr, "cuaudit: the last lines of its output:\n%s", status.detail().c_str());
   if (status.exit() == Exit::Usage) return status.exit();
   report::Run run = session.NewReport();
   run.mode = mode;

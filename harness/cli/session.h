@@ -35,7 +35,7 @@ class Session {
   const WorkDir& dir() const noexcept { return *dir_; }
   std::size_t jobs() const;
 
-  // How a reader runs `command` with the same options: "cuaudit replay --driver=sim --host".
+  // How a reader runs `command` with the same options, calling the tool as it was called: "cuaudit replay --driver=sim --host".
   std::string CommandLine(Command command) const;
   Reproduction Reproduce() const;
 

@@ -17,7 +17,7 @@ Result<Observation> RunOnce(const Subject& subject, const std::string& name, int
   Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return seen;
   Status fit = CheckFaultFree(subject, *seen);
-  if (!fit.ok()) return fit;
+  if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
   return seen;
 }
 

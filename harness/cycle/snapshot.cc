@@ -7,8 +7,7 @@
 #include <unordered_map>
 
 #include "harness/ledger/rules.h"
-#include "harness/sweep/aggregate.h"
-#include "harness/sweep/plan_file.h"
+#include "harness/sweep/fingerprint.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -110,17 +109,21 @@ std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots)
   return rows;
 }
 
-report::Finding MakeFinding(Rule rule, driver::Kind kind, std::uint64_t acquired_key, std::uint64_t where_key) {
+report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired& acquired, const report::Acquired& where,
+                            FingerprintSet* fingerprints) {
   report::Finding finding;
   finding.rule = std::string(Name(rule));
   finding.title = std::string(Row(rule).title);
   finding.kind = std::string(driver::Name(kind));
+  finding.acquired = acquired;
+  finding.where = where.call;
+  finding.where_stack = where.stack;
   TrialFindingText text;
   text.rule = finding.rule;
   text.kind = finding.kind;
-  text.acquired_key = acquired_key;
-  text.where_key = where_key;
-  finding.fingerprint = Fingerprint(text, std::nullopt, 0);
+  text.acquired = acquired;
+  text.where = where;
+  finding.fingerprint = fingerprints->Claim(Fingerprint(text, std::nullopt));
   return finding;
 }
 
@@ -170,6 +173,7 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
   std::vector<std::uint64_t> cycles;
   for (const Snapshot& snapshot : snapshots) cycles.push_back(snapshot.cycles);
   run->cycle_counts = cycles;
+  FingerprintSet fingerprints;
   for (const SiteRow& row : CollectRows(snapshots)) {
     report::CycleRow out;
     out.kind = std::string(driver::Name(row.kind));
@@ -181,24 +185,20 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     const bool inside = row.key == kInsideTheDriver;
     if (out.per_cycle != 0 && !inside) run->per_cycle[out.kind] += out.per_cycle;
     if (out.per_cycle > 0 && !inside) {
-      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.key, 0);
+      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, &fingerprints);
       finding.count = AtLeastOne(out.per_cycle);
       finding.bytes = out.bytes_per_cycle;
       finding.verdict = std::string(Name(Verdict::Leak));
-      finding.acquired = row.acquired;
       finding.reproduce = reproduce;
       run->findings.push_back(std::move(finding));
     }
     run->cycle_rows.push_back(std::move(out));
   }
   for (const ViolationRow& row : CollectViolations(snapshots)) {
-    report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired_key, row.site.where_key);
+    report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired, row.site.where, &fingerprints);
     const double grown = PerCycle(row.count, cycles);
     finding.count = grown > 0 ? AtLeastOne(grown) : *std::max_element(row.count.begin(), row.count.end());
     finding.verdict = std::string(Name(Verdict::Misuse));
-    finding.acquired = row.site.acquired;
-    finding.where = row.site.where.call;
-    finding.where_stack = row.site.where.stack;
     finding.reproduce = reproduce;
     (Row(row.site.rule).level == Level::Finding ? run->findings : run->notes).push_back(std::move(finding));
   }

@@ -77,7 +77,11 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
   entry.last = index;
   entry.borrowed = false;
   if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
-  if (HasRange(object.kind)) space_.Insert(object.handle, object.bytes, index);
+  if (HasRange(object.kind)) {
+    // Imported memory comes without its length: what lay there before is not there any more.
+    if (object.bytes == 0) space_.ForgetDead(object.handle, 0);
+    space_.Insert(object.handle, object.bytes, index);
+  }
   if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) space_.Forget(object.handle, object.bytes);
   books_->ledger.objects.push_back(object);
   return index;
@@ -167,6 +171,9 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
       object.released = SiteOf(record);
     } else if (object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
       books_->Violate(Rule::WrongContext, object.kind, record, handle, entry->top);
+    } else if (plan_left_something_ && object.state == State::Live) {
+      object.state = State::ReleaseRefused;
+      object.released = SiteOf(record);
     }
     return;
   }
@@ -201,17 +208,33 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
   }
 }
 
-void Account::Borrow(Family family, std::uint64_t handle) {
+void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
+  if (family == Family::Pointer) space_.ForgetDead(handle, bytes);
   HandleEntry& entry = Entry(family, handle);
   if (entry.top < 0) entry.borrowed = true;
+}
+
+void Account::AcquireUnowned(Family family, std::uint64_t handle, std::uint64_t bytes) {
+  if (family == Family::None || handle == 0) return;
+  HandleEntry& entry = Entry(family, handle);
+  entry.borrowed = true;
+  while (entry.top >= 0) Close(entry.top, State::Released, Site{});
+  if (family == Family::Pointer || family == Family::HostPointer || family == Family::Mapping) space_.ForgetDead(handle, bytes);
+}
+
+std::int64_t Account::DeadObjectAt(std::uint64_t address) const {
+  const std::int64_t dead = space_.DeadObjectAt(address);
+  // Pinned memory goes back to the host, whose own allocations may be at the same place now.
+  if (dead >= 0 && !host_probed_ && driver::FamilyOf(books_->object(dead).kind) == Family::HostPointer) return -1;
+  return dead;
 }
 
 void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record& record) {
   // A user object lives on while graphs hold it; its own rules count references.
   if (family == Family::None || family == Family::UserObject || handle == 0) return;
   if (family == Family::Pointer) {
-    const std::int64_t dead = space_.DeadObjectAt(handle);
+    const std::int64_t dead = DeadObjectAt(handle);
     if (dead >= 0) books_->Violate(Rule::UseAfterRelease, books_->object(dead).kind, record, handle, dead);
     return;
   }

@@ -58,8 +58,10 @@ class Account {
   void Close(std::int64_t object, State state, const Site& site);
   // Every live object in `context` dies with it.
   void Orphan(std::uint64_t context, const Site& site);
-  // The handle was answered by a query: it is valid now.
-  void Borrow(driver::Family family, std::uint64_t handle);
+  // The handle was answered by a query: it is valid now. `bytes`: how long the memory at an address is, 0 when nobody said.
+  void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);
+  // The driver made an object, the caller was told that it had not: valid from now on, may be released, and is nobody's leak.
+  void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes);
   // A use of `handle` (or of an address inside an allocation) by `record`.
   void CheckUse(driver::Family family, std::uint64_t handle, const faults::Record& record);
 
@@ -75,6 +77,13 @@ class Account {
   std::uint64_t forked_at() const { return forked_at_; }
   // Graphs of this process may own memory that no recorded argument names, so an unknown address proves nothing.
   void set_graph_memory() { graph_memory_ = true; }
+  // The plan left something behind in the driver: a release or the end of a capture was refused, or what was made was denied (`after`).
+  // What the driver then declines to release was tried, and waits for that.
+  void set_plan_left_something() { plan_left_something_ = true; }
+  // The host's own allocations are recorded, so that a host address that somebody else gets is known.
+  void set_host_probed() { host_probed_ = true; }
+  // The released allocation that `address` lies in, -1 when it is alive, unknown or may be somebody else's by now.
+  std::int64_t DeadObjectAt(std::uint64_t address) const;
 
  private:
   struct Key {
@@ -99,6 +108,8 @@ class Account {
   const Account* parent_ = nullptr;
   std::uint64_t forked_at_ = 0;
   bool graph_memory_ = false;
+  bool plan_left_something_ = false;
+  bool host_probed_ = false;
   std::unordered_map<Key, HandleEntry, KeyHash> handles_;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
   std::map<std::uint64_t, std::int64_t> mappings_;

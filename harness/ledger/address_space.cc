@@ -62,6 +62,19 @@ void AddressSpace::Forget(std::uint64_t base, std::uint64_t bytes) {
   while (it != pieces_.end() && it->first < end) it = pieces_.erase(it);
 }
 
+void AddressSpace::ForgetDead(std::uint64_t base, std::uint64_t bytes) {
+  if (pieces_.empty()) return;
+  const std::uint64_t end = bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : EndOf(base, bytes);
+  Split(base);
+  Split(end);
+  std::uint64_t reached = base;
+  for (auto it = pieces_.lower_bound(base); it != pieces_.end() && it->first < end;) {
+    if (bytes == 0 && (it->first != reached || !it->second.dead)) return;
+    reached = it->second.end;
+    it = it->second.dead ? pieces_.erase(it) : std::next(it);
+  }
+}
+
 std::int64_t AddressSpace::DeadObjectAt(std::uint64_t address) const {
   const auto next = pieces_.upper_bound(address);
   if (next == pieces_.begin()) return -1;

@@ -23,6 +23,9 @@ class AddressSpace {
   void Kill(std::uint64_t base, std::uint64_t bytes, std::int64_t object);
   // Nothing is known about the range any more: the addresses belong to somebody whom we do not follow.
   void Forget(std::uint64_t base, std::uint64_t bytes);
+  // Somebody new answers for `base`: what was called dead in [base, base + bytes) is forgotten; of a length that we do not know
+  // (bytes 0), everything dead from `base` on without a gap. What is alive stays as it is.
+  void ForgetDead(std::uint64_t base, std::uint64_t bytes);
   // The released allocation that `address` lies in, -1 when it lies in a live one or in none we know.
   std::int64_t DeadObjectAt(std::uint64_t address) const;
   // Changes whenever an allocation dies: what was clean at this value is clean until it changes.

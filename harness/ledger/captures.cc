@@ -29,16 +29,29 @@ void Graphs::BeginCapture(const faults::Record& record) {
   ++active_captures_;
 }
 
+void Graphs::Deactivate(std::int64_t capture) {
+  CaptureState& state = captures_[static_cast<std::size_t>(capture)];
+  if (state.active) --active_captures_;
+  state.active = false;
+  for (auto it = capture_of_stream_.begin(); it != capture_of_stream_.end();) {
+    it = it->second == capture ? capture_of_stream_.erase(it) : std::next(it);
+  }
+}
+
+void Graphs::ForgetStream(std::uint64_t stream) {
+  const auto found = capture_of_stream_.find(stream);
+  if (found == capture_of_stream_.end()) return;
+  const std::int64_t capture = found->second;
+  capture_of_stream_.erase(found);
+  if (captures_[static_cast<std::size_t>(capture)].stream == stream) Deactivate(capture);
+}
+
 bool Graphs::EndCapture(const faults::Record& record) {
   const auto found = capture_of_stream_.find(StreamKey(record, record.argument[0]));
   if (found == capture_of_stream_.end()) return false;
   const std::int64_t index = found->second;
   CaptureState& state = captures_[static_cast<std::size_t>(index)];
-  if (state.active) --active_captures_;
-  state.active = false;
-  for (auto it = capture_of_stream_.begin(); it != capture_of_stream_.end();) {
-    it = it->second == index ? capture_of_stream_.erase(it) : std::next(it);
-  }
+  Deactivate(index);
   const std::uint64_t handle = record.argument[1];
   const bool failed = record.result != 0 || handle == 0;
   if (!failed && !state.addresses.empty()) {

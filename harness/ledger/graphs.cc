@@ -2,6 +2,7 @@
 #include "harness/ledger/graphs.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cuaudit::harness {
 namespace {
@@ -9,6 +10,15 @@ namespace {
 using driver::BaseId;
 using driver::Family;
 using driver::Kind;
+
+// The calls whose parameters say every address that the node touches: none named means none touched.
+bool NamesAddresses(BaseId base) {
+  constexpr BaseId kCalls[] = {BaseId::GraphKernelNodeSetParams,     BaseId::GraphMemcpyNodeSetParams,
+                               BaseId::GraphMemsetNodeSetParams,     BaseId::GraphNodeSetParams,
+                               BaseId::GraphExecKernelNodeSetParams, BaseId::GraphExecMemcpyNodeSetParams,
+                               BaseId::GraphExecMemsetNodeSetParams, BaseId::GraphExecNodeSetParams};
+  return std::find(std::begin(kCalls), std::end(kCalls), base) != std::end(kCalls);
+}
 
 }  // namespace
 
@@ -33,6 +43,14 @@ void Graphs::Share(Graph& to, const Graph& from) {
 }
 
 void Graphs::Drop(Graph& graph) { Hold(*graph.content, false); }
+
+Graphs::Addresses Graphs::AddressesOf(std::uint64_t graph) const {
+  Addresses all;
+  const auto found = graphs_.find(graph);
+  if (found == graphs_.end()) return all;
+  for (const auto& [node, list] : found->second.content->nodes) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
 
 void Graphs::Begin(std::uint64_t graph) {
   const auto found = graphs_.find(graph);
@@ -61,8 +79,8 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
       const std::shared_ptr<Content> copied = child->second.content;
       Hold(*copied, true);
       Content& content = Change(graph);
-      Addresses& mine = content.nodes[node];
-      for (const auto& [other, list] : copied->nodes) mine.insert(mine.end(), list.begin(), list.end());
+      content.nodes[node] = AddressesOf(record.argument[4]);
+      if (!copied->user_objects.empty()) content.of_child[node] = copied->user_objects;
       for (const auto& [user, count] : copied->user_objects) content.user_objects[user] += count;
     }
   }
@@ -70,8 +88,14 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   if (!addresses.empty()) Change(graph).nodes[node] = addresses;
 }
 
-// cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced.
+// cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced. A call
+// that names no address (of a host node, an event node) replaces none.
 void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
+  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams) {
+    Change(executables_[record.argument[0]]).nodes[record.argument[1]] = AddressesOf(record.argument[2]);
+    return;
+  }
+  if (addresses.empty() && !NamesAddresses(BaseOf(record))) return;
   if (ArgumentFamily(CallOf(record), 0) == Family::ExecutableGraph) {
     Change(executables_[record.argument[0]]).nodes[record.argument[1]] = addresses;
     return;
@@ -85,6 +109,18 @@ void Graphs::DestroyNode(std::uint64_t node) {
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
   if (graph.content->nodes.count(node) != 0) Change(graph).nodes.erase(node);
+  const auto brought = graph.content->of_child.find(node);
+  if (brought != graph.content->of_child.end()) {
+    const std::map<std::uint64_t, std::uint64_t> gone = brought->second;
+    Content& content = Change(graph);
+    content.of_child.erase(node);
+    for (const auto& [user, count] : gone) {
+      const std::uint64_t given = std::min(content.user_objects[user], count);
+      content.user_objects[user] -= given;
+      std::uint64_t& held = account_->Entry(Family::UserObject, user).graph_references;
+      held -= std::min(held, given);
+    }
+  }
   graph_of_node_.erase(found);
 }
 
@@ -116,7 +152,7 @@ void Graphs::Launch(const faults::Record& record) {
 void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> addresses) {
   std::vector<std::pair<std::int64_t, std::uint64_t>> dead;
   for (const std::uint64_t address : addresses) {
-    const std::int64_t object = account_->space().DeadObjectAt(address);
+    const std::int64_t object = account_->DeadObjectAt(address);
     if (object >= 0) dead.emplace_back(object, address);
   }
   std::sort(dead.begin(), dead.end());

@@ -42,6 +42,8 @@ class Graphs {
   void ReleaseUserObject(const faults::Record& record);
 
   void BeginCapture(const faults::Record& record);
+  // `stream` is gone, or made anew: it is part of no capture, and a capture begun on it is over.
+  void ForgetStream(std::uint64_t stream);
   // True when the graph is one that the capture was begun into, so that no new object is made.
   bool EndCapture(const faults::Record& record);
   // Events carry a capture from stream to stream.
@@ -57,6 +59,7 @@ class Graphs {
   struct Content {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;
+    std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
@@ -71,10 +74,12 @@ class Graphs {
     bool active = true;
   };
 
+  Addresses AddressesOf(std::uint64_t graph) const;
   static Content& Change(Graph& graph);
   void Share(Graph& to, const Graph& from);
   void Drop(Graph& graph);
   void Hold(const Content& content, bool hold);
+  void Deactivate(std::int64_t capture);
   static std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   Account* account_;

@@ -12,6 +12,7 @@ using faults::HostCall;
 void ProcessFold::Host(const faults::Record& record) {
   const std::uint64_t handle = record.argument[0];
   const bool injected = (record.flags & faults::kInjected) != 0;
+  account_.set_host_probed();
   if (handle == 0) return;
   Object object;
   object.handle = handle;

@@ -10,7 +10,8 @@
 //
 // Rules of the fold. An acquisition counts when its call returned CUDA_SUCCESS from the driver (kForwarded; for `after` the object
 // exists although the caller saw an error, and the record keeps the driver's own result in no other way: such an acquisition is the
-// injected call's, never the program's). A release that the plan refused leaves the object alive and marks it release_refused.
+// injected call's, never the program's). A release that the plan refused leaves the object alive and marks it release_refused; so does
+// a later release that the driver declines because of it.
 // A release forwarded with how=after counts as released. Identity is (pid, family, handle, generation). Each process has an account of
 // its own; what its parent held at fork is inherited: the child may release it silently and never leaks it.
 #pragma once
@@ -30,7 +31,7 @@ enum class State : std::uint8_t {
   Live,
   Released,
   Orphaned,        // its context died first
-  ReleaseRefused,  // alive, but its release was attempted and refused by the plan
+  ReleaseRefused,  // alive, but its release was attempted and refused by the plan, or by the driver after that
 };
 
 // Where an object came from or a violation happened: enough to match the same place in another run of the program.

@@ -2,6 +2,7 @@
 #include "harness/ledger/process_fold.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cuaudit::harness {
 namespace {
@@ -19,6 +20,12 @@ std::size_t Arguments(CallId call) { return std::min(driver::ShapeOf(call).count
 bool SetsNode(const faults::Record& record) {
   const std::string_view name = driver::Name(BaseOf(record));
   return name.starts_with("cuGraph") && name.ends_with("SetParams");
+}
+
+// Queries that write the length of the memory to argument 1.
+bool AnswersLength(BaseId base) {
+  return base == BaseId::ModuleGetGlobal || base == BaseId::LibraryGetGlobal || base == BaseId::LibraryGetManaged ||
+         base == BaseId::GraphicsResourceGetMappedPointer || base == BaseId::MemGetAddressRange;
 }
 
 }  // namespace
@@ -44,12 +51,16 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
   if (row.kind == Kind::Graph) graphs_.DestroyGraph(handle, SiteOf(record));
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
   if (row.kind == Kind::GraphNode) graphs_.DestroyNode(handle);
+  if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
 }
 
 void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
   contexts_.See(record);
+  const bool kept = outcome == Outcome::Refused && (driver::IsRelease(row.effect) || row.effect == Effect::EndsCapture);
+  const bool made = outcome == Outcome::After && (driver::IsAcquire(row.effect) || row.effect == Effect::BeginsCapture);
+  if (kept || made) account_.set_plan_left_something();
   CheckUses(record, row);
   FollowAddresses(record, row, addresses);
   switch (row.effect) {
@@ -122,8 +133,23 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
 void ProcessFold::BorrowAnswers(const faults::Record& record) {
   const CallId call = CallOf(record);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
-    if (driver::ShapeOf(call).parameter[i].output) account_.Borrow(ArgumentFamily(call, i), record.argument[i]);
+    if (!driver::ShapeOf(call).parameter[i].output) continue;
+    // cuModuleGetGlobal and its sisters write the length behind the address.
+    const bool sized = AnswersLength(BaseOf(record)) && i == 0;
+    account_.Borrow(ArgumentFamily(call, i), record.argument[i], sized ? record.argument[1] : 0);
   }
+}
+
+// `after` on an acquisition: the object is there, and the program that was told otherwise owes nothing for it.
+void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
+  constexpr Effect kMakes[] = {Effect::Acquires, Effect::AcquiresCounted, Effect::AcquiresGiven, Effect::CreatesContext,
+                               Effect::AddsNode, Effect::ClonesGraph,     Effect::EndsCapture,   Effect::Instantiates};
+  const std::uint64_t handle = ArgumentAt(record, row.object);
+  if (handle == 0 || std::find(std::begin(kMakes), std::end(kMakes), row.effect) == std::end(kMakes)) return;
+  account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row));
+  if (row.kind == Kind::Graph) graphs_.Begin(handle);
+  if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
+  if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
 }
 
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
@@ -145,6 +171,7 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   }
   account_.Acquire(object, record);
   if (row.kind == Kind::Graph) graphs_.Begin(object.handle);
+  if (row.kind == Kind::Stream) graphs_.ForgetStream(object.handle);
 }
 
 void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses) {
@@ -153,6 +180,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
   if (row.effect == Effect::EndsCapture && outcome != Outcome::Refused) {
     const bool into_given = graphs_.EndCapture(record);
+    if (outcome == Outcome::After && !into_given) AcquireUnowned(record, row);
     if (outcome != Outcome::Succeeded || into_given || ArgumentAt(record, row.object) == 0) return;
     Object graph;
     graph.kind = Kind::Graph;
@@ -160,6 +188,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
     account_.Acquire(graph, record);
     return;
   }
+  if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome != Outcome::Succeeded) return;
   switch (row.effect) {
     case Effect::Acquires:

@@ -36,6 +36,7 @@ class ProcessFold {
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);
   void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
+  void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
   void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);
 

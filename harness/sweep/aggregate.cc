@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
-#include "harness/sweep/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -22,39 +20,151 @@ std::string TitleOf(const std::string& rule) {
   return {};
 }
 
-report::Finding ToFinding(const TrialFindingText& text, const std::string& verdict) {
+// What the one entry amounts to; its trial may amount to something worse.
+std::string VerdictOf(const std::string& rule) {
+  for (const Rule lost : {Rule::Leak, Rule::Orphaned, Rule::Growth}) {
+    if (rule == Name(lost)) return std::string(Name(Verdict::Leak));
+  }
+  for (const Rule own : {Rule::Crash, Rule::Abort, Rule::Hang, Rule::ReleaseRefused, Rule::AbandonedAtExit}) {
+    if (rule == Name(own)) return rule;
+  }
+  return rule == Name(Rule::ProcessLifetime) ? std::string() : std::string(Name(Verdict::Misuse));
+}
+
+report::Finding ToFinding(const TrialFindingText& text) {
   report::Finding finding;
   finding.rule = text.rule;
   finding.title = TitleOf(text.rule);
   finding.kind = text.kind;
   finding.count = text.count;
   finding.bytes = text.bytes;
-  finding.verdict = verdict;
+  finding.verdict = VerdictOf(text.rule);
   finding.acquired = text.acquired;
   finding.where = text.where.call;
   finding.where_stack = text.where.stack;
   return finding;
 }
 
-// Equal fingerprints become one entry that counts its trials.
+// The notes that are no rule of the ledger: they say what became of a trial.
+report::Finding TrialNote(Verdict verdict, std::string title) {
+  report::Finding note;
+  note.rule = std::string(Name(verdict));
+  note.title = std::move(title);
+  note.verdict = note.rule;
+  return note;
+}
+
+std::string TitleOf(const TrialResult& trial) {
+  switch (trial.missed) {
+    case Missed::Nothing:
+    case Missed::Unfired:
+      return "the fault did not fire: the program did not make that call again";
+    case Missed::Elsewhere:
+      return "not tried: in " + std::to_string(trial.attempt) + " attempts the fault hit another place than this one";
+    case Missed::Overflow:
+      return "not judged: journal overflow (--records)";
+    case Missed::NoSpace:
+      return "not judged: no space left for the journal";
+  }
+  return {};
+}
+
+// Equal groups become one entry that counts its trials.
 class Collector {
  public:
-  explicit Collector(std::vector<report::Finding>* findings) : findings_(findings) {
-    for (std::size_t i = 0; i < findings->size(); ++i) index_.emplace((*findings)[i].fingerprint, i);
-  }
+  Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
+      : index_(index), fingerprints_(fingerprints), findings_(findings) {}
 
-  void Add(report::Finding finding) {
-    const auto [at, fresh] = index_.emplace(finding.fingerprint, findings_->size());
+  void Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
+    const auto [at, fresh] = index_->emplace(group, findings_->size());
     if (fresh) {
+      finding.fingerprint = fingerprints_->Claim(fingerprint);
       findings_->push_back(std::move(finding));
-    } else {
-      ++(*findings_)[at->second].trials;
+      return;
     }
+    report::Finding& known = (*findings_)[at->second];
+    ++known.trials;
+    known.count = std::max(known.count, finding.count);
+    known.bytes = std::max(known.bytes, finding.bytes);
   }
 
  private:
+  std::unordered_map<std::uint64_t, std::size_t>* index_;
+  FingerprintSet* fingerprints_;
   std::vector<report::Finding>* findings_;
-  std::unordered_map<std::string, std::size_t> index_;
+};
+
+class Adder {
+ public:
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run)
+      : reproduction_(reproduction),
+        run_(run),
+        findings_(&groups->findings, &groups->fingerprints, &run->findings),
+        notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
+
+  void FaultFree(const std::vector<TrialFindingText>& texts, bool level_finding) {
+    for (const TrialFindingText& text : texts) {
+      report::Finding finding = ToFinding(text);
+      finding.reproduce = ReproduceLine(reproduction_, {});
+      (level_finding ? findings_ : notes_).Add(std::move(finding), GroupKey(text, std::nullopt, 0), Fingerprint(text, std::nullopt));
+    }
+  }
+
+  void Trial(const TrialResult& trial) {
+    fault_ = trial.faults.empty() ? std::nullopt : FaultText(trial.faults.front(), trial.fault_site);
+    reproduce_ = ReproduceLine(reproduction_, trial.faults);
+    for (const TrialFindingText& text : trial.findings) Faulted(ToFinding(text), text, trial, &findings_);
+    for (const TrialFindingText& text : trial.notes) {
+      // What every run leaves has nothing to do with the fault of this one.
+      if (text.rule == Name(Rule::ProcessLifetime)) {
+        FaultFree({text}, false);
+      } else {
+        Faulted(ToFinding(text), text, trial, &notes_);
+      }
+    }
+    if (trial.stray) return;
+    ++run_->totals.trials;
+    ++run_->totals.verdicts[trial.verdict];
+    if (trial.fired) ++run_->totals.fired;
+    if (trial.verdict == Name(Verdict::Absorbed)) {
+      report::Finding note =
+          TrialNote(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened");
+      TrialFindingText text;
+      text.rule = note.rule;
+      Faulted(std::move(note), text, trial, &notes_);
+    }
+    if (!trial.fired) NotFired(trial);
+  }
+
+ private:
+  void Faulted(report::Finding finding, const TrialFindingText& text, const TrialResult& trial, Collector* to) {
+    finding.fault = fault_;
+    finding.reproduce = reproduce_;
+    to->Add(std::move(finding), GroupKey(text, fault_, trial.fault_key), Fingerprint(text, fault_));
+  }
+
+  void NotFired(const TrialResult& trial) {
+    if (trial.missed == Missed::Elsewhere) ++run_->totals.skipped["planned sites: the fault hit elsewhere"];
+    if (trial.missed == Missed::Overflow) ++run_->totals.skipped["trials whose journal overflowed (--records)"];
+    if (trial.missed == Missed::NoSpace) ++run_->totals.skipped["trials without space for their journal"];
+    for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
+      report::Finding note = TrialNote(Verdict::NotExercised, TitleOf(trial));
+      note.fault = FaultText(fault, trial.planned_site);
+      note.reproduce = reproduce_;
+      TrialFindingText text;
+      text.rule = note.rule;
+      text.kind = fault;
+      const std::optional<report::Fault> of = note.fault;
+      notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
+    }
+  }
+
+  const Reproduction& reproduction_;
+  report::Run* run_;
+  Collector findings_;
+  Collector notes_;
+  std::optional<report::Fault> fault_;  // of the trial being added
+  std::string reproduce_;
 };
 
 }  // namespace
@@ -65,95 +175,36 @@ std::string ReproduceLine(const Reproduction& reproduction, std::span<const std:
   return line + " -- " + reproduction.program;
 }
 
-std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
-  std::uint64_t hash = HashText(finding.rule);
-  hash = HashText(finding.kind, hash);
-  hash = HashNumber(finding.acquired_key, hash);
-  // A violation is where it shows; two uses of one dead object are two findings.
-  hash = HashNumber(finding.where_key, hash);
-  if (fault.has_value()) {
-    hash = HashText(fault->call, hash);
-    hash = HashNumber(fault_key, hash);
-    hash = HashText(fault->code, hash);
-    hash = HashText(fault->how, hash);
-  }
-  return "v1-" + Hex(hash);
-}
-
-std::optional<report::Fault> FaultText(const TrialResult& trial) {
+std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site) {
   faults::Fault parsed;
-  if (trial.faults.empty() || faults::ParseFault(trial.faults.front(), &parsed).expected != nullptr) return std::nullopt;
+  if (faults::ParseFault(text, &parsed).expected != nullptr) return std::nullopt;
   report::Fault fault;
-  char text[faults::kMaxFaultText];
-  const std::string canonical(text, faults::FormatFault(parsed, text, sizeof(text)));
+  char buffer[faults::kMaxFaultText];
+  const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
   fault.call = std::string(driver::Name(parsed.base));
   fault.occurrence = parsed.occurrence;
   fault.how = canonical.substr(canonical.rfind(',') + 1);
   fault.code = std::string(driver::ShortResultName(parsed.code));
   fault.text = canonical;
-  fault.stack = trial.fault_site.stack;
+  fault.stack = site.stack;
   return fault;
 }
 
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, report::Run* run) {
-  Collector findings(&run->findings);
-  Collector notes(&run->notes);
-  for (const TrialResult& trial : trials) {
-    ++run->totals.trials;
-    ++run->totals.verdicts[trial.verdict];
-    if (trial.fired) ++run->totals.fired;
-    const std::optional<report::Fault> fault = FaultText(trial);
-    const std::string reproduce = ReproduceLine(reproduction, trial.faults);
-    for (const TrialFindingText& text : trial.findings) {
-      report::Finding finding = ToFinding(text, trial.verdict);
-      finding.fault = fault;
-      finding.fingerprint = Fingerprint(text, fault, trial.fault_key);
-      finding.reproduce = reproduce;
-      findings.Add(std::move(finding));
-    }
-    for (const TrialFindingText& text : trial.notes) {
-      report::Finding note = ToFinding(text, trial.verdict);
-      // What every run leaves has nothing to do with the fault of this one.
-      const bool of_every_run = text.rule == Name(Rule::ProcessLifetime);
-      if (!of_every_run) note.fault = fault;
-      note.fingerprint = Fingerprint(text, note.fault, of_every_run ? 0 : trial.fault_key);
-      note.reproduce = ReproduceLine(reproduction, of_every_run ? std::span<const std::string>() : trial.faults);
-      if (of_every_run) note.verdict.clear();
-      notes.Add(std::move(note));
-    }
-    if (!trial.fired) {
-      report::Finding note;
-      note.rule = "not_exercised";
-      note.title = "the fault did not fire: the program did not make that call again";
-      note.verdict = trial.verdict;
-      note.fault = fault;
-      TrialFindingText text;
-      text.rule = note.rule;
-      text.kind = trial.faults.empty() ? std::string() : trial.faults.front();
-      note.fingerprint = Fingerprint(text, fault, 0);
-      note.reproduce = reproduce;
-      notes.Add(std::move(note));
-    }
-  }
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  Adder adder(reproduction, groups, run);
+  for (const TrialResult& trial : trials) adder.Trial(trial);
+}
+
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
+  const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
+  Adder adder(reproduction, groups, run);
+  adder.FaultFree(Texts(judgement.findings, run_seen.journal, sites), true);
+  adder.FaultFree(Texts(judgement.notes, run_seen.journal, sites), false);
 }
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {
-  const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
-  Collector findings(&run->findings);
-  Collector notes(&run->notes);
-  const std::string reproduce = ReproduceLine(reproduction, {});
-  const auto add = [&](const std::vector<TrialFindingText>& texts, bool level_finding) {
-    for (TrialFindingText text : texts) {
-      const bool left = text.rule == Name(Rule::Leak);
-      if (left) text.rule = std::string(Name(Rule::ProcessLifetime));
-      report::Finding finding = ToFinding(text, left ? std::string() : std::string(Name(judgement.verdict)));
-      finding.fingerprint = Fingerprint(text, std::nullopt, 0);
-      finding.reproduce = reproduce;
-      (level_finding && !left ? findings : notes).Add(std::move(finding));
-    }
-  };
-  add(Texts(judgement.findings, run_seen.journal, sites), true);
-  add(Texts(judgement.notes, run_seen.journal, sites), false);
+  Groups groups;
+  AddFaultFree(run_seen, reproduction, sites, &groups, run);
 }
 
 void DescribeRun(const Observation& run_seen, report::Run* run) {
@@ -188,6 +239,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
                                     [](const Object& object) { return object.driver_owned && object.state != State::Released; });
   if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
+  if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
   if ((flags & faults::kStacksDropped) != 0) run->totals.skipped["call stacks beyond the journal's table"] = 1;
   if ((flags & faults::kModulesDropped) != 0) run->totals.skipped["modules beyond the journal's table"] = 1;

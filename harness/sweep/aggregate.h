@@ -6,16 +6,17 @@
 //   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    ours.
-//
-// Fingerprint v1: rule, kind, where the object was acquired, which call was made to fail from where, with which code and how. Occurrence
-// is left out: the third turn of a loop is the same finding as the first.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "harness/sweep/fingerprint.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/trial.h"
 #include "reports/run.h"
@@ -31,15 +32,23 @@ struct Reproduction {
 // "cuaudit replay --driver=sim --fault 'cuInit#1=NOT_INITIALIZED,refuse' -- prog args"; without faults the run.
 std::string ReproduceLine(const Reproduction& reproduction, std::span<const std::string> faults);
 
-std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key);
+// Which entries of a report stand for which group; lives as long as entries are added to that report.
+struct Groups {
+  std::unordered_map<std::uint64_t, std::size_t> findings;
+  std::unordered_map<std::uint64_t, std::size_t> notes;
+  FingerprintSet fingerprints;
+};
 
-// The fault of a trial in the report's words; empty for no fault text.
-std::optional<report::Fault> FaultText(const TrialResult& trial);
+// A fault text in the report's words, at the place `site`; empty for no fault text.
+std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site);
 
-// Adds findings, notes, verdicts and counts of `trials`, which must be in plan order.
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, report::Run* run);
+// Adds findings, notes, verdicts and counts of `trials`, which must be in plan order. An entry that several trials show keeps the fault of
+// the first and the largest count and bytes of all.
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run);
 
 // Adds what is wrong without any fault: violations become findings. What is merely left at exit becomes a note.
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run);
+// The same for a report to which nothing else is added.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run);
 
 // Driver, totals.calls, totals.sites and what the run could not see.

@@ -64,6 +64,12 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   return lines;
 }
 
+Status CheckDropInPath(const std::string& drop_in_dir) {
+  if (drop_in_dir.find_first_of(" :;") == std::string::npos) return {};
+  return {Exit::Environment, "'" + drop_in_dir + "': the loader takes no library from a directory with a space, ':' or ';' in its path: " +
+                                 "install cuaudit elsewhere"};
+}
+
 Result<std::vector<std::string>> CurrentEnvironment() {
   std::vector<std::string> lines;
   for (char** line = environ; line != nullptr && *line != nullptr; ++line) {

@@ -40,6 +40,9 @@ std::string OptionsText(const LaunchOptions& options, const std::string& journal
 std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std::string& asan_library, const std::string& options_text,
                                          std::span<const std::string> base);
 
+// The loader splits its lists of libraries at spaces, colons and semicolons, so no installation directory may have one in its path.
+Status CheckDropInPath(const std::string& drop_in_dir);
+
 // This process's environment; an error when it holds a CUAUDIT_OPTIONS that is not empty.
 Result<std::vector<std::string>> CurrentEnvironment();
 

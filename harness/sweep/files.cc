@@ -96,6 +96,26 @@ Result<std::string> ReadFile(const std::string& path) {
   }
 }
 
+std::string LastLines(const std::string& path, std::size_t count) {
+  constexpr off_t kEnough = 1 << 14;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file.valid() || fstat(file.get(), &facts) != 0) return {};
+  std::string text(static_cast<std::size_t>(std::min(facts.st_size, kEnough)), '\0');
+  const ssize_t got = pread(file.get(), text.data(), text.size(), facts.st_size - static_cast<off_t>(text.size()));
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  if (text.empty()) return {};
+  if (text.back() != '\n') text += '\n';
+  std::size_t begin = text.size() - 1;
+  for (std::size_t lines = 0; begin > 0 && (text[begin - 1] != '\n' || ++lines < count);) --begin;
+  text.erase(0, begin);
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
+  }
+  return text;
+}
+
 Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t put = write(fd, bytes.data(), bytes.size());

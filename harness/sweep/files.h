@@ -51,6 +51,11 @@ class SparseFile {
 
 Result<std::string> ReadFile(const std::string& path);
 
+inline constexpr std::size_t kQuotedLines = 10;  // of a program's output, where it explains an error
+
+// At most `count` last lines of a text, each with its line feed, control characters as '?'; empty when there is nothing to read.
+std::string LastLines(const std::string& path, std::size_t count);
+
 // Writes to a temporary name in the same directory, then renames. `on_failure` is the exit code of an unwritable place.
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
 

@@ -9,6 +9,8 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
+#include "harness/sweep/site_text.h"
+#include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -63,6 +65,11 @@ std::vector<const faults::Record*> CallsInPlanOrder(const faults::JournalView& r
 
 }  // namespace
 
+std::uint64_t KeptSite(const faults::JournalView& journal, const faults::Record& record) {
+  if (record.stack == 0 && (journal.header().flags.load() & faults::kStacksDropped) != 0) return 0;
+  return SiteKey(journal, RecordSite(record));
+}
+
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
     faults::Fault ignored;
@@ -91,20 +98,21 @@ PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& 
       ++plan.skipped["no documented error"];
       continue;
     }
-    if (!chosen.empty() && chosen.find(driver::Name(base)) == chosen.end()) {
-      ++plan.skipped["not chosen by --call"];
-      continue;
-    }
+    const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
+    if (!wanted) ++plan.skipped["not chosen by --call"];
+    const std::uint64_t site = KeptSite(rehearsal, *record);
     for (const std::string& how : options.hows) {
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
       if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
-        ++plan.skipped["refuse+garbage: the call writes no output"];
+        if (wanted) ++plan.skipped["refuse+garbage: the call writes no output"];
         continue;
       }
       fault.base = base;
       fault.occurrence = record->occurrence;
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
+        ++plan.possible;
+        if (!wanted) continue;
         if (options.limit != 0 && plan.faults.size() == options.limit) {
           ++plan.skipped["trials beyond --limit"];
           continue;
@@ -113,6 +121,7 @@ PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& 
         char text[faults::kMaxFaultText];
         const std::size_t length = faults::FormatFault(fault, text, sizeof(text));
         plan.faults.emplace_back(text, length);
+        plan.sites.push_back(site);
       }
     }
   }

@@ -31,11 +31,16 @@ struct PlanOptions {
 
 struct PlannedFaults {
   std::vector<std::string> faults;
+  std::vector<std::uint64_t> sites;              // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
+  std::size_t possible = 0;                      // faults without --call and --limit
   std::map<std::string, std::uint64_t> skipped;  // reason -> calls or trials
 };
 
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
+
+// 0 when the journal's table had no room for the call stack any more.
+std::uint64_t KeptSite(const faults::JournalView& journal, const faults::Record& record);
 
 PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& options);
 

@@ -21,6 +21,7 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   Result<SparseFile> file = SparseFile::Open(journal);
   if (!file.ok()) return file.status();
   Observation seen;
+  seen.path = journal;
   seen.file = std::move(*file);
   seen.ending = ending;
   if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
@@ -31,6 +32,8 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
 
 Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
                           std::span<const std::string> faults, const std::string& output) {
+  Status enters = CheckDropInPath(subject.launch.drop_in_dir);
+  if (!enters.ok()) return enters;
   faults::JournalOptions options;
   options.record_capacity = record_capacity;
   options.stack_depth = subject.launch.stack_depth;
@@ -55,13 +58,21 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
   return "exited with status " + std::to_string(ending.exit_status);
 }
 
+std::string WhyDropped(const Observation& run) {
+  if ((run.flags() & faults::kNoSpace) != 0) return "no space left for the journal in " + run.path.substr(0, run.path.rfind('/'));
+  return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records";
+}
+
 Status CheckExercised(const Subject& subject, const Observation& run) {
   const std::string name = ShellQuote(subject.command.front());
   if ((run.flags() & faults::kRecordsDropped) != 0) {
-    return {Exit::Failure, name + ": the journal overflowed after " + std::to_string(run.journal.header().record_capacity) +
-                               " records: give it more with --records"};
+    return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
-  if (run.ledger.calls != 0) return {};
+  if (run.ledger.calls != 0) {
+    const bool looked = !subject.launch.host_probes || (run.flags() & (faults::kHostProbesActive | faults::kHostProbesSkipped)) != 0;
+    if (looked) return {};
+    return {Exit::Environment, name + ": the host probes (--host) never came up in the program: libcuaudit_host.so was not loaded"};
+  }
   if (run.entered()) return Status::NotExercised(name + ": not exercised: the program never called the CUDA driver");
   const char* const why = subject.program.is_static ? " (it is statically linked)" : "";
   return Status::NotExercised(name + ": not exercised: the drop-in library never entered the program" + why);
@@ -72,7 +83,7 @@ Status CheckFaultFree(const Subject& subject, const Observation& run) {
   if (!as_expected) {
     return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
                                    Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
-                                   std::to_string(subject.expected_exit) + " (--expect-exit)"};
+                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty"};
   }
   return CheckExercised(subject, run);
 }

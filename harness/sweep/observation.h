@@ -38,6 +38,7 @@ struct Subject {
 };
 
 struct Observation {
+  std::string path;  // of the journal
   SparseFile file;
   faults::JournalView journal;
   Ledger ledger;
@@ -56,6 +57,9 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
 Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
                           std::span<const std::string> faults, const std::string& output);
 
+// Why records are missing: "the journal overflowed after 1024 records: give it more with --records", or that there was no space for it.
+std::string WhyDropped(const Observation& run);
+
 // "exited with status 3", "died of signal 11 (Segmentation fault)", "did not finish within 10000 ms".
 std::string Describe(const Ending& ending, std::uint64_t deadline_ms);
 
@@ -63,7 +67,7 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms);
 // driver, or overran its journal.
 Status CheckFaultFree(const Subject& subject, const Observation& run);
 
-// Never called the driver, or the journal is too small: all that `run` and `cycles` ask for.
+// Never called the driver, the journal is too small, or host probes that were asked for never came up: all that `run` asks for.
 Status CheckExercised(const Subject& subject, const Observation& run);
 
 }  // namespace cuaudit::harness

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/plan_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -9,7 +10,8 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::string_view kFirstLine = "cuaudit-plan 1 subject=HEX faults=N digest=HEX";
+constexpr std::string_view kFirstLine = "cuaudit-plan 2 subject=HEX faults=N digest=HEX";
+constexpr std::string_view kSite = " site=";
 
 // The number after `key=`, taken off the front of `text` together with the key and a following space.
 std::optional<std::uint64_t> Take(std::string_view* text, std::string_view key, int base) {
@@ -49,13 +51,14 @@ std::string Hex(std::uint64_t value) {
 std::uint64_t PlanFile::Digest() const {
   std::uint64_t hash = HashNumber(subject, kHashSeed);
   for (const std::string& fault : faults) hash = HashText(fault, hash);
+  for (const std::uint64_t site : sites) hash = HashNumber(site, hash);
   return hash;
 }
 
 std::string FormatPlan(const PlanFile& plan) {
-  std::string text = "cuaudit-plan 1 subject=" + Hex(plan.subject) + " faults=" + std::to_string(plan.faults.size()) +
+  std::string text = "cuaudit-plan 2 subject=" + Hex(plan.subject) + " faults=" + std::to_string(plan.faults.size()) +
                      " digest=" + Hex(plan.Digest()) + "\n";
-  for (const std::string& fault : plan.faults) text += fault + "\n";
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) text += plan.faults[i] + std::string(kSite) + Hex(plan.sites[i]) + "\n";
   return text;
 }
 
@@ -64,7 +67,7 @@ Result<PlanFile> ParsePlan(std::string_view text, const std::string& name) {
   std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return Malformed(name, 1, first);
   std::string_view header = text.substr(0, end);
-  constexpr std::string_view kMagic = "cuaudit-plan 1 ";
+  constexpr std::string_view kMagic = "cuaudit-plan 2 ";
   if (!header.starts_with(kMagic)) return Malformed(name, 1, first);
   header.remove_prefix(kMagic.size());
   const std::optional<std::uint64_t> subject = Take(&header, "subject=", 16);
@@ -79,14 +82,19 @@ Result<PlanFile> ParsePlan(std::string_view text, const std::string& name) {
   for (; !text.empty(); ++line) {
     end = text.find('\n');
     if (end == std::string_view::npos) return Malformed(name, line, "a line that ends: the file is cut");
-    const std::string_view fault_text = text.substr(0, end);
+    const std::size_t site_at = std::min(text.substr(0, end).find(kSite), end);
+    const std::string_view fault_text = text.substr(0, site_at);
     faults::Fault fault;
     const faults::ParseError error = faults::ParseFault(fault_text, &fault);
     if (error.expected != nullptr) {
       return Status(Exit::Usage,
                     name + ":" + std::to_string(line) + ":" + std::to_string(error.column) + ": expected " + std::string(error.expected));
     }
+    std::string_view site_text = text.substr(site_at, end - site_at);
+    const std::optional<std::uint64_t> site = Take(&site_text, kSite, 16);
+    if (!site.has_value() || !site_text.empty()) return Malformed(name, line, "' site=HEX' after the fault");
     plan.faults.emplace_back(fault_text);
+    plan.sites.push_back(*site);
     text.remove_prefix(end + 1);
   }
   if (plan.faults.size() != *count) {

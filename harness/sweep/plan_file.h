@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials.
+// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials, with
+// the SiteKey of the call that it is meant for: in a program with several threads the n-th call may come from another place each time.
 //
-//     cuaudit-plan 1 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
-//     cuInit#1=NOT_INITIALIZED,refuse
-//     cuStreamCreate#1=OUT_OF_MEMORY,refuse
+//     cuaudit-plan 2 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
+//     cuInit#1=NOT_INITIALIZED,refuse site=8c1f0be3a5d29e47
+//     cuStreamCreate#1=OUT_OF_MEMORY,refuse site=02d47e1b96c0fa35
 //
 //   Owns      its texts.
 //   Threads   pure, but for the file system.
@@ -24,6 +25,7 @@ namespace cuaudit::harness {
 struct PlanFile {
   std::uint64_t subject = 0;  // what is swept: command, options that matter and the trace of the fault-free run, as one hash
   std::vector<std::string> faults;
+  std::vector<std::uint64_t> sites;  // one per fault, 0: unknown
 
   std::uint64_t Digest() const;
   friend bool operator==(const PlanFile&, const PlanFile&) = default;

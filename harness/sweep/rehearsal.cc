@@ -47,7 +47,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     Result<Observation> run = ReadObservation(name + ".journal", *ending);
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
-    if (!fit.ok()) return fit;
+    if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
     if (number == 1) {
       rehearsal.run = std::move(*run);
     } else if (TraceHash(rehearsal.run.journal) != TraceHash(run->journal)) {

@@ -38,10 +38,18 @@ class [[nodiscard]] Status {
   bool not_exercised() const noexcept { return not_exercised_; }
   Exit exit() const noexcept { return exit_; }
   const std::string& message() const noexcept { return message_; }
+  // Lines for the terminal after the message, such as what the program said itself; empty, or each ends in a line feed.
+  const std::string& detail() const noexcept { return detail_; }
+  Status With(std::string detail) const {
+    Status status = *this;
+    status.detail_ = std::move(detail);
+    return status;
+  }
 
  private:
   Exit exit_ = Exit::Clean;
   std::string message_;
+  std::string detail_;
   bool not_exercised_ = false;
 };
 

@@ -6,27 +6,21 @@
 
 #include <algorithm>
 
+#include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {
 
-// A trial that retries for ever must not fill the disk before its deadline.
+// How often a trial is run until its fault hits the place that it was planned for.
+constexpr int kAttempts = 6;
+
+// A trial that retries for ever must not fill the disk before its deadline. A number that the user gave is the user's to choose; the
+// default, given or not, is a limit for the rehearsal.
 std::size_t TrialCapacity(const Subject& subject, const Observation& rehearsal) {
+  if (subject.record_capacity != faults::kDefaultRecordCapacity) return subject.record_capacity;
   const std::size_t roomy = std::max<std::size_t>(1U << 16, 8 * rehearsal.journal.records().size());
   return std::min(subject.record_capacity, roomy);
-}
-
-void SetOutcome(report::Run* run) {
-  if (!run->findings.empty()) {
-    run->outcome = "findings";
-  } else if (run->totals.fired == 0) {
-    run->outcome = "not_exercised";
-    run->message = run->totals.trials == 0 ? "not exercised: no call of the program can be made to fail"
-                                           : "not exercised: no fault fired, the program did not make those calls again";
-  } else {
-    run->outcome = "clean";
-  }
 }
 
 }  // namespace
@@ -55,6 +49,8 @@ Status SweepEngine::Prepare() {
   trial_records_ = TrialCapacity(subject_, rehearsal_->run);
   PlannedFaults planned = MakePlan(rehearsal_->run.journal, options_.plan);
   plan_ = std::move(planned.faults);
+  planned_sites_ = std::move(planned.sites);
+  possible_ = planned.possible;
   skipped_ = std::move(planned.skipped);
   return LoadOrWritePlan();
 }
@@ -63,6 +59,7 @@ Status SweepEngine::LoadOrWritePlan() {
   PlanFile plan;
   plan.subject = SubjectHash(subject_, *rehearsal_, options_.judge);
   plan.faults = plan_;
+  plan.sites = planned_sites_;
   const std::string path = dir_.File("plan.txt");
   struct stat facts = {};
   if (stat(path.c_str(), &facts) == 0) {
@@ -70,10 +67,12 @@ Status SweepEngine::LoadOrWritePlan() {
     if (!text.ok()) return text.status();
     const Result<PlanFile> before = ParsePlan(*text, path);
     if (!before.ok()) return before.status();
-    if (before->Digest() != plan.Digest()) {
+    if (before->subject != plan.subject || before->faults != plan.faults) {
       return {Exit::Usage, path + ": holds the plan of another sweep (digest " + Hex(before->Digest()) + ", this one has " +
                                Hex(plan.Digest()) + "): choose another --work-dir"};
     }
+    // Threads may have taken turns in another order this time: each fault stays meant for the place that its trials so far were held to.
+    planned_sites_ = before->sites;
   } else {
     Status written = WriteFile(path, FormatPlan(plan), Exit::Usage);
     if (!written.ok()) return written;
@@ -82,12 +81,30 @@ Status SweepEngine::LoadOrWritePlan() {
   if (!log.ok()) return log.status();
   log_ = std::move(*log);
   for (TrialResult& trial : log_->trials()) {
-    const std::size_t index = trial.index;
-    results_.emplace(index, std::move(trial));
+    Keep(std::move(trial));
   }
   resumed_ = results_.size();
   pool_.emplace();
   return {};
+}
+
+void SweepEngine::Keep(TrialResult trial) {
+  const std::size_t index = trial.index;
+  if (trial.stray) {
+    strays_[index].push_back(std::move(trial));
+  } else {
+    results_.emplace(index, std::move(trial));
+  }
+}
+
+std::string SweepEngine::TrialName(std::size_t index) const {
+  const int attempt = AttemptOf(index);
+  return dir_.File("trial-" + std::to_string(index) + (attempt == 1 ? "" : "-attempt-" + std::to_string(attempt)));
+}
+
+int SweepEngine::AttemptOf(std::size_t index) const {
+  const auto strays = strays_.find(index);
+  return strays == strays_.end() ? 1 : strays->second.back().attempt + 1;
 }
 
 Status SweepEngine::StartTrial(std::size_t index) {
@@ -113,16 +130,30 @@ Status SweepEngine::Step() {
   const std::string journal = TrialName(ended->tag) + ".journal";
   const Result<Observation> seen = ReadObservation(journal, ended->ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
-  Result<TrialResult> trial = JudgeTrial(ended->tag, {plan_[ended->tag]}, rehearsal_->run, *seen, options_.judge, &sites_);
-  if (!trial.ok()) return trial.status();
+  const std::size_t index = ended->tag;
+  TrialResult trial = JudgeTrial(index, {plan_[index]}, planned_sites_[index], rehearsal_->run, *seen, options_.judge, &sites_);
+  trial.attempt = AttemptOf(index);
+  const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
+  trial.stray = by_chance && trial.attempt < kAttempts;
   if (!options_.keep) unlink(journal.c_str());
-  Status logged = log_->Append(*trial);
+  Status logged = log_->Append(trial);
   if (!logged.ok()) return logged;
-  results_.emplace(ended->tag, std::move(*trial));
+  const bool again = trial.stray;
+  Keep(std::move(trial));
+  return again ? StartTrial(index) : Status();
+}
+
+report::Acquired SweepEngine::PlannedSite(std::uint64_t site) {
+  const faults::JournalView& journal = rehearsal_->run.journal;
+  for (const faults::Record& record : journal.records()) {
+    if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    if (site != 0 && SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
+  }
   return {};
 }
 
 void SweepEngine::Report(report::Run* run) {
+  Groups groups;
   run->mode = "sweep";
   DescribeRun(rehearsal_->run, run);
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
@@ -134,16 +165,21 @@ void SweepEngine::Report(report::Run* run) {
     note.where = rehearsal_->drift;
     TrialFindingText text;
     text.rule = note.rule;
-    note.fingerprint = Fingerprint(text, std::nullopt, 0);
+    note.fingerprint = groups.fingerprints.Claim(Fingerprint(text, std::nullopt));
     note.reproduce = ReproduceLine(reproduction_, {});
     run->notes.push_back(std::move(note));
   }
-  AddFaultFree(rehearsal_->run, reproduction_, &sites_, run);
+  AddFaultFree(rehearsal_->run, reproduction_, &sites_, &groups, run);
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());
-  for (const auto& [index, trial] : results_) in_order.push_back(trial);
-  AddTrials(in_order, reproduction_, run);
-  SetOutcome(run);
+  for (const auto& [index, trial] : results_) {
+    const auto strays = strays_.find(index);
+    if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
+    in_order.push_back(trial);
+    if (!trial.fired) in_order.back().planned_site = PlannedSite(planned_sites_[index]);
+  }
+  AddTrials(in_order, reproduction_, &groups, run);
+  SetOutcome(in_order, possible_, dir_.path(), run);
 }
 
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
@@ -158,12 +194,12 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
-  const Result<TrialResult> trial = JudgeTrial(0, faults, rehearsal->run, *seen, judge, &sites);
-  if (!trial.ok()) return trial.status();
+  const TrialResult trial = JudgeTrial(0, faults, 0, rehearsal->run, *seen, judge, &sites);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);
-  AddTrials({&*trial, 1}, reproduction, run);
-  SetOutcome(run);
+  Groups groups;
+  AddTrials({&trial, 1}, reproduction, &groups, run);
+  SetOutcome({&trial, 1}, 1, dir.path(), run);
   return {};
 }
 

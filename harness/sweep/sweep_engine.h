@@ -8,6 +8,7 @@
 //   Faults    makes no driver calls.
 //   Source    design section 7.
 //
+// A fault whose n-th call came from another place than in the rehearsal, or not at all, is tried again, up to six times.
 // Prepare, then Step until Finished, then Report. The report depends on the plan's order only, never on who finished first.
 #pragma once
 
@@ -54,7 +55,10 @@ class SweepEngine {
  private:
   Status LoadOrWritePlan();
   Status StartTrial(std::size_t index);
-  std::string TrialName(std::size_t index) const { return dir_.File("trial-" + std::to_string(index)); }
+  void Keep(TrialResult trial);
+  int AttemptOf(std::size_t index) const;  // the one that runs or comes next
+  std::string TrialName(std::size_t index) const;
+  report::Acquired PlannedSite(std::uint64_t site);
 
   const Subject& subject_;
   const WorkDir& dir_;
@@ -64,9 +68,12 @@ class SweepEngine {
   SiteTexts sites_;
   std::optional<Rehearsal> rehearsal_;
   std::vector<std::string> plan_;
+  std::vector<std::uint64_t> planned_sites_;  // one per fault
+  std::size_t possible_ = 0;
   std::map<std::string, std::uint64_t> skipped_;
   std::optional<TrialLog> log_;
   std::map<std::size_t, TrialResult> results_;
+  std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
   std::size_t next_ = 0;
   std::size_t trial_records_ = 0;

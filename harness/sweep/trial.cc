@@ -1,7 +1,39 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/trial.h"
 
+#include <algorithm>
+
 namespace cuaudit::harness {
+namespace {
+
+std::vector<std::string> Unfired(const std::vector<std::string>& faults, bool any_fired, const faults::JournalHeader& header) {
+  if (!any_fired) return faults;
+  std::vector<std::string> unfired;
+  for (std::size_t i = 0; faults.size() > 1 && i < std::min(faults.size(), faults::kMaxFaults); ++i) {
+    if (header.fired[i].load() == 0) unfired.push_back(faults[i]);
+  }
+  return unfired;
+}
+
+bool LostStack(const Observation& trial, const Site& site) { return site.stack == 0 && (trial.flags() & faults::kStacksDropped) != 0; }
+
+}  // namespace
+
+std::string_view Name(Missed missed) noexcept {
+  switch (missed) {
+    case Missed::Nothing:
+      return "nothing";
+    case Missed::Unfired:
+      return "unfired";
+    case Missed::Elsewhere:
+      return "elsewhere";
+    case Missed::Overflow:
+      return "overflow";
+    case Missed::NoSpace:
+      return "no_space";
+  }
+  return {};
+}
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites) {
   std::vector<TrialFindingText> texts;
@@ -9,7 +41,7 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
   for (const TrialFinding& finding : findings) {
     TrialFindingText text;
     text.rule = std::string(Name(finding.rule));
-    text.kind = std::string(driver::Name(finding.kind));
+    if (finding.kind != driver::Kind::None) text.kind = std::string(driver::Name(finding.kind));
     text.count = finding.count;
     text.bytes = finding.bytes;
     text.acquired_key = finding.acquired_key;
@@ -21,23 +53,32 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
   return texts;
 }
 
-Result<TrialResult> JudgeTrial(std::size_t index, const std::vector<std::string>& faults, const Observation& rehearsal,
-                               const Observation& trial, const JudgeOptions& options, SiteTexts* sites) {
-  if ((trial.flags() & faults::kRecordsDropped) != 0 && !trial.ending.timed_out) {
-    return Status(Exit::Failure, faults.front() + ": the journal overflowed after " +
-                                     std::to_string(trial.journal.header().record_capacity) + " records: give it more with --records");
-  }
-  const Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
+                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites) {
   TrialResult result;
   result.index = index;
   result.faults = faults;
-  result.verdict = std::string(Name(judgement.verdict));
-  result.fired = judgement.fired;
   result.ending = trial.ending;
+  result.verdict = std::string(Name(Verdict::NotExercised));
+  if ((trial.flags() & faults::kRecordsDropped) != 0 && !trial.ending.timed_out) {
+    result.missed = (trial.flags() & faults::kNoSpace) != 0 ? Missed::NoSpace : Missed::Overflow;
+    return result;
+  }
+  const Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
   result.fault_key = judgement.fault_key;
   result.fault_site = sites->Text(trial.journal, judgement.fault_site, judgement.fault_key);
   result.findings = Texts(judgement.findings, trial.journal, sites);
   result.notes = Texts(judgement.notes, trial.journal, sites);
+  result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
+  const bool place_unknown = site == 0 || LostStack(trial, judgement.fault_site);
+  if (!result.unfired.empty()) {
+    result.missed = Missed::Unfired;
+  } else if (!place_unknown && judgement.fault_key != site) {
+    result.missed = Missed::Elsewhere;
+  } else {
+    result.verdict = std::string(Name(judgement.verdict));
+    result.fired = true;
+  }
   return result;
 }
 

@@ -3,7 +3,7 @@
 //
 //   Owns      its strings; the journal may be deleted once the result is made.
 //   Threads   values; no shared state.
-//   Errors    none.
+//   Errors    none: a trial that cannot be judged says why.
 //   Faults    makes no driver calls.
 //   Source    ours.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/sweep/observation.h"
@@ -31,22 +32,38 @@ struct TrialFindingText {
   report::Acquired where;
 };
 
+// Why a trial says nothing about the fault it was made for.
+enum class Missed : std::uint8_t {
+  Nothing,
+  Unfired,    // some fault never fired
+  Elsewhere,  // it fired, at another place than planned: threads took turns in another order
+  Overflow,   // the journal was too small
+  NoSpace,    // the file system had no storage for the journal
+};
+std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space"
+
 struct TrialResult {
-  std::size_t index = 0;            // in the plan
+  std::size_t index = 0;  // in the plan
+  int attempt = 1;
+  bool stray = false;               // an attempt that missed and was followed by another: only what it found counts
   std::vector<std::string> faults;  // usually one
-  std::string verdict;
-  bool fired = false;
+  std::string verdict;              // not_exercised when it missed, whatever it found
+  bool fired = false;               // every fault, where it was planned
+  Missed missed = Missed::Nothing;
+  std::vector<std::string> unfired;  // which of the faults never fired
   Ending ending;
   std::uint64_t fault_key = 0;
-  report::Acquired fault_site;
+  report::Acquired fault_site;    // where it hit
+  report::Acquired planned_site;  // where it was to hit; known when the report is made
   std::vector<TrialFindingText> findings;
   std::vector<TrialFindingText> notes;
 };
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
 
-// Judges `trial` beside the rehearsal. A journal that overflowed is an error unless the trial hung and filled it on the way.
-Result<TrialResult> JudgeTrial(std::size_t index, const std::vector<std::string>& faults, const Observation& rehearsal,
-                               const Observation& trial, const JudgeOptions& options, SiteTexts* sites);
+// Judges `trial` beside the rehearsal. `site`: SiteKey of the call that the fault is meant for, 0 when any will do. A journal that lost
+// records cannot be judged, unless the trial hung and filled it on the way.
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
+                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites);
 
 }  // namespace cuaudit::harness

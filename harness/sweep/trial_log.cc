@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace cuaudit::harness {
 namespace {
@@ -72,10 +74,23 @@ std::vector<TrialFindingText> ToFindings(const Json& json) {
   return findings;
 }
 
-TrialResult ToTrial(const Json& json) {
+std::optional<Missed> ToMissed(const std::string& name) {
+  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace}) {
+    if (Name(missed) == name) return missed;
+  }
+  return std::nullopt;
+}
+
+std::optional<TrialResult> ToTrial(const Json& json) {
   TrialResult trial;
   trial.index = json.at("trial").get<std::size_t>();
+  trial.attempt = json.at("attempt").get<int>();
+  trial.stray = json.at("stray").get<bool>();
   trial.faults = json.at("faults").get<std::vector<std::string>>();
+  const std::optional<Missed> missed = ToMissed(json.at("missed").get<std::string>());
+  if (!missed.has_value()) return std::nullopt;
+  trial.missed = *missed;
+  trial.unfired = json.at("unfired").get<std::vector<std::string>>();
   trial.verdict = json.at("verdict").get<std::string>();
   trial.fired = json.at("fired").get<bool>();
   trial.ending.exit_status = json.at("exit_status").get<int>();
@@ -92,7 +107,11 @@ TrialResult ToTrial(const Json& json) {
 
 std::string FormatTrial(const TrialResult& trial) {
   const Json json = {{"trial", trial.index},
+                     {"attempt", trial.attempt},
+                     {"stray", trial.stray},
                      {"faults", trial.faults},
+                     {"missed", Name(trial.missed)},
+                     {"unfired", trial.unfired},
                      {"verdict", trial.verdict},
                      {"fired", trial.fired},
                      {"exit_status", trial.ending.exit_status},
@@ -107,15 +126,18 @@ std::string FormatTrial(const TrialResult& trial) {
 
 Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<std::string>& plan, const std::string& name) {
   TrialLogContent content;
-  std::set<std::size_t> seen;
+  std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0: the one that counts
   std::size_t line = 1;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
     const std::string place = name + ":" + std::to_string(line) + ": expected ";
     try {
-      TrialResult trial = ToTrial(Json::parse(text.substr(0, end)));
+      std::optional<TrialResult> parsed = ToTrial(Json::parse(text.substr(0, end)));
+      if (!parsed.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
+      TrialResult& trial = *parsed;
       const bool planned = trial.index < plan.size() && trial.faults.size() == 1 && trial.faults.front() == plan[trial.index];
       if (!planned) return Status(Exit::Usage, place + "a trial of plan.txt, with its number and its fault");
-      if (!seen.insert(trial.index).second) return Status(Exit::Usage, place + "each trial once");
+      const bool again = !seen.emplace(trial.index, trial.attempt).second;
+      if (again || (!trial.stray && !seen.emplace(trial.index, 0).second)) return Status(Exit::Usage, place + "each trial once");
       content.trials.push_back(std::move(trial));
     } catch (const Json::exception&) {
       return Status(Exit::Usage, place + "one finished trial as a JSON object");

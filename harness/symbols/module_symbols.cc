@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <string_view>
 
 namespace cuaudit::harness {
 namespace {
@@ -25,8 +26,10 @@ char* debug_path = nullptr;  // null: libdwfl's default, /usr/lib/debug among it
 
 constexpr Dwfl_Callbacks kCallbacks = {NoElf, FindDebugInfo, dwfl_offline_section_address, &debug_path};
 
+// Only what is mangled: __cxa_demangle also reads names of types, and would take a C function `w` for wchar_t.
 std::string Demangled(const char* name) {
   if (name == nullptr) return {};
+  if (!std::string_view(name).starts_with("_Z")) return name;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
   return status == 0 && plain ? plain.get() : name;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 
 namespace cuaudit::harness {
@@ -22,15 +23,18 @@ bool IsLanguageRuntime(std::string_view file) {
   return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](std::string_view name) { return file.starts_with(name); });
 }
 
+bool IsDriver(const faults::JournalView& journal, std::string_view path) {
+  const std::string_view file = BaseName(path);
+  return file.starts_with("libcuda.so") || file.starts_with("libnvidia-") || path == journal.header().driver_path;
+}
+
 Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
   for (const std::uint64_t frame : journal.Stack(stack)) {
     const std::uint64_t module = faults::FrameModule(frame);
     if (module == faults::kNoModule) return Owner::Program;  // generated code
     const std::string_view path = journal.ModulePath(module);
-    const std::string_view file = BaseName(path);
-    if (IsLanguageRuntime(file)) continue;
-    const bool driver = file.starts_with("libcuda.so") || file.starts_with("libnvidia-") || path == journal.header().driver_path;
-    return driver ? Owner::Driver : Owner::Program;
+    if (IsLanguageRuntime(BaseName(path))) continue;
+    return IsDriver(journal, path) ? Owner::Driver : Owner::Program;
   }
   return Owner::Unknown;
 }
@@ -38,6 +42,14 @@ Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
 bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
 
 }  // namespace
+
+bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack) {
+  const std::span<const std::uint64_t> frames = journal.Stack(stack);
+  return std::any_of(frames.begin(), frames.end(), [&](std::uint64_t frame) {
+    const std::uint64_t module = faults::FrameModule(frame);
+    return module != faults::kNoModule && IsDriver(journal, journal.ModulePath(module));
+  });
+}
 
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   std::map<std::uint32_t, Owner> owners;

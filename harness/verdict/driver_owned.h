@@ -20,4 +20,7 @@ namespace cuaudit::harness {
 // libraries (libnvidia-*) or cuaudit's drop-in. Violations that concern such an object are dropped.
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger);
 
+// True when the driver is among the callers: what happened there was done by a callback of the program, a destructor for one.
+bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack);
+
 }  // namespace cuaudit::harness

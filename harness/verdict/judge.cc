@@ -26,13 +26,19 @@ const Record* FirstFault(const faults::JournalView& journal) {
   return first;
 }
 
-// The process whose ending we were told is the one that wrote first; its last driver call is where it died.
-const Record* LastCall(const faults::JournalView& journal) {
+// The process whose ending we were told is the one that wrote first.
+const Record* FirstRecord(const faults::JournalView& journal) {
   const Record* first = nullptr;
   for (const Record& record : journal.records()) {
     if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
     if (first == nullptr || record.begin < first->begin) first = &record;
   }
+  return first;
+}
+
+// Its last driver call is where it died.
+const Record* LastCall(const faults::JournalView& journal) {
+  const Record* first = FirstRecord(journal);
   const Record* last = nullptr;
   for (const Record& record : journal.records()) {
     if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
@@ -49,13 +55,26 @@ bool Settles(const Record& record) {
   return driver::IsAcquire(effect) || driver::IsRelease(effect);
 }
 
+// A block, library or mutex that the program held at the fault and gave back before it left: it unwound. What it took later, to say
+// what went wrong for one, and what the driver holds for itself, says nothing.
+bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
+  return object.pid == fault.pid && object.released.record_kind == RecordKind::Host && !object.driver_owned &&
+         object.acquired.begin < fault.begin && object.released.begin > fault.begin && object.released.begin < exit;
+}
+
 // The process left by itself, and between the fault and the begin of its exit neither took nor gave anything.
-bool Abandoned(const faults::JournalView& journal, const Record& fault) {
-  std::uint64_t exit = ~std::uint64_t{0};
+bool Abandoned(const Evidence& trial, const Record& fault) {
+  const faults::JournalView& journal = *trial.journal;
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  std::uint64_t exit = kNever;
   for (const Record& record : journal.records()) {
     const bool leaves = record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit);
     if (leaves && record.pid == fault.pid && record.begin > fault.begin) exit = std::min(exit, record.begin);
   }
+  // Of a child that wrote no exit we do not know whether it left or was killed.
+  if (exit == kNever && fault.pid != FirstRecord(journal)->pid) return false;
+  const std::vector<Object>& objects = trial.ledger->objects;
+  if (std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); })) return false;
   return std::none_of(journal.records().begin(), journal.records().end(), [&](const Record& record) {
     return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit && Settles(record);
   });
@@ -142,7 +161,7 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   }
 
   Leftovers left = CompareObjects(beside, trial);
-  const bool abandoned = faulted && !options.abandoned_is_leak && Abandoned(*trial.journal, *fault);
+  const bool abandoned = faulted && !options.abandoned_is_leak && Abandoned(trial, *fault);
   bool anything_abandoned = false;
   if (abandoned) {
     const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });

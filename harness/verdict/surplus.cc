@@ -2,13 +2,19 @@
 #include "harness/verdict/surplus.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
+
+#include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {
 namespace {
 
 using driver::Kind;
+using faults::ProcessEvent;
+using faults::Record;
+using faults::RecordKind;
 
 // SiteKey walks a stack; equal (call, stack) pairs are looked up once.
 class Keys {
@@ -76,6 +82,47 @@ bool Take(std::uint64_t* left) {
   return true;
 }
 
+bool IsHost(const Object& object) { return object.acquired.record_kind == RecordKind::Host; }
+
+// The refused release that keeps a graph or a user object alive, and with it user objects whose destructors then never run.
+const Object* KeptFromDestruction(const Ledger& ledger) {
+  for (const Object& object : ledger.objects) {
+    const bool holds = object.kind == Kind::Graph || object.kind == Kind::ExecutableGraph || object.kind == Kind::UserObject;
+    if (holds && object.state == State::ReleaseRefused) return &object;
+  }
+  return nullptr;
+}
+
+using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
+
+// Host resources that the rehearsal gave back in callbacks of the driver, by where they were acquired.
+Counts FreedByDestructors(const Evidence& rehearsal) {
+  Counts counts;
+  Keys keys(*rehearsal.journal);
+  for (const Object& object : rehearsal.ledger->objects) {
+    if (!IsHost(object) || object.driver_owned || object.state != State::Released || object.released.record_kind != RecordKind::Host)
+      continue;
+    if (CalledByDriver(*rehearsal.journal, object.released.stack)) ++counts[{object.kind, keys.Of(object.acquired)}];
+  }
+  return counts;
+}
+
+// Processes other than the first that left no Exit event: they may have died of a signal that only their parent saw.
+std::set<std::uint32_t> Vanished(const faults::JournalView& journal) {
+  std::set<std::uint32_t> exited;
+  std::set<std::uint32_t> pids;
+  const Record* first = nullptr;
+  for (const Record& record : journal.records()) {
+    if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
+    if (first == nullptr || record.begin < first->begin) first = &record;
+    pids.insert(record.pid);
+    if (record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(ProcessEvent::Exit)) exited.insert(record.pid);
+  }
+  if (first != nullptr) pids.erase(first->pid);
+  for (const std::uint32_t pid : exited) pids.erase(pid);
+  return pids;
+}
+
 TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   TrialFinding finding;
   finding.rule = rule;
@@ -91,13 +138,27 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
 
 Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   Allowances allowances;
-  if (rehearsal != nullptr) allowances = AllowancesOf(*rehearsal);
+  Counts undestroyed;
+  std::set<std::uint32_t> vanished;
+  const Object* kept = nullptr;
+  if (rehearsal != nullptr) {
+    allowances = AllowancesOf(*rehearsal);
+    vanished = Vanished(*trial.journal);
+    kept = KeptFromDestruction(*trial.ledger);
+    if (kept != nullptr) undestroyed = FreedByDestructors(*rehearsal);
+  }
   Keys keys(*trial.journal);
   struct Left {
     const Object* object;
     std::uint64_t key;
   };
   std::vector<Left> unmatched;
+  const auto Refused = [&](const Object& object, std::uint64_t key, const Site& where) {
+    TrialFinding finding = FindingOf(Rule::ReleaseRefused, object, key);
+    finding.where = where;
+    finding.where_key = keys.Of(where);
+    return finding;
+  };
   Groups leaks;
   Groups refused;
   Groups lifetime;
@@ -105,12 +166,10 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     if (!IsOwnLeak(object)) continue;
     const std::uint64_t key = keys.Of(object.acquired);
     if (object.state == State::ReleaseRefused) {
-      TrialFinding finding = FindingOf(Rule::ReleaseRefused, object, key);
-      finding.where = object.released;
-      finding.where_key = keys.Of(object.released);
-      refused.Add(finding);
+      refused.Add(Refused(object, key, object.released));
       continue;
     }
+    if (vanished.count(object.pid) != 0) continue;
     Allowance& allowance = allowances[{object.kind, key}];
     if (rehearsal == nullptr || Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
       lifetime.Add(FindingOf(Rule::ProcessLifetime, object, key));
@@ -123,6 +182,10 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
     if (Take(&allowance.live) || Take(&allowance.orphaned)) {
       lifetime.Add(FindingOf(Rule::ProcessLifetime, *left.object, left.key));
+      continue;
+    }
+    if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
+      refused.Add(Refused(*left.object, left.key, kept->released));
       continue;
     }
     const bool orphaned = left.object->state == State::Orphaned;
@@ -138,7 +201,9 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
 
 std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {
   std::map<std::tuple<Rule, Kind, std::uint64_t>, std::uint64_t> allowed;
+  std::set<std::uint32_t> vanished;
   if (rehearsal != nullptr) {
+    vanished = Vanished(*trial.journal);
     Keys keys(*rehearsal->journal);
     for (const Violation& violation : rehearsal->ledger->violations) {
       ++allowed[{violation.rule, violation.kind, keys.Of(violation.where)}];
@@ -147,6 +212,7 @@ std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evi
   Keys keys(*trial.journal);
   Groups groups;
   for (const Violation& violation : trial.ledger->violations) {
+    if (violation.rule == Rule::ContextStack && vanished.count(violation.pid) != 0) continue;
     const std::uint64_t where_key = keys.Of(violation.where);
     if (Take(&allowed[{violation.rule, violation.kind, where_key}])) continue;
     TrialFinding finding;

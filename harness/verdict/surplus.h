@@ -18,11 +18,12 @@ namespace cuaudit::harness {
 // Objects left at the end of the trial, in order of acquisition within each list.
 struct Leftovers {
   std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place
-  std::vector<TrialFinding> refused;           // release_refused
+  std::vector<TrialFinding> refused;           // release_refused, and what a refused release keeps a destructor from freeing
   std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
 };
 
-// Without a rehearsal (null) everything left is process-lifetime.
+// Without a rehearsal (null) everything left is process-lifetime. Beside a rehearsal, what is left by a child process that wrote no
+// Exit event is not listed: nobody told us whether it chose to leave.
 [[nodiscard]] Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial);
 
 // Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.

@@ -104,7 +104,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxCreate(&c, nullptr, 0, 99));
        a(a.d.CtxCreate(nullptr, nullptr, 0, 0));
      }},
-    {"context.destroy_twice", "SUCCESS INVALID_CONTEXT", Manner::Risky,
+    {"context.destroy_twice", "SUCCESS CONTEXT_IS_DESTROYED", Manner::Risky,
      [](Asker& a) {
        CUcontext c = nullptr;
        a.Prepare(a.d.Init(0));

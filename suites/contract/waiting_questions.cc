@@ -67,7 +67,7 @@ constexpr Question kQuestions[] = {
      [](Asker& a) {
        WhileBusy(a, CU_STREAM_NON_BLOCKING, NoThing, [](driver::DriverRef d, Things& t) { return d.MemAllocHost(&t.h, 4096); });
      }},
-    {"waits.free_of_ordered", "SUCCESS 1", Manner::Fresh,
+    {"waits.free_of_ordered", "SUCCESS 0", Manner::Fresh,
      [](Asker& a) { WhileBusy(a, CU_STREAM_NON_BLOCKING, Orderly, [](driver::DriverRef d, Things& t) { return d.MemFree(t.p); }); }},
     {"waits.async_free", "SUCCESS 0", Manner::Fresh,
      [](Asker& a) {
@@ -120,7 +120,7 @@ constexpr Question kQuestions[] = {
          return result == CUDA_SUCCESS ? d.EventDestroy(t.e) : result;
        });
      }},
-    {"waits.module_load", "SUCCESS 0", Manner::Fresh,
+    {"waits.module_load", "SUCCESS 1", Manner::Fresh,
      [](Asker& a) {
        WhileBusy(a, CU_STREAM_NON_BLOCKING, NoThing, [](driver::DriverRef d, Things& t) { return d.ModuleLoadData(&t.m, kPtx); });
      }},

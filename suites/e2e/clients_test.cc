@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "suites/e2e/tool.h"
 
 namespace cuaudit::e2e {
@@ -40,6 +42,14 @@ TEST_P(Clients, IsAuditedAndWorksUnchanged) {
   EXPECT_EQ(audit.calls(), GetParam().calls);
 }
 
+// Host probes stand between the program and dlopen: it must find what it finds without them.
+TEST_P(Clients, IsAuditedUnderHostProbesToo) {
+  const Audit audit = RunAudit({"run", "--host"}, CommandOf(GetParam().command));
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  EXPECT_EQ(audit.outcome.out, "answer 42\n");
+  EXPECT_EQ(audit.calls(), GetParam().calls);
+}
+
 TEST_P(Clients, IsReachedByAFault) {
   const Audit audit = RunAudit({"replay", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, CommandOf(GetParam().command));
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
@@ -52,20 +62,20 @@ TEST_P(Clients, HasALeakSeenWhenAReleaseIsLost) {
   EXPECT_EQ(audit.verdicts(), R"({"release_refused":1})") << audit.findings();
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Clients,
-                         ::testing::Values(Client{"NotSanitized", "client_asan", 12}, Client{"LinkedLazily", "client_lazy", 8},
-                                           Client{"LinkedNow", "client_now", 8}, Client{"LinkedTable", "client_linked", 12},
-                                           Client{"RunPathElsewhere", "client_runpath", 8}, Client{"RPathElsewhere", "client_rpath", 8},
-                                           Client{"Dlopen", "client_dlopen", 12},
-                                           Client{"DlopenWithoutVersion", "client_dlopen libcuda.so", 12},
-                                           Client{"DlopenDeepBind", "client_dlopen libcuda.so.1 deepbind", 12},
-                                           Client{"CodecTable", "client_table", 12}, Client{"ProcAddressV1", "client_proc_address 1 0", 24},
-                                           Client{"ProcAddressV1PerThread", "client_proc_address 1 2", 24},
-                                           Client{"ProcAddressV2", "client_proc_address 2 0", 24},
-                                           Client{"ProcAddressV2Legacy", "client_proc_address 2 1", 24},
-                                           Client{"ProcAddressV2PerThread", "client_proc_address 2 2", 24},
-                                           Client{"DeepBindPlugin", "client_plugin @libe2e_plugin.so", 12}),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Every, Clients,
+    ::testing::Values(
+        Client{"NotSanitized", "client_asan", 12}, Client{"LinkedLazily", "client_lazy", 8}, Client{"LinkedNow", "client_now", 8},
+        Client{"LinkedTable", "client_linked", 12}, Client{"RunPathElsewhere", "client_runpath", 8},
+        Client{"RPathElsewhere", "client_rpath", 8}, Client{"Dlopen", "client_dlopen", 12},
+        Client{"DlopenWithoutVersion", "client_dlopen libcuda.so", 12}, Client{"DlopenDeepBind", "client_dlopen libcuda.so.1 deepbind", 12},
+        Client{"DlopenRunPathElsewhere", "client_dlopen_runpath", 12}, Client{"DlopenRPathElsewhere", "client_dlopen_rpath", 12},
+        Client{"PluginByRunPath", "client_plugin_runpath libe2e_plugin.so", 12},
+        Client{"PluginByRPath", "client_plugin_rpath libe2e_plugin.so", 12}, Client{"CodecTable", "client_table", 12},
+        Client{"ProcAddressV1", "client_proc_address 1 0", 24}, Client{"ProcAddressV1PerThread", "client_proc_address 1 2", 24},
+        Client{"ProcAddressV2", "client_proc_address 2 0", 24}, Client{"ProcAddressV2Legacy", "client_proc_address 2 1", 24},
+        Client{"ProcAddressV2PerThread", "client_proc_address 2 2", 24}, Client{"DeepBindPlugin", "client_plugin @libe2e_plugin.so", 12}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 // The answers that genuine drivers give, question by question.
 TEST(ProcAddress, AnswersAsGenuineDriversDo) {
@@ -90,6 +100,19 @@ TEST(ProcAddress, AnswersAsGenuineDriversDo) {
             "'cuCtxCreate' 3020 0: v1 0 cuCtxCreate_v2, v2 0 0 cuCtxCreate_v2\n"
             "'cuCtxCreate' 11040 0: v1 0 cuCtxCreate_v3, v2 0 0 cuCtxCreate_v3\n"
             "'cuGetProcAddress' 12000 0: v1 0 cuGetProcAddress_v2, v2 0 0 cuGetProcAddress_v2\n");
+}
+
+// Two installations in one search path, each the other's first libcuda.so.1.
+TEST(TwoDropIns, NeitherTakesTheOtherForTheDriver) {
+  const std::string other = TemporaryDirectory();
+  std::filesystem::copy_file(DropInDirectory() + "/libcuda.so.1", other + "/libcuda.so.1");
+  const Outcome run = RunCommand(
+      {Program("client_linked")},
+      {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory() + ":" + other, "CUAUDIT_OPTIONS=driver=real"}, .deadline_ms = 10000});
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_EQ(run.exit, 3);
+  EXPECT_THAT(run.err, HasSubstr(other + "/libcuda.so.1: is, or links to, a drop-in of cuaudit"));
+  EXPECT_EQ(LineCount(run.err), 1U) << run.err;
 }
 
 TEST(Threads, EightWithStreamsOfTheirOwnAreCountedExactly) {

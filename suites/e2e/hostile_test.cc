@@ -23,7 +23,7 @@ TEST(Hostile, DeathAfterAFaultIsAVerdictAndNeverALeakOrAPass) {
     const Audit audit = Replay(mode);
     EXPECT_EQ(audit.outcome.exit, 1) << mode << audit.outcome.err;
     EXPECT_EQ(audit.verdicts(), std::string("{\"") + rule + "\":1}") << mode;
-    EXPECT_EQ(audit.findings(), std::string(rule) + " none 1") << mode;
+    EXPECT_EQ(audit.findings(), std::string(rule) + "  1") << mode;
     ASSERT_EQ(audit.report["findings"].size(), 1U) << mode;
     EXPECT_EQ(audit.report["findings"][0]["where"], "cuMemAlloc") << mode;
   }
@@ -34,7 +34,7 @@ TEST(Hostile, AHangIsKilledAtItsDeadline) {
   EXPECT_FALSE(audit.outcome.timed_out);
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_EQ(audit.verdicts(), R"({"hang":1})");
-  EXPECT_EQ(audit.findings(), "hang none 1");
+  EXPECT_EQ(audit.findings(), "hang  1");
 }
 
 TEST(Hostile, AHangWithoutAnyFaultIsAnErrorOfTheRehearsal) {
@@ -57,6 +57,12 @@ TEST(Hostile, ExitRightAfterTheFaultIsAbandonedVisibleAndNoLeak) {
   EXPECT_EQ(audit.verdicts(), R"({"abandoned_at_exit":1})");
   EXPECT_EQ(audit.findings(), "");
   EXPECT_THAT(audit.report["notes"].dump(), HasSubstr("abandoned_at_exit"));
+}
+
+TEST(Hostile, WhatAnExitHandlerReleasesIsNoUnwinding) {
+  const Audit audit = Replay("half_exit");
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"abandoned_at_exit":1})") << audit.findings();
 }
 
 TEST(Hostile, ExitRightAfterTheFaultIsALeakWhenAskedFor) {
@@ -100,7 +106,7 @@ TEST(Hostile, TenMegabytesOfOutputGoThroughWhole) {
 TEST(Hostile, ASweepGoesOnAfterATrialThatDies) {
   const Audit audit = RunAudit({"sweep"}, {Program("hostile"), "crash"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
-  EXPECT_EQ(audit.findings(), "crash none 1");
+  EXPECT_EQ(audit.findings(), "crash  1");
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
   EXPECT_EQ(audit.report["totals"]["trials"], 7) << "init, context, stream, memory, and three releases";
 }

@@ -96,7 +96,7 @@ Run CyclesWithGrowth() {
   run.cycle_rows.push_back({"dlopen_reference", {"dlopen", {Frame{"player", "", "", 0, 0x40}}}, {1, 1}, 0.0, 0});
   Finding growth;
   growth.rule = "growth";
-  growth.title = "more live objects after ten cycles than after one";
+  growth.title = "more live objects after more cycles";
   growth.kind = "host_heap";
   growth.count = 18;
   growth.bytes = 7128;
@@ -108,11 +108,78 @@ Run CyclesWithGrowth() {
   return run;
 }
 
+// One stream that no failing call unwinds, as it looks in a sweep: one finding for each of them.
+Run OnePlaceManyCalls() {
+  Run run = Base("sweep", "findings");
+  run.totals = {41, 29, 58, 58, {{"crash", 1}, {"leak", 8}, {"pass", 49}}, {}};
+  const auto lose = [&run](const std::string& kind, int acquired_line, int failing_line) {
+    Finding finding = LostStream();
+    finding.kind = kind;
+    finding.trials = 1;
+    finding.acquired.stack[1].line = acquired_line;
+    finding.fault->text = "cuEventCreate#" + std::to_string(failing_line) + "=OUT_OF_MEMORY,refuse";
+    finding.fault->stack[0].line = failing_line;
+    finding.fingerprint = "leak-" + kind + std::to_string(failing_line);
+    finding.reproduce = "cuaudit replay --driver=sim --fault '" + finding.fault->text + "' -- ./player --frames 30";
+    run.findings.push_back(finding);
+  };
+  for (const int line : {88, 90, 92, 94, 96}) {
+    lose("stream", 61, line);
+    if (line < 92) lose("event", 70, line);
+  }
+  run.findings[2].trials = 4;
+  Finding crash = LostStream();
+  crash.rule = "crash";
+  crash.title = "the program died of a signal after the fault";
+  crash.kind = "";
+  crash.count = 1;
+  crash.verdict = "crash";
+  crash.acquired = {};
+  crash.where = "cuEventCreate";
+  crash.where_stack = crash.fault->stack;
+  crash.fingerprint = "crash-1";
+  crash.trials = 1;
+  run.findings.push_back(crash);
+  return run;
+}
+
+Run AbandonedTrials() {
+  Run run = Base("sweep", "clean");
+  run.totals = {12, 12, 12, 12, {{"abandoned_at_exit", 7}, {"pass", 5}}, {}};
+  for (int i = 1; i <= 7; ++i) {
+    Finding note = LostStream();
+    note.rule = "abandoned_at_exit";
+    note.title = "the program left by exit right after the fault, nothing was unwound";
+    note.verdict = "abandoned_at_exit";
+    note.fault->text = "cuEventCreate#" + std::to_string(i) + "=OUT_OF_MEMORY,refuse";
+    note.fingerprint = "abandoned_at_exit-" + std::to_string(i);
+    note.trials = 1;
+    run.notes.push_back(note);
+  }
+  return run;
+}
+
 Run LiveTable() {
   Run run = Base("run", "clean");
   run.totals.calls = 9;
   run.totals.sites = 9;
-  run.live = {{"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}};
+  run.live = {{"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}, {"stream", 5, 0, 5, 0}};
+  Finding left;
+  left.rule = "process_lifetime";
+  left.title = "the fault-free run leaves it too";
+  left.kind = "device_memory";
+  left.count = 2;
+  left.bytes = 8388608;
+  left.acquired = {"cuMemAlloc", {Frame{"libplug.so", "plug_alloc", "", 0, 0x77}, Known("load", "src/load.c", 12, 0x1e02)}};
+  left.fingerprint = "process_lifetime-1";
+  left.reproduce = "cuaudit run --driver=sim -- ./player --frames 30";
+  run.notes.push_back(left);
+  left.kind = "stream";
+  left.count = 5;
+  left.bytes = 0;
+  left.acquired = {"cuStreamCreate", {Known("load", "src/load.c", 14, 0x1e22)}};
+  left.fingerprint = "process_lifetime-2";
+  run.notes.push_back(left);
   return run;
 }
 
@@ -147,6 +214,8 @@ Run HostileStrings() {
 std::vector<Sample> Samples() {
   return {{"sweep_with_findings", SweepWithFindings()},
           {"cycles_with_growth", CyclesWithGrowth()},
+          {"one_place_many_calls", OnePlaceManyCalls()},
+          {"abandoned_trials", AbandonedTrials()},
           {"live_table", LiveTable()},
           {"clean_sweep", CleanSweep()},
           {"not_exercised", NotExercised()},

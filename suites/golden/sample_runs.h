@@ -21,6 +21,8 @@ struct Sample {
 
 report::Run SweepWithFindings();
 report::Run CyclesWithGrowth();
+report::Run OnePlaceManyCalls();
+report::Run AbandonedTrials();
 report::Run LiveTable();
 report::Run CleanSweep();
 report::Run NotExercised();

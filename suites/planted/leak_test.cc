@@ -117,5 +117,28 @@ CUAUDIT_CASE(Leak, PitchedMemoryCountsItsPitch) {
   EXPECT_EQ(t.Fold().objects.at(0).bytes, 2048U);
 }
 
+CUAUDIT_CASE(Leak, ACaptureEndsWithItsStream) {
+  Trace t;
+  t.CreateStream(0x5);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  t.DestroyStream(0x5);
+  t.CreateStream(0x5);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x5);
+  t.DestroyStream(0x5);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
+}
+
+CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+  t.CreateStream(0x5).Context(0xa);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  t.CreateStream(0x5);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x5);
+  t.DestroyStream(0x5);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned", "stream_ordered_memory 1"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

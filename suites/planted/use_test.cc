@@ -200,5 +200,21 @@ CUAUDIT_CASE(UseAfterRelease, AUserObjectThatNobodyHolds) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release user_object", "use_after_release user_object"));
 }
 
+CUAUDIT_CASE(UseAfterRelease, AUserObjectDiesWithTheChildGraphNodeThatHeldIt) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::GraphRetainUserObject).In(0, kGraph).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+  t.Call(CallId::GraphCreate).Out(0, kClone);
+  t.Call(CallId::GraphAddChildGraphNode).Out(0, kNode).In(1, kClone).In(4, kGraph);
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  t.Call(CallId::UserObjectRetain).In(0, 0x9).In(1, 1);  // the node holds it
+  t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 1);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  t.Call(CallId::GraphDestroyNode).In(0, kNode);
+  t.Call(CallId::UserObjectRetain).In(0, 0x9).In(1, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release user_object"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -261,5 +261,48 @@ CUAUDIT_CASE(MutexLocked, DestroyedAgainAfterUnlock) {
   ExpectSilent(t);
 }
 
+CUAUDIT_CASE(UseAfterRelease, AGlobalOfAModuleWhereMemoryWasFreed) {
+  Trace t;
+  t.Alloc(0x10000, 0x1000);
+  t.Free(0x10000);
+  t.Call(CallId::ModuleLoadData).Out(0, 0x77);
+  t.Call(CallId::ModuleGetGlobal_v2).Out(0, 0x10100).Out(1, 64).In(2, 0x77);
+  t.Call(CallId::MemcpyHtoD_v2).In(0, 0x1013f).In(2, 1);
+  t.Call(CallId::ModuleUnload).In(0, 0x77);
+  ExpectSilent(t);
+  t.Call(CallId::MemcpyHtoD_v2).In(0, 0x10140).In(2, 1);  // past the global
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ImportedMemoryWhereMemoryWasFreed) {
+  Trace t;
+  t.Alloc(0x10000, 0x10000);
+  t.Free(0x10000);
+  t.Call(CallId::IpcOpenMemHandle_v2).Out(0, 0x10000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x14000).In(2, 16);
+  t.Call(CallId::IpcCloseMemHandle).In(0, 0x10000);
+  t.Alloc(0x40000, 0x10000);
+  t.Free(0x40000);
+  t.Call(CallId::ExternalMemoryGetMappedBuffer).Out(0, 0x40000).In(1, 0x5);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x44000).In(2, 16);
+  t.Free(0x40000);
+  ExpectSilent(t);
+}
+
+// What the host does with the addresses is only known when its allocations are recorded.
+CUAUDIT_CASE(UseAfterRelease, TheHostReusesPinnedAddresses) {
+  for (const bool probed : {false, true}) {
+    Trace t;
+    t.Call(CallId::MemHostAlloc).Out(0, 0x20000).In(1, 0x1000);
+    t.Call(CallId::MemFreeHost).In(0, 0x20000);
+    if (probed) t.Host(HostCall::Allocate, 0x20040, 0x100);
+    t.Call(CallId::Memcpy).In(0, 0x20080).In(1, 0x500000).In(2, 16);
+    if (probed) t.Host(HostCall::Deallocate, 0x20040);
+    ExpectSilent(t);
+    t.Call(CallId::Memcpy).In(0, 0x20800).In(1, 0x500000).In(2, 16);
+    EXPECT_EQ(Wrong(t.Fold()).size(), probed ? 1U : 0U);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

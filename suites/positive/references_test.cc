@@ -47,8 +47,7 @@ CUAUDIT_CASE(OverReleasedPrimary, ReleasedAfterAReset) {
 
 CUAUDIT_CASE(Orphaned, TheRuntimeHoldsThePrimaryContextToo) {
   Trace t;
-  t.Call(CallId::MemGetInfo_v2).Context(kContext);
-  t.CreateStream(0x10);
+  t.CreateStream(0x10);  // in a context that is current although nobody retained it
   t.Retain();
   t.ReleasePrimary();
   t.Call(CallId::StreamSynchronize).In(0, 0x10);
@@ -260,6 +259,27 @@ CUAUDIT_CASE(DoubleRelease, ACaptureIntoAGraphMakesNoSecondGraph) {
   t.Call(CallId::StreamEndCapture).In(0, 0x8).Out(1, 0x1);
   t.Call(CallId::GraphDestroy).In(0, 0x1);
   ExpectSilent(t);
+}
+
+CUAUDIT_CASE(UseAfterRelease, AnUpdatedChildGraphForgetsTheOldOne) {
+  Trace t;
+  t.Alloc(0x10000);
+  t.Alloc(0x20000);
+  for (const std::uint64_t child : {0x1U, 0x2U}) {
+    t.Call(CallId::GraphCreate).Out(0, child);
+    const Step node = t.Call(CallId::GraphAddKernelNode_v2).Out(0, child << 4).In(1, child);
+    t.Arguments(node, {child << 16});
+  }
+  t.Call(CallId::GraphCreate).Out(0, 0x5);
+  t.Call(CallId::GraphAddChildGraphNode).Out(0, 0x51).In(1, 0x5).In(4, 0x1);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x6).In(1, 0x5);
+  t.Call(CallId::GraphExecChildGraphNodeSetParams).In(0, 0x6).In(1, 0x51).In(2, 0x2);
+  t.Free(0x10000);
+  t.Call(CallId::GraphLaunch).In(0, 0x6);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  t.Free(0x20000);
+  t.Call(CallId::GraphLaunch).In(0, 0x6);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
 }
 
 }  // namespace

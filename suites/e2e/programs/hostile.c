@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hostile.c: programs that behave badly as soon as the allocation in the middle of their lifecycle fails.
-// Usage   hostile crash|abort|hang|leave|kill|give_up|other|daemon|flood|always_crash|always_hang
+// Usage   hostile crash|abort|hang|leave|kill|give_up|half_exit|other|daemon|flood|always_crash|always_hang
 //   leave    _exit(0) in mid-flight · give_up  exit(1) right after the fault · other  unwinds, but always ends with status 7
+//   half_exit  as give_up, with an exit handler that releases half of what there is
 //   daemon   leaves a child behind that holds the output open, 20 s at most · flood  10 MB on stdout · always_*  without any fault
 #include <cuda.h>
 #include <signal.h>
@@ -12,6 +13,10 @@
 
 static const char *mode = "";
 
+static CUcontext context;
+static CUstream stream;
+static CUevent event;
+
 static int is(const char *name) { return strcmp(mode, name) == 0; }
 
 static void misbehave(void) {
@@ -20,8 +25,10 @@ static void misbehave(void) {
   while (is("hang")) pause();
   if (is("leave")) _exit(0);
   if (is("kill")) kill(getpid(), SIGKILL);
-  if (is("give_up")) exit(1);
+  if (is("give_up") || is("half_exit")) exit(1);
 }
+
+static void half(void) { cuEventDestroy(event); }
 
 static void flood(void) {
   static char line[1024];
@@ -32,8 +39,6 @@ static void flood(void) {
 }
 
 int main(int argc, char **argv) {
-  CUcontext context;
-  CUstream stream;
   CUdeviceptr memory;
   int status = 0;
   if (argc > 1) mode = argv[1];
@@ -42,6 +47,7 @@ int main(int argc, char **argv) {
     cuCtxDestroy(context);
     return 1;
   }
+  if (is("half_exit") && (cuEventCreate(&event, 0) != CUDA_SUCCESS || atexit(&half) != 0)) return 2;
   if (cuMemAlloc(&memory, 64) != CUDA_SUCCESS) {
     misbehave();
     status = 1;

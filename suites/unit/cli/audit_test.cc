@@ -60,7 +60,7 @@ TEST(Sweep, LeakOnAnErrorPathIsFoundAndReplayed) {
   EXPECT_EQ(finding["acquired"]["stack"][0]["function"], "work");
   EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc");
   const std::string text = finding["fault"]["text"];
-  EXPECT_EQ(finding["reproduce"], "cuaudit replay --driver=sim --fault '" + text + "' -- " CUAUDIT_SUBJECT " leaks");
+  EXPECT_EQ(finding["reproduce"], CUAUDIT_TOOL " replay --driver=sim --fault '" + text + "' -- " CUAUDIT_SUBJECT " leaks");
 
   const Said replay = Tool({"replay", "--format=json", "--fault", text}, {"leaks"});
   EXPECT_EQ(replay.status, 1) << replay.err;
@@ -82,7 +82,9 @@ TEST(Sweep, CrashAbortAndHangAreVerdictsOfTheirOwn) {
 }
 
 TEST(Sweep, LeavingByExitIsNoLeakUnlessAsked) {
-  EXPECT_EQ(Tool({"sweep"}, {"exits"}).status, 0);
+  const Said visible = Tool({"sweep"}, {"exits"});
+  EXPECT_EQ(visible.status, 0);
+  EXPECT_THAT(visible.out, AllOf(HasSubstr("clean, 1 trial abandoned at exit"), HasSubstr("fault cuMemAlloc#1=")));
   const Said said = Tool({"sweep", "--abandoned-is-leak", "--format=json"}, {"exits"});
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(Report(said)["findings"][0]["reproduce"], HasSubstr("--abandoned-is-leak"));
@@ -130,11 +132,36 @@ TEST(Sweep, RemovesItsFreshDirectory) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-TEST(Sweep, UnfitProgramIsOneLineAndNoVerdict) {
+TEST(Sweep, AReaderThatWentAwayIsAFailedWriteAndLeavesNothingBehind) {
+  const TemporaryDir dir;
+  const Said said = RunToolUnread({"sweep", "--driver=sim", "--limit=1", "--", CUAUDIT_SUBJECT, "sound"}, {"TMPDIR=" + dir.path()});
+  EXPECT_EQ(said.status, 125);
+  EXPECT_THAT(said.err, HasSubstr("stdout"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(Run, AProgramDiesOfABrokenPipeAsWithoutUs) {
+  const Said said = RunToolUnread({"run", "--driver=sim", "--", "/bin/sh", "-c", "echo x; echo y"});
+  EXPECT_THAT(said.err, HasSubstr("died of signal 13"));
+}
+
+TEST(Sweep, ReproduceLinesCallTheToolAsItWasCalled) {
+  const TemporaryDir dir;
+  std::filesystem::create_symlink(std::filesystem::path(CUAUDIT_TOOL).parent_path(), dir.File("a dir"));
+  const std::string end = " sweep --driver=sim -- " CUAUDIT_SUBJECT " leaks >" + dir.File("out") + " 2>/dev/null";
+  const std::string by_path = "PATH=" + dir.path() + "/'a dir':$PATH cuaudit" + end;
+  const std::string relative = "cd " + dir.path() + " && './a dir/cuaudit'" + end;
+  EXPECT_EQ(system(by_path.c_str()), 1 << 8);
+  EXPECT_THAT(*ReadFile(dir.File("out")), HasSubstr("reproduce cuaudit replay "));
+  EXPECT_EQ(system(relative.c_str()), 1 << 8);
+  EXPECT_THAT(*ReadFile(dir.File("out")), HasSubstr("reproduce './a dir/cuaudit' replay "));
+}
+
+TEST(Sweep, UnfitProgramIsToldWithItsLastOutputAndNoVerdict) {
   const Said fails = Tool({"sweep", "--format=json"}, {"fails"});
   EXPECT_EQ(fails.status, 3);
-  EXPECT_TRUE(IsOneLine(fails.err)) << fails.err;
   EXPECT_THAT(fails.err, HasSubstr("exited with status 4, expected exit status 0"));
+  EXPECT_THAT(fails.err, testing::EndsWith("cuaudit: the last lines of its output:\ncycles: 1\n"));
   EXPECT_EQ(Report(fails)["outcome"], "error");
   EXPECT_EQ(Tool({"sweep", "--expect-exit=4"}, {"fails"}).status, 0);
   EXPECT_THAT(Tool({"sweep"}, {"crashes-always"}).err, HasSubstr("died of signal 11"));
@@ -142,11 +169,12 @@ TEST(Sweep, UnfitProgramIsOneLineAndNoVerdict) {
 }
 
 TEST(Sweep, ProgramThatNeverCallsTheDriverIsNotExercised) {
+  const TemporaryDir dir;
   for (const char* const command : {"sweep", "run", "cycles"}) {
-    const Said said = Tool({command, "--format=json"}, {"calls-nothing", "{n}"});
+    const Said said = Tool({command, "--format=json", "--output", dir.File(command)}, {"calls-nothing", "{n}"});
     EXPECT_EQ(said.status, 3) << command;
     EXPECT_THAT(said.err, HasSubstr("never called the CUDA driver")) << command;
-    EXPECT_EQ(Report(said)["outcome"], "not_exercised") << command;
+    EXPECT_EQ(Json::parse(*ReadFile(dir.File(command)))["outcome"], "not_exercised") << command;
   }
 }
 
@@ -180,6 +208,15 @@ TEST(Run, ReportsTheProgramsOwnExitStatus) {
   EXPECT_EQ(said.status, 3);
   EXPECT_THAT(said.err, HasSubstr("exited with status 4"));
   EXPECT_EQ(Tool({"run", "--expect-exit=4"}, {"fails"}).status, 0);
+  const Said good = Tool({"run"}, {"sound"});
+  EXPECT_EQ(good.status, 0);
+  EXPECT_EQ(good.err, "");
+}
+
+TEST(Run, SaysWhatIsLeftAndFromWhere) {
+  const Said said = Tool({"run", "--scope=process"}, {"grows", "3"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_THAT(said.out, AllOf(HasSubstr("no rule broken, 3 objects left"), HasSubstr("3 stream, cuStreamCreate < work ")));
 }
 
 TEST(Cycles, GrowthIsAFindingPerSite) {

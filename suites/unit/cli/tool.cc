@@ -32,21 +32,36 @@ constexpr uid_t kNobody = 65534;
   _exit(127);
 }
 
+// `out` is the tool's stdout; what it said there is the caller's to read.
+Said RunInto(int out, const std::vector<std::string>& arguments, const std::vector<std::string>& environment, bool unprivileged) {
+  const TemporaryDir dir;
+  const FileDescriptor err(open(dir.File("err").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const pid_t pid = fork();
+  if (pid == 0) Become(arguments, environment, out, err.get(), unprivileged);
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  Said said;
+  said.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  said.err = *ReadFile(dir.File("err"));
+  return said;
+}
+
 }  // namespace
 
 Said RunTool(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, bool unprivileged) {
   const TemporaryDir dir;
   const FileDescriptor out(open(dir.File("out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  const FileDescriptor err(open(dir.File("err").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  const pid_t pid = fork();
-  if (pid == 0) Become(arguments, environment, out.get(), err.get(), unprivileged);
-  int status = 0;
-  EXPECT_EQ(waitpid(pid, &status, 0), pid);
-  Said said;
-  said.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  Said said = RunInto(out.get(), arguments, environment, unprivileged);
   said.out = *ReadFile(dir.File("out"));
-  said.err = *ReadFile(dir.File("err"));
   return said;
+}
+
+Said RunToolUnread(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const FileDescriptor out(ends[1]);
+  close(ends[0]);
+  return RunInto(out.get(), arguments, environment, false);
 }
 
 bool IsOneLine(const std::string& text) { return !text.empty() && std::count(text.begin(), text.end(), '\n') == 1 && text.back() == '\n'; }

@@ -16,6 +16,9 @@ struct Said {
 // `environment`: NAME=VALUE lines beside this process's own. As root, `unprivileged` drops to nobody first.
 Said RunTool(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}, bool unprivileged = false);
 
+// The same with stdout a pipe that nobody reads; `out` stays empty.
+Said RunToolUnread(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+
 // True when the text is exactly one line.
 bool IsOneLine(const std::string& text);
 

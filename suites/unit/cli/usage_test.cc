@@ -84,6 +84,19 @@ TEST(Usage, OutputThatIsNoFileIsOneLine) {
   ExpectOneLine(RunTool({"run", "--output", dir.File("none/r.json"), "--", "true"}), 2, "no such directory");
 }
 
+TEST(Usage, ReportAmongTheProgramsOwnOutputIsRefused) {
+  for (const char* const format : {"json", "junit"}) {
+    ExpectOneLine(RunTool({"run", "--format", format, "--", "true"}), 2, "expected --output FILE");
+  }
+}
+
+TEST(Usage, AReaderThatWentAwayIsOurFailure) {
+  const Said said = RunToolUnread({"list", "calls"});
+  EXPECT_EQ(said.status, 125);
+  EXPECT_TRUE(IsOneLine(said.err)) << said.err;
+  EXPECT_THAT(said.err, HasSubstr("stdout"));
+}
+
 TEST(Usage, SecondSweepIntoADirectoryIsOneLine) {
   const TemporaryDir parent;
   const Result<WorkDir> held = WorkDir::Open(parent.File("work"));

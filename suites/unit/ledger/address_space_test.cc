@@ -43,6 +43,33 @@ TEST(AddressSpace, ForgetsARangeInTheMiddle) {
   EXPECT_EQ(space.DeadObjectAt(0x1200), 1);
 }
 
+TEST(AddressSpace, ForgetsOnlyWhatIsDead) {
+  AddressSpace space;
+  for (std::int64_t i = 0; i < 3; ++i) space.Insert(0x1000 + static_cast<std::uint64_t>(i) * 0x100, 0x100, i);
+  space.Kill(0x1000, 0x100, 0);
+  space.Kill(0x1200, 0x100, 2);
+  space.ForgetDead(0x1080, 0x200);
+  EXPECT_EQ(space.DeadObjectAt(0x1040), 0);
+  EXPECT_EQ(space.DeadObjectAt(0x1080), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1240), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1280), 2);
+  space.Kill(0x1100, 0x100, 1);
+  EXPECT_EQ(space.DeadObjectAt(0x1180), 1);
+}
+
+TEST(AddressSpace, ForgetsAnUnknownLengthUpToTheNextGap) {
+  AddressSpace space;
+  for (const std::uint64_t base : {0x1000U, 0x1100U, 0x1300U}) {
+    space.Insert(base, 0x100, static_cast<std::int64_t>(base));
+    space.Kill(base, 0x100, static_cast<std::int64_t>(base));
+  }
+  space.ForgetDead(0x1080, 0);
+  EXPECT_EQ(space.DeadObjectAt(0x1040), 0x1000);
+  EXPECT_EQ(space.DeadObjectAt(0x1080), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x11ff), -1);
+  EXPECT_EQ(space.DeadObjectAt(0x1300), 0x1300);
+}
+
 TEST(AddressSpace, NeverCallsAliasedMemoryDead) {
   AddressSpace space;
   space.Insert(0x1000, 0x200, 1);

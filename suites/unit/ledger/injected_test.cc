@@ -118,5 +118,76 @@ TEST(InjectedFault, AnUnfinishedReleaseIsNotHeldAgainstTheProgram) {
   EXPECT_EQ(ledger.unfinished_calls, 1U);
 }
 
+// The caller saw an error, the driver wrote the handle all the same: giving it back is no second release of its former owner.
+TEST(InjectedFault, WhatFailedAfterwardsMayBeReleasedAtAReusedHandle) {
+  for (const KindCase& c : KindCases()) {
+    if (c.kind == Kind::PrimaryContext || c.kind == Kind::ContextStackEntry) continue;  // counted, without handles of their own
+    Trace t;
+    c.acquire(t);
+    c.release(t);
+    const std::size_t reused = t.Records().size();
+    c.acquire(t);
+    c.release(t);
+    std::vector<faults::Record> records = t.Records();
+    if (records.back().kind == faults::RecordKind::Host) continue;
+    records[reused].flags = faults::kInjected | faults::kForwarded;
+    records[reused].result = CUDA_ERROR_LAUNCH_FAILED;
+    const Ledger ledger = harness::Fold(records);
+    EXPECT_THAT(Wrong(ledger), IsEmpty()) << driver::Name(c.kind);
+    EXPECT_THAT(Left(ledger), IsEmpty()) << driver::Name(c.kind);
+  }
+}
+
+TEST(InjectedFault, MemoryThatFailedAfterwardsIsNotItsFormerOwners) {
+  Trace t;
+  t.Alloc(0x10000, 0x1000);
+  t.Free(0x10000);
+  t.Alloc(0x10000, 0x800).After();
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10400).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10c00).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+TEST(InjectedFault, WhatTheDriverDeclinesAfterARefusedReleaseWaitsForIt) {
+  Trace t;
+  t.Call(CallId::MemAddressReserve).Out(0, 0x10000).In(1, 0x2000);
+  t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5);
+  t.Call(CallId::MemUnmap).In(0, 0x10000).In(1, 0x1000).Refused(CUDA_ERROR_INVALID_VALUE);
+  const Step declined = t.Call(CallId::MemAddressFree).In(0, 0x10000).In(1, 0x2000).Fails(CUDA_ERROR_INVALID_VALUE);
+  const Ledger ledger = t.Fold();
+  EXPECT_THAT(Left(ledger), ElementsAre("address_reservation 1 release_refused", "mapping 1 release_refused"));
+  EXPECT_EQ(ledger.objects[0].released.begin, declined.begin());
+}
+
+TEST(InjectedFault, ARefusedEndOfCaptureMakesTheDriverDeclineToo) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Alloc(0x1000);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10);
+  t.Call(CallId::StreamEndCapture).In(0, 0x10).Refused(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  t.Free(0x1000).Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "device_memory 1 release_refused"));
+}
+
+TEST(InjectedFault, AMappingThatFailedAfterwardsMakesTheDriverDeclineToo) {
+  Trace t;
+  t.Call(CallId::MemAddressReserve).Out(0, 0x10000).In(1, 0x2000);
+  t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5).After();
+  t.Call(CallId::MemAddressFree).In(0, 0x10000).In(1, 0x2000).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("address_reservation 1 release_refused"));
+}
+
+// A program that leaves its own capture open has nobody else to blame.
+TEST(InjectedFault, WhatTheDriverDeclinesWithoutARefusedReleaseIsALeak) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Alloc(0x1000);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10);
+  t.Call(CallId::MemsetD8Async).In(0, 0x1000).In(3, 0x10).Refused();
+  t.Free(0x1000).Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "device_memory 1"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

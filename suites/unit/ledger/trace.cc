@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include "suites/unit/ledger/trace.h"
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <utility>
+
+#include "faults/driver/effects.h"
 
 namespace cuaudit::testing {
 
 using driver::CallId;
 using faults::Record;
 using faults::RecordKind;
+
+namespace {
+
+// Where the gate asks for the current context.
+bool HasContext(const Record& record) {
+  if (record.kind != RecordKind::Call || record.call >= driver::kCallCount) return false;
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<CallId>(record.call))).effect;
+  return driver::IsAcquire(effect) || driver::IsRelease(effect) || effect == driver::Effect::SetsContext;
+}
+
+}  // namespace
 
 Step& Step::In(int index, std::uint64_t value) {
   record_->argument[index] = value;
@@ -50,6 +65,7 @@ Step& Step::Process(std::uint32_t pid) {
 }
 
 Step& Step::Context(std::uint64_t context) {
+  if (!HasContext(*record_)) ADD_FAILURE() << "no journal has a context in this record";
   record_->context = context;
   return *this;
 }
@@ -83,7 +99,7 @@ Record& Trace::Next(RecordKind kind, std::uint16_t call) {
   record.call = call;
   record.pid = kProcess;
   record.tid = kThread;
-  record.context = kContext;
+  if (HasContext(record)) record.context = kContext;
   record.flags = faults::kForwarded;
   return record;
 }
@@ -101,8 +117,9 @@ Step Trace::Event(faults::ProcessEvent event, std::uint32_t pid, std::uint32_t p
 }
 
 Step Trace::Arguments(const Step& call, const std::vector<std::uint64_t>& addresses) {
-  Step step(&Next(RecordKind::Argument, 0));
-  step.Context(call.begin());
+  Record& record = Next(RecordKind::Argument, 0);
+  record.context = call.begin();
+  Step step(&record);
   for (std::size_t i = 0; i < addresses.size(); ++i) step.In(static_cast<int>(i), addresses[i]);
   return step;
 }

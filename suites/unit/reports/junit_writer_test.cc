@@ -50,6 +50,19 @@ TEST(JunitWriter, FindingsFailPassingVerdictsPassAndNotesAreSkipped) {
   EXPECT_NE(body.find("reproduce: cuaudit replay"), std::string::npos) << body;
 }
 
+TEST(JunitWriter, TheFunctionThatMadeTheCallIsShownAndNothingIsLostByACrash) {
+  report::Run run = suites::OnePlaceManyCalls();
+  run.findings.front().acquired.stack.insert(run.findings.front().acquired.stack.begin(), Frame{"libplug.so", "plug_open", "", 0, 1});
+  const Parsed xml(run);
+  EXPECT_EQ(xml.Count("//failure"), 8U);
+  const pugi::xml_node leak = xml.document.select_node("//failure[@type='leak']").node();
+  const std::string body = leak.text().get();
+  EXPECT_NE(body.find("  plug_open (libplug.so)"), std::string::npos) << body;
+  EXPECT_STREQ(leak.attribute("message").value(), "leak: 1 stream, lost when cuEventCreate#88=OUT_OF_MEMORY,refuse failed");
+  EXPECT_STREQ(xml.document.select_node("//failure[@type='crash']").node().attribute("message").value(),
+               "crash, after cuEventCreate#2=OUT_OF_MEMORY,refuse failed");
+}
+
 TEST(JunitWriter, ARunThatProvedNothingIsInError) {
   const Parsed xml(suites::NotExercised());
   EXPECT_EQ(xml.suite.attribute("errors").as_uint(), 1U);

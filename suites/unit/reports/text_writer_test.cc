@@ -5,7 +5,9 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "reports/text_findings.h"
 #include "suites/golden/sample_runs.h"
 
 namespace cuaudit::report {
@@ -32,20 +34,146 @@ TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
 
 TEST(TextWriter, AFindingNamesWhereItWasAcquiredAndWhatLostIt) {
   const std::string text = Written(suites::SweepWithFindings());
+  EXPECT_TRUE(Holds(text, ": 2 findings at 2 places\n"));
   EXPECT_TRUE(Holds(text, "1. leak: 1 stream, in 3 trials"));
-  EXPECT_TRUE(Holds(text, "acquired by cuStreamCreate\n       make_stream src/picture.c:61"));
+  EXPECT_TRUE(Holds(text, "acquired by cuStreamCreate\n       libplug.so+0x77\n       make_stream src/picture.c:61"));
   EXPECT_TRUE(Holds(text, "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed\n       make_events src/picture.c:88"));
   EXPECT_TRUE(Holds(text, "reproduce cuaudit replay"));
-  EXPECT_TRUE(Holds(text, "notes: 1 not_exercised, 1 release_refused"));
+  EXPECT_TRUE(Holds(text, "notes: 1 not_exercised, 1 release_refused\n"));
 }
 
-TEST(TextWriter, FramesWithoutSourceAreLeftOutWhereOthersHaveOne) {
-  std::vector<Frame> stack = {{"libplug.so", "hook", "", 0, 1}, {"prog", "work", "a.c", 3, 2}};
-  ASSERT_EQ(ShownFrames(stack).size(), 1U);
-  EXPECT_EQ(ShownFrames(stack)[0].function, "work");
-  stack.pop_back();
-  ASSERT_EQ(ShownFrames(stack).size(), 1U);
-  EXPECT_EQ(ShownFrames(stack)[0].function, "hook");
+std::vector<std::string> Shown(const std::vector<Frame>& stack) {
+  std::vector<std::string> lines;
+  for (const Frame& frame : ShownFrames(stack)) lines.push_back(Describe(frame));
+  return lines;
+}
+
+TEST(TextWriter, TheFunctionThatMadeTheCallIsShownThoughItsModuleHasNoLines) {
+  const std::vector<Frame> stack = {{"libplug.so", "plug_open", "", 0, 1}, {"prog", "work", "a.c", 3, 2}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"plug_open (libplug.so)", "work a.c:3"}));
+  EXPECT_EQ(DescribeOrigin(stack), "plug_open (libplug.so) < work a.c:3");
+}
+
+TEST(TextWriter, NeighboursWithoutNamesAreShownAsOne) {
+  const std::vector<Frame> stack = {{"libplug.so", "", "", 0, 1},  {"libplug.so", "", "", 0, 2},  {"libother.so", "", "", 0, 3},
+                                    {"prog", "work", "a.c", 3, 4}, {"libother.so", "", "", 0, 5}, {"libother.so", "", "", 0, 6},
+                                    {"prog", "main", "", 0, 7}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"libplug.so+0x1", "libother.so+0x3", "work a.c:3", "libother.so+0x5", "main (prog)"}));
+  EXPECT_EQ(DescribeOrigin(stack), "work a.c:3");
+}
+
+TEST(TextWriter, AStackWithoutNamesIsShownAsItIs) {
+  const std::vector<Frame> stack = {{"prog", "", "", 0, 1}, {"prog", "", "", 0, 2}, {"prog", "", "", 0, 3}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"prog+0x1", "prog+0x2", "prog+0x3"}));
+  EXPECT_EQ(DescribeOrigin(stack), "prog+0x1");
+  EXPECT_EQ(DescribeOrigin({}), "");
+}
+
+std::size_t CountOf(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+TEST(TextWriter, FindingsOfOnePlaceAreToldTogether) {
+  const std::string text = Written(suites::OnePlaceManyCalls());
+  EXPECT_TRUE(Holds(text, ": 8 findings at 3 places\n")) << text;
+  EXPECT_TRUE(Holds(text, "1. leak: stream, 5 findings\n"));
+  EXPECT_EQ(CountOf(text, "make_stream src/picture.c:61"), 1U);
+  for (const char* const line : {"88", "90", "92", "94", "96"}) {
+    const std::string number(line);
+    EXPECT_TRUE(Holds(
+        text, "lost when cuEventCreate#" + number + "=OUT_OF_MEMORY,refuse failed at make_events src/picture.c:" + number + ": 1 stream"));
+  }
+  EXPECT_TRUE(Holds(text, "src/picture.c:90: 1 stream, in 4 trials\n"));
+  EXPECT_TRUE(Holds(text, "… and 4 more reproduce lines, see --format json"));
+  EXPECT_EQ(CountOf(text, "reproduce cuaudit replay"), 1U + 2U + 1U) << "the first of five, both of two, the only one of the crash";
+}
+
+TEST(TextWriter, OfVeryManyFailingCallsSomeAreShownAndTheRestCounted) {
+  report::Run run = suites::OnePlaceManyCalls();
+  run.findings.resize(1);
+  for (int i = 2; i <= 25; ++i) {
+    run.findings.push_back(run.findings.front());
+    run.findings.back().fault->text = "cuInit#" + std::to_string(i);
+  }
+  const std::string text = Written(run);
+  EXPECT_EQ(CountOf(text, "lost when"), 20U);
+  EXPECT_TRUE(Holds(text, "… and 5 more, see --format json"));
+}
+
+TEST(TextWriter, KindRuleAndPlaceKeepFindingsApart) {
+  const Finding one = suites::OnePlaceManyCalls().findings.front();
+  Finding other = one;
+  other.fault->text = "cuInit#1";
+  EXPECT_EQ(GroupByPlace({one, other}).size(), 1U);
+  other.kind = "event";
+  EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
+  other = one;
+  other.rule = "orphaned";
+  EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
+  other = one;
+  other.acquired.stack.back().offset += 1;
+  EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
+  other = one;
+  other.where = "cuStreamDestroy";
+  EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
+}
+
+TEST(TextWriter, NothingIsLostByACrash) {
+  const std::string text = Written(suites::OnePlaceManyCalls());
+  EXPECT_TRUE(Holds(text, "     after cuEventCreate#2=OUT_OF_MEMORY,refuse failed\n"));
+  EXPECT_FALSE(Holds(text, "lost when cuEventCreate#2="));
+  for (const char* const rule : {"leak", "orphaned", "growth"}) EXPECT_TRUE(WasLost(rule));
+  for (const char* const rule : {"crash", "abort", "hang", "double_release", "use_after_release", "wrong_context"})
+    EXPECT_FALSE(WasLost(rule));
+}
+
+TEST(TextWriter, TheSameStackIsPrintedOnce) {
+  report::Run run = suites::SweepWithFindings();
+  Finding& misuse = run.findings[1];
+  misuse.where_stack = misuse.acquired.stack;
+  std::string text = Written(run);
+  EXPECT_EQ(CountOf(text, "player+0x2468"), 1U);
+  EXPECT_TRUE(Holds(text, "seen at cuMemFree_v2, called from the same place\n"));
+  misuse.where = misuse.acquired.call;
+  text = Written(run);
+  EXPECT_EQ(CountOf(text, "player+0x2468"), 1U);
+  EXPECT_FALSE(Holds(text, "seen at"));
+}
+
+TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
+  const std::string text = Written(suites::AbandonedTrials());
+  EXPECT_TRUE(Holds(text, ": clean, 7 trials abandoned at exit\n")) << text;
+  EXPECT_TRUE(Holds(text, "notes: 7 abandoned_at_exit\n  abandoned_at_exit: the program left by exit"));
+  EXPECT_EQ(CountOf(text, "    1 stream, cuStreamCreate < make_stream src/picture.c:61, fault cuEventCreate#"), 5U);
+  EXPECT_TRUE(Holds(text, "    … 2 more\n"));
+}
+
+TEST(TextWriter, WhatARunLeavesIsListedByPlace) {
+  const std::string text = Written(suites::LiveTable());
+  EXPECT_TRUE(Holds(text, ": no rule broken, 7 objects left\n")) << text;
+  const std::size_t streams = text.find("    5 stream, cuStreamCreate < load src/load.c:14\n");
+  const std::size_t memory = text.find("    2 device_memory, 8388608 bytes, cuMemAlloc < plug_alloc (libplug.so) < load src/load.c:12\n");
+  ASSERT_NE(streams, std::string::npos) << text;
+  ASSERT_NE(memory, std::string::npos) << text;
+  EXPECT_LT(streams, memory) << "the most first";
+  EXPECT_FALSE(Holds(text, "notes:")) << "told once";
+}
+
+TEST(TextWriter, ARunThatLeavesNothingIsClean) {
+  report::Run run = suites::LiveTable();
+  run.notes.clear();
+  for (LiveRow& row : run.live) row.live = 0;
+  EXPECT_TRUE(Holds(Written(run), ": clean\n"));
+}
+
+TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {
+  report::Run run = suites::LiveTable();
+  for (int i = 0; i < 11; ++i) run.notes.push_back(run.notes.front());
+  const std::string text = Written(run);
+  EXPECT_EQ(CountOf(text, "cuStreamCreate <") + CountOf(text, "cuMemAlloc <"), 10U);
+  EXPECT_TRUE(Holds(text, "    … 3 more\n"));
 }
 
 TEST(TextWriter, AFrameIsDescribedAsFarAsItIsKnown) {

@@ -204,5 +204,42 @@ TEST(Work, TwoMappingsOfOneHandleShareBytes) {
   EXPECT_EQ(sim.Live(driver::Kind::AddressReservation), 0U);
 }
 
+TEST(Work, AnEventOfAnEndedCaptureIsInvalidUntilRecordedAgain) {
+  Simulated sim;
+  CUstream s = nullptr;
+  CUevent e = nullptr;
+  CUgraph g = nullptr;
+  EXPECT_OK(sim.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+  EXPECT_OK(sim.d.EventCreate(&e, 0));
+  EXPECT_OK(sim.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(sim.d.EventRecord(e, s));
+  EXPECT_OK(sim.d.StreamEndCapture(s, &g));
+  EXPECT_EQ(sim.d.EventQuery(e), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(sim.d.EventSynchronize(e), CUDA_ERROR_INVALID_VALUE);
+  CUgraph h = nullptr;
+  EXPECT_OK(sim.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_EQ(sim.d.StreamWaitEvent(s, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  EXPECT_EQ(sim.d.StreamEndCapture(s, &h), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_OK(sim.d.EventRecord(e, s));
+  EXPECT_OK(sim.d.EventSynchronize(e));
+}
+
+TEST(Work, ACaptureToleratesNoSynchronousCopyButAPageableUpload) {
+  Simulated sim;
+  CUstream s = nullptr;
+  CUdeviceptr p = 0;
+  CUgraph g = nullptr;
+  void* pinned = nullptr;
+  int value = 7;
+  EXPECT_OK(sim.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+  EXPECT_OK(sim.d.MemAlloc(&p, 16));
+  EXPECT_OK(sim.d.MemAllocHost(&pinned, 16));
+  EXPECT_OK(sim.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_OK(sim.d.MemcpyHtoD(p, &value, sizeof(value)));
+  EXPECT_EQ(sim.d.MemcpyHtoD(p, pinned, 16), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(sim.d.MemcpyDtoH(&value, p, sizeof(value)), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(sim.d.StreamEndCapture(s, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
 }  // namespace
 }  // namespace cuaudit::sim

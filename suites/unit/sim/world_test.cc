@@ -202,6 +202,63 @@ TEST(World, ARetainAfterAResetRevivesTheContext) {
   EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
 }
 
+TEST(World, WithoutAContextAnObjectsOwnWillDoUnlessItIsLost) {
+  Simulated sim;
+  CUstream s = nullptr;
+  CUdeviceptr p = 0;
+  CUdeviceptr q = 0;
+  void* h = nullptr;
+  EXPECT_OK(sim.d.StreamCreate(&s, 0));
+  EXPECT_OK(sim.d.MemAlloc(&p, 16));
+  EXPECT_OK(sim.d.MemAllocHost(&h, 16));
+  EXPECT_OK(sim.d.CtxSetCurrent(nullptr));
+  EXPECT_OK(sim.d.MemAllocAsync(&q, 16, s));
+  EXPECT_OK(sim.d.StreamSynchronize(s));
+  EXPECT_EQ(sim.d.StreamSynchronize(nullptr), CUDA_ERROR_INVALID_CONTEXT);  // no object says which context
+  EXPECT_EQ(sim.d.MemAllocAsync(&q, 16, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(sim.d.MemFree(0), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(sim.d.MemFreeHost(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_OK(sim.d.CtxSetCurrent(sim.context));
+  // A queued copy that meets freed memory loses the context.
+  EXPECT_OK(sim.d.MemcpyHtoDAsync(q, h, 16, s));
+  EXPECT_OK(sim.d.MemFree(q));  // memory of a pool goes back without waiting
+  EXPECT_EQ(sim.d.StreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(sim.d.MemFree(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CUcontext popped = nullptr;
+  EXPECT_OK(sim.d.CtxPopCurrent(&popped));
+  EXPECT_EQ(sim.d.MemFree(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(sim.Live(Kind::DeviceMemory), 1U);
+  EXPECT_EQ(sim.Live(Kind::Stream), 1U);
+}
+
+TEST(World, AHandleThatDiedWithItsContextIsToldFromADestroyedOne) {
+  Simulated sim;
+  CUcontext c = nullptr;
+  CUevent mine = nullptr;
+  CUevent its = nullptr;
+  EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
+  EXPECT_OK(sim.d.EventCreate(&mine, 0));
+  EXPECT_OK(sim.d.EventCreate(&its, 0));
+  EXPECT_OK(sim.d.EventDestroy(mine));
+  EXPECT_OK(sim.d.CtxDestroy(c));
+  EXPECT_EQ(sim.d.EventDestroy(mine), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(sim.d.EventDestroy(its), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_EQ(sim.d.EventQuery(its), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(sim.d.CtxDestroy(c), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
+TEST(World, APrimaryContextThatNobodyRetainsIsCurrentButRefusesWork) {
+  Simulated sim;
+  CUdeviceptr p = 0;
+  CUcontext popped = nullptr;
+  EXPECT_OK(sim.d.CtxPopCurrent(&popped));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_OK(sim.d.CtxPushCurrent(sim.context));
+  EXPECT_EQ(sim.d.MemAlloc(&p, 16), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_EQ(sim.d.MemFree(0), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
 TEST(World, ForkedChildIsRefused) {
   Simulated sim;
   const pid_t child = fork();

@@ -32,7 +32,8 @@ TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint
 
 report::Run Aggregate(const std::vector<TrialResult>& trials) {
   report::Run run;
-  AddTrials(trials, kReproduction, &run);
+  Groups groups;
+  AddTrials(trials, kReproduction, &groups, &run);
   return run;
 }
 
@@ -44,6 +45,7 @@ TEST(Aggregate, CountsTrialsOfOneFindingAndKeepsTheFirst) {
   EXPECT_EQ(run.findings[0].reproduce, "cuaudit replay --driver=sim --fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- prog 'a b'");
   EXPECT_THAT(run.findings[0].fingerprint, StartsWith("v1-"));
   EXPECT_THAT(run.findings[0].fingerprint, SizeIs(19));
+  EXPECT_EQ(run.findings[0].verdict, "leak");
   EXPECT_EQ(run.totals.trials, 2U);
   EXPECT_EQ(run.totals.fired, 2U);
   EXPECT_EQ(run.totals.verdicts.at("leak"), 2U);
@@ -54,6 +56,91 @@ TEST(Aggregate, KeepsPlacesCodesAndWaysApart) {
                                      Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 10), Leak("cuMemAlloc#1=INVALID_VALUE,refuse", 7, 9),
                                      Leak("cuMemAlloc#1=OUT_OF_MEMORY,after", 7, 9), Leak("cuMemFree#1=INVALID_VALUE,refuse", 7, 9)});
   EXPECT_THAT(run.findings, SizeIs(6));
+}
+
+TEST(Aggregate, KeepsTheLargestCountAndBytesWhateverTheOrder) {
+  TrialResult small = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  TrialResult large = Leak("cuMemAlloc#2=OUT_OF_MEMORY,refuse", 7, 9);
+  small.findings[0].bytes = 64;
+  large.findings[0].count = 6;
+  for (const std::vector<TrialResult>& trials : {std::vector<TrialResult>{small, large}, {large, small}}) {
+    const report::Run run = Aggregate(trials);
+    ASSERT_THAT(run.findings, SizeIs(1));
+    EXPECT_EQ(run.findings[0].count, 6U);
+    EXPECT_EQ(run.findings[0].bytes, 64U);
+  }
+}
+
+TEST(Aggregate, SaysOfEachFindingWhatItIsItself) {
+  TrialResult trial = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  trial.verdict = "misuse";
+  trial.findings.push_back(trial.findings[0]);
+  trial.findings[0].rule = "orphaned";
+  trial.findings[1].rule = "double_release";
+  trial.findings.push_back(trial.findings[0]);
+  trial.findings[2].rule = "hang";
+  const report::Run run = Aggregate({trial});
+  ASSERT_THAT(run.findings, SizeIs(3));
+  EXPECT_EQ(run.findings[0].verdict, "leak");
+  EXPECT_EQ(run.findings[1].verdict, "misuse");
+  EXPECT_EQ(run.findings[2].verdict, "hang");
+}
+
+TEST(Aggregate, KeepsTheFingerprintOfARebuiltProgram) {
+  TrialResult before = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  before.findings[0].acquired.stack = {{"prog", "Open", "a.c", 12, 0x10}};
+  before.fault_site.stack = {{"prog", "Work", "a.c", 20, 0x30}};
+  TrialResult rebuilt = before;
+  rebuilt.fault_key = 10;
+  rebuilt.findings[0].acquired_key = 8;
+  rebuilt.findings[0].acquired.stack = {{"prog", "Open", "a.c", 13, 0x14}};
+  rebuilt.fault_site.stack[0].line = 21;
+  EXPECT_EQ(Aggregate({before}).findings[0].fingerprint, Aggregate({rebuilt}).findings[0].fingerprint);
+  rebuilt.fault_site.stack[0].function = "Rest";
+  EXPECT_NE(Aggregate({before}).findings[0].fingerprint, Aggregate({rebuilt}).findings[0].fingerprint);
+}
+
+TEST(Aggregate, NumbersTwoPlacesOfOneFunction) {
+  const report::Run run = Aggregate({Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9), Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 8, 9)});
+  ASSERT_THAT(run.findings, SizeIs(2));
+  EXPECT_EQ(run.findings[1].fingerprint, run.findings[0].fingerprint + "-2");
+}
+
+TEST(Aggregate, NotesAbsorbedFaultsBySite) {
+  TrialResult absorbed = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  absorbed.findings.clear();
+  absorbed.verdict = "absorbed";
+  TrialResult again = absorbed;
+  again.faults = {"cuMemAlloc#2=OUT_OF_MEMORY,refuse"};
+  TrialResult other = again;
+  other.fault_key = 10;
+  const report::Run run = Aggregate({absorbed, again, other});
+  ASSERT_THAT(run.notes, SizeIs(2));
+  EXPECT_EQ(run.notes[0].rule, "absorbed");
+  EXPECT_EQ(run.notes[0].trials, 2U);
+  EXPECT_EQ(run.notes[0].fault->text, "cuMemAlloc#1=OUT_OF_MEMORY,refuse");
+  EXPECT_EQ(run.notes[0].reproduce, "cuaudit replay --driver=sim --fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- prog 'a b'");
+}
+
+TEST(Aggregate, KeepsWhatAttemptsThatMissedFoundAndNamesThePlannedSite) {
+  TrialResult stray = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
+  stray.stray = true;
+  stray.fired = false;
+  stray.missed = Missed::Elsewhere;
+  TrialResult last = stray;
+  last.stray = false;
+  last.attempt = 2;
+  last.verdict = "not_exercised";
+  last.planned_site.stack = {{"prog", "Planned", "a.c", 12, 0x10}};
+  const report::Run run = Aggregate({stray, last});
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.totals.trials, 1U);
+  EXPECT_EQ(run.totals.fired, 0U);
+  EXPECT_EQ(run.totals.verdicts.at("not_exercised"), 1U);
+  EXPECT_EQ(run.totals.skipped.at("planned sites: the fault hit elsewhere"), 1U);
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].rule, "not_exercised");
+  EXPECT_EQ(run.notes[0].fault->stack.at(0).function, "Planned");
 }
 
 TEST(Aggregate, SaysTheFaultInTheReportsWords) {

@@ -57,6 +57,16 @@ TEST(Environment, PutsAddressSanitizerFirst) {
               Contains(StartsWith("LD_PRELOAD=libasan.so.8:/opt/cuaudit/lib/libcuda.so.1")));
 }
 
+TEST(Environment, RefusesAPathThatTheLoaderWouldSplit) {
+  EXPECT_TRUE(CheckDropInPath("/opt/cuaudit/lib").ok());
+  for (const char* const path : {"/opt/cu audit/lib", "/opt/cu:audit", "/opt/cu;audit"}) {
+    const Status status = CheckDropInPath(path);
+    EXPECT_EQ(status.exit(), Exit::Environment) << path;
+    EXPECT_THAT(status.message(), HasSubstr(path));
+    EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  }
+}
+
 TEST(Environment, RefusesOrdersOfTheUsersOwn) {
   ASSERT_EQ(setenv("CUAUDIT_OPTIONS", "", 1), 0);
   EXPECT_TRUE(CurrentEnvironment().ok());

@@ -88,5 +88,20 @@ TEST(Files, MapsWhatIsThereAndRefusesTheRest) {
   EXPECT_FALSE(SparseFile::Open(dir.File("none")).ok());
 }
 
+TEST(Files, QuotesTheLastLinesOfALog) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("log");
+  EXPECT_EQ(LastLines(path, 2), "");
+  ASSERT_TRUE(WriteFile(path, "", Exit::Failure).ok());
+  EXPECT_EQ(LastLines(path, 2), "");
+  ASSERT_TRUE(WriteFile(path, "one\ntwo\nthree\n", Exit::Failure).ok());
+  EXPECT_EQ(LastLines(path, 2), "two\nthree\n");
+  EXPECT_EQ(LastLines(path, 9), "one\ntwo\nthree\n");
+  ASSERT_TRUE(WriteFile(path, "one\n\x1b[2Jtwo", Exit::Failure).ok());
+  EXPECT_EQ(LastLines(path, 1), "?[2Jtwo\n");
+  ASSERT_TRUE(WriteFile(path, std::string(100000, 'x'), Exit::Failure).ok());
+  EXPECT_LT(LastLines(path, 10).size(), 20000U);
+}
+
 }  // namespace
 }  // namespace cuaudit::harness

@@ -32,6 +32,19 @@ TEST_F(MakePlanTest, TakesEveryFallibleCallInOrder) {
                                          StartsWith("cuMemAlloc#2=OUT_OF_MEMORY,refuse"), StartsWith("cuMemFree#1=")));
 }
 
+TEST_F(MakePlanTest, KeepsTheSiteThatEachFaultIsMeantFor) {
+  journal_.Call(CallId::MemAlloc_v2);
+  journal_.Call(CallId::MemFree_v2);
+  journal_.Call(CallId::MemAlloc_v2);
+  const PlannedFaults plan = Plan();
+  ASSERT_THAT(plan.sites, SizeIs(3));
+  EXPECT_NE(plan.sites[0], 0U);
+  EXPECT_EQ(plan.sites[0], plan.sites[2]);
+  EXPECT_NE(plan.sites[0], plan.sites[1]);
+  journal_.header().flags.fetch_or(faults::kStacksDropped);
+  EXPECT_EQ(Plan().sites[0], 0U) << "without its stack any site of that call would do";
+}
+
 TEST_F(MakePlanTest, LeavesOutAndCountsCallsThatDescribe) {
   journal_.Call(CallId::DriverGetVersion);
   journal_.Call(CallId::Init);
@@ -59,6 +72,7 @@ TEST_F(MakePlanTest, FiltersByCall) {
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuMemAlloc#1")));
   EXPECT_EQ(plan.skipped.at("not chosen by --call"), 1U);
+  EXPECT_EQ(plan.possible, 2U);
 }
 
 TEST_F(MakePlanTest, StopsAtTheLimitAndSaysHowManyAreLeft) {
@@ -68,6 +82,7 @@ TEST_F(MakePlanTest, StopsAtTheLimitAndSaysHowManyAreLeft) {
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, SizeIs(2));
   EXPECT_EQ(plan.skipped.at("trials beyond --limit"), 3U);
+  EXPECT_EQ(plan.possible, 5U);
 }
 
 TEST_F(MakePlanTest, TriesEveryWayAndEveryCodeWhenAsked) {

@@ -68,6 +68,30 @@ TEST(Rehearsal, IsNotExercisedWithoutACall) {
   EXPECT_THAT(never_called.message(), HasSubstr("never called the CUDA driver"));
 }
 
+TEST(Rehearsal, FailsWhenHostProbesThatWereAskedForNeverCameUp) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  Subject subject = Sample();
+  EXPECT_TRUE(CheckExercised(subject, journal.Read()).ok());
+  subject.launch.host_probes = true;
+  const Status status = CheckExercised(subject, journal.Read());
+  EXPECT_EQ(status.exit(), Exit::Environment);
+  EXPECT_THAT(status.message(), HasSubstr("host probes"));
+  journal.header().flags.fetch_or(faults::kHostProbesActive);
+  EXPECT_TRUE(CheckExercised(subject, journal.Read()).ok());
+  journal.header().flags.store(faults::kHostProbesSkipped);
+  EXPECT_TRUE(CheckExercised(subject, journal.Read()).ok());
+}
+
+TEST(Rehearsal, TellsAFullDiskFromAFullJournal) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  journal.header().flags.fetch_or(faults::kRecordsDropped | faults::kNoSpace);
+  EXPECT_THAT(CheckExercised(Sample(), journal.Read()).message(), HasSubstr("no space left for the journal in " + dir.path()));
+}
+
 TEST(Rehearsal, FailsOnAJournalThatOverflowed) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("1"));

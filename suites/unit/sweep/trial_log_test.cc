@@ -90,6 +90,25 @@ TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
   EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(2)), {kPlan[0]}, "trials.jsonl").ok());
 }
 
+TEST(TrialLog, KeepsAttemptsThatMissed) {
+  TrialResult stray = Sample(1);
+  stray.stray = true;
+  stray.missed = Missed::Elsewhere;
+  TrialResult last = Sample(1);
+  last.attempt = 2;
+  last.missed = Missed::Unfired;
+  last.unfired = last.faults;
+  const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), kPlan, "trials.jsonl");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_THAT(read->trials, SizeIs(2));
+  EXPECT_EQ(read->trials[0].missed, Missed::Elsewhere);
+  EXPECT_TRUE(read->trials[0].stray);
+  EXPECT_EQ(FormatTrial(read->trials[1]), FormatTrial(last));
+  // The same attempt again, or a second one that counts, is no log of ours.
+  EXPECT_FALSE(ParseTrialLog(FormatTrial(stray) + FormatTrial(stray), kPlan, "trials.jsonl").ok());
+  EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(1)) + FormatTrial(last), kPlan, "trials.jsonl").ok());
+}
+
 TEST(TrialLog, RefusesATrialThatStandsTwice) {
   const std::string line = FormatTrial(Sample(1));
   const Result<TrialLogContent> read = ParseTrialLog(line + line, kPlan, "trials.jsonl");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,13 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
+
+// In c_names.c.
+extern "C" {
+std::uintptr_t w(std::uintptr_t (*place)());
+std::uintptr_t i(std::uintptr_t (*place)());
+std::uintptr_t v(std::uintptr_t (*place)());
+}
 
 namespace cuaudit::harness {
 namespace {
@@ -117,6 +125,13 @@ int call_line = 0;
 
 }  // namespace
 
+// Here, where debug information names it; `v` is also the mangled name of void.
+extern "C" [[gnu::noinline]] std::uintptr_t v(std::uintptr_t (*place)()) {
+  const std::uintptr_t address = place();
+  asm volatile("");
+  return address;
+}
+
 // Outside the unnamed namespace: the demangled name is then the same with every compiler.
 [[gnu::noinline]] std::uintptr_t PlaceOfACall(int depth) {
   call_line = __LINE__ + 1;
@@ -156,6 +171,21 @@ TEST(Symbolizer, NamesFunctionFileAndLineOfACall) {
   EXPECT_EQ(frames[0].line, call_line);
   EXPECT_EQ(frames[0].module, self.path.substr(self.path.rfind('/') + 1));
   EXPECT_EQ(frames[0].offset, address - self.base);
+}
+
+TEST(Symbolizer, ACFunctionKeepsItsNameThoughItReadsAsAMangledType) {
+  const Self self = FindSelf();
+  struct {
+    std::uintptr_t (*function)(std::uintptr_t (*)());
+    const char* name;
+    bool debug_information;
+  } const cases[] = {{w, "w", false}, {i, "i", false}, {v, "v", true}};
+  for (const auto& one : cases) {
+    const auto frames = ResolveOne(self.path, self.build_id, one.function(ReturnAddress));
+    ASSERT_EQ(frames.size(), 1U) << one.name;
+    EXPECT_EQ(frames[0].function, one.name);
+    EXPECT_EQ(!frames[0].file.empty(), one.debug_information) << one.name;
+  }
 }
 
 TEST(Symbolizer, AnInlinedFunctionIsAFrameOfItsOwn) {

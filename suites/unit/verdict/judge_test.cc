@@ -190,5 +190,95 @@ TEST(Judge, AnEmptyJournalOfAProcessThatDiedHasNoPlace) {
   EXPECT_EQ(judgement.findings[0].where.record_kind, faults::RecordKind::Empty);
 }
 
+// A block and a stream are held when the event is refused; `after` is what the program does then.
+template <typename Then>
+Judgement LeaveAfter(Then then, bool exits = true) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 40);
+  t.CreateStream(0x11);
+  t.Call(CallId::EventCreate).Refused();
+  then(t);
+  if (exits) t.Event(ProcessEvent::Exit);
+  return JudgeTrial(t);
+}
+
+TEST(Judge, FreeingWhatWasHeldIsUnwinding) {
+  const auto frees = [](Trace& t) { t.Host(faults::HostCall::Deallocate, 0x5000); };
+  const Judgement judgement = LeaveAfter(frees);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+}
+
+TEST(Judge, AnErrorMessageIsNoUnwinding) {
+  const auto says = [](Trace& t) {
+    t.Host(faults::HostCall::Allocate, 0x6000, 80);
+    t.Host(faults::HostCall::Deallocate, 0x6000);
+  };
+  EXPECT_EQ(LeaveAfter(says).verdict, Verdict::AbandonedAtExit);
+  const auto frees_in_exit = [](Trace& t) {
+    t.Event(ProcessEvent::Exit);
+    t.Host(faults::HostCall::Deallocate, 0x5000);
+  };
+  EXPECT_EQ(LeaveAfter(frees_in_exit, false).verdict, Verdict::AbandonedAtExit);
+}
+
+TEST(Judge, OfAChildThatWroteNoExitNothingIsClaimed) {
+  for (const bool exits : {false, true}) {
+    Trace t;
+    t.Event(ProcessEvent::Start);
+    t.Event(ProcessEvent::Fork, 200, kProcess);
+    t.Push(0xa).Process(200);
+    t.CreateStream(0x11).Process(200);
+    t.CreateStream(0).Process(200).Refused();
+    if (exits) t.Event(ProcessEvent::Exit, 200);
+    t.Event(ProcessEvent::Exit);
+    const Judgement judgement = JudgeTrial(t);
+    EXPECT_EQ(judgement.verdict, exits ? Verdict::AbandonedAtExit : Verdict::Pass);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    EXPECT_EQ(judgement.notes.empty(), !exits);
+  }
+}
+
+// Module 0 is the program, module 1 the driver. The user object's destructor frees the block; the graph holds the user object.
+Trace GraphThatOwnsABlock(bool refused) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 40).Stack(1);
+  t.Host(faults::HostCall::Allocate, 0x6000, 24).Stack(2);
+  t.Call(CallId::GraphCreate).Out(0, 0x1);
+  const Step destroy = t.Call(CallId::GraphDestroy).In(0, 0x1);
+  if (refused) {
+    Step(destroy).Refused(CUDA_ERROR_INVALID_VALUE);
+    t.Call(CallId::StreamCreate).Out(0, 0x10);
+    t.DestroyStream(0x10);
+  } else {
+    t.Host(faults::HostCall::Deallocate, 0x5000).Stack(3);
+    t.Host(faults::HostCall::Deallocate, 0x6000).Stack(4);
+  }
+  return t;
+}
+
+TEST(Judge, ABlockWhoseDestructorNeverRanIsNoLeak) {
+  const auto with_stacks = [](JournalImage& image) {
+    image.Module("/prog", {1}).Module("/usr/lib/libcuda.so.1", {2});
+    image.Stack(1, {JournalImage::Frame(0, 1)}).Stack(2, {JournalImage::Frame(0, 2)});
+    image.Stack(3, {JournalImage::Frame(0, 3), JournalImage::Frame(1, 1), JournalImage::Frame(0, 9)});
+    image.Stack(4, {JournalImage::Frame(0, 4)});
+  };
+  JournalImage before(GraphThatOwnsABlock(false));
+  JournalImage after(GraphThatOwnsABlock(true));
+  with_stacks(before);
+  with_stacks(after);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);  // the other block is the program's own to free
+  EXPECT_EQ(judgement.findings[0].bytes, 24U);
+  ASSERT_EQ(judgement.notes.size(), 2U);
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Graph);
+  EXPECT_EQ(judgement.notes[1].kind, Kind::HostHeap);
+  EXPECT_EQ(judgement.notes[1].rule, Rule::ReleaseRefused);
+  EXPECT_EQ(judgement.notes[1].where.call, static_cast<std::uint16_t>(CallId::GraphDestroy));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

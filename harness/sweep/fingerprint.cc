@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/fingerprint.h"
+
+#include <vector>
+
+#include "harness/sweep/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::uint64_t HashStack(const std::vector<report::Frame>& stack, std::uint64_t hash) {
+  for (const report::Frame& frame : stack) {
+    hash = HashText(frame.module, hash);
+    hash = HashText(frame.function, hash);
+  }
+  return HashNumber(stack.size(), hash);
+}
+
+std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
+
+}  // namespace
+
+std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
+  std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
+  // A violation is where it shows; two uses of one dead object are two findings.
+  hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
+  if (!fault.has_value()) return hash;
+  hash = HashNumber(fault_key, HashText(fault->call, hash));
+  return HashText(fault->how, HashText(fault->code, hash));
+}
+
+std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault) {
+  std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
+  hash = HashPlace(finding.where, HashPlace(finding.acquired, hash));
+  if (fault.has_value()) {
+    hash = HashStack(fault->stack, HashText(fault->call, hash));
+    hash = HashText(fault->how, HashText(fault->code, hash));
+  }
+  return "v1-" + Hex(hash);
+}
+
+std::string FingerprintSet::Claim(const std::string& fingerprint) {
+  const std::size_t number = ++claimed_[fingerprint];
+  return number == 1 ? fingerprint : fingerprint + "-" + std::to_string(number);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/outcome.h"
+
+#include <map>
+#include <vector>
+
+namespace cuaudit::harness {
+namespace {
+
+std::string InWords(Missed missed, const std::string& dir) {
+  switch (missed) {
+    case Missed::Nothing:
+      return {};
+    case Missed::Unfired:
+      return "not called again";
+    case Missed::Elsewhere:
+      return "hit another site in every attempt";
+    case Missed::Overflow:
+      return "journal overflow, give it more with --records";
+    case Missed::NoSpace:
+      return "no space left for the journal in " + dir;
+  }
+  return {};
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + word;
+  return line;
+}
+
+std::string HowMany(std::size_t some, std::size_t all, const char* what) {
+  return std::to_string(some) + " of " + std::to_string(all) + " " + what;
+}
+
+// Empty when every fault fired.
+std::string WhatNeverFired(std::span<const TrialResult> trials, std::size_t planned, const std::string& dir) {
+  std::map<Missed, std::size_t> missed;
+  std::size_t never = 0;
+  for (const TrialResult& trial : trials) {
+    if (trial.stray || trial.fired) continue;
+    ++never;
+    ++missed[trial.missed];
+  }
+  if (never == 0) return {};
+  const TrialResult& first = trials.front();
+  if (trials.size() == 1 && first.faults.size() > 1 && !first.unfired.empty()) {
+    return HowMany(first.unfired.size(), first.faults.size(), "faults never fired: ") + Joined(first.unfired);
+  }
+  if (never == planned && missed[Missed::Unfired] == never) return "no fault fired, the program did not make those calls again";
+  std::vector<std::string> reasons;
+  for (const auto& [why, count] : missed) {
+    if (count != 0) reasons.push_back(std::to_string(count) + " " + InWords(why, dir));
+  }
+  return HowMany(never, planned, "planned faults never fired: ") + Joined(reasons);
+}
+
+}  // namespace
+
+void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run) {
+  std::size_t planned = 0;
+  for (const TrialResult& trial : trials) planned += trial.stray ? 0 : 1;
+  run->message = WhatNeverFired(trials, planned, dir);
+  const bool tried = run->message.empty() && planned != 0;
+  run->outcome = !run->findings.empty() ? "findings" : tried ? "clean" : "not_exercised";
+  if (planned == 0) {
+    run->message = possible == 0 ? "no call of the program can be made to fail" : "--call or --limit left no fault to try";
+  } else if (tried && planned < possible && run->findings.empty()) {
+    run->message = "clean for " + HowMany(planned, possible, "planned faults");
+  }
+  if (run->outcome == "not_exercised") run->message = "not exercised: " + run->message;
+}
+
+}  // namespace cuaudit::harness

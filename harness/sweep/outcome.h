@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// outcome.h: what all trials together amount to, in one word and one line.
+//
+//   Owns      nothing.
+//   Threads   pure.
+//   Errors    none.
+//   Faults    makes no driver calls.
+//   Source    design section 11. Findings win; without them, one fault that was planned and never fired where it was meant to is enough
+//             for "not_exercised": a sweep that did not try everything it set out to try is not clean.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "harness/sweep/trial.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// Sets run->outcome and run->message from `trials` and run->findings. `possible`: how many faults there were before the user's own choice
+// of calls and number. `dir`: where the journals lie.
+void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "reports/text_findings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "reports/escape.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::report {
+namespace {
+
+constexpr std::size_t kShownCalls = 20;         // failing calls of one group
+constexpr std::size_t kShownReproductions = 3;  // with more, the first line has to do for all
+constexpr std::size_t kShownNotes = 5;          // of one rule
+constexpr std::size_t kShownLeft = 10;
+constexpr std::string_view kProcessLifetime = "process_lifetime";
+
+bool SamePlace(const Frame& a, const Frame& b) {
+  return a.offset == b.offset && a.line == b.line && a.module == b.module && a.function == b.function && a.file == b.file;
+}
+
+bool SamePlace(const std::vector<Frame>& a, const std::vector<Frame>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Frame& x, const Frame& y) { return SamePlace(x, y); });
+}
+
+bool SamePlace(const Finding& a, const Finding& b) {
+  return a.rule == b.rule && a.kind == b.kind && a.acquired.call == b.acquired.call && a.where == b.where &&
+         SamePlace(a.acquired.stack, b.acquired.stack) && SamePlace(a.where_stack, b.where_stack);
+}
+
+// "3 stream, 4096 bytes, in 2 trials"; what does not apply is left out.
+std::string Amount(const Finding& finding) {
+  std::string text = finding.kind.empty() ? "" : fmt::format("{} {}", finding.count, ForTerminal(finding.kind));
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (finding.bytes != 0) add(fmt::format("{} bytes", finding.bytes));
+  if (finding.trials > 1) add(fmt::format("in {} trials", finding.trials));
+  return text;
+}
+
+// "cuStreamCreate < make_stream src/picture.c:61"
+std::string Place(std::string_view call, const std::vector<Frame>& stack) {
+  std::string text = ForTerminal(call);
+  const std::string origin = DescribeOrigin(stack);
+  if (!origin.empty()) text += (text.empty() ? "" : " < ") + ForTerminal(origin);
+  return text;
+}
+
+void AppendStack(const std::vector<Frame>& stack, Page* page) {
+  for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
+}
+
+void AppendOrigin(const Finding& finding, Page* page) {
+  const Acquired& acquired = finding.acquired;
+  const bool has_origin = !acquired.call.empty() || !acquired.stack.empty();
+  if (has_origin) {
+    page->Line("     acquired by {}", page->Paint(kBold, ForTerminal(acquired.call)));
+    AppendStack(acquired.stack, page);
+  }
+  if (finding.where.empty() && finding.where_stack.empty()) return;
+  const bool same_stack = has_origin && !finding.where_stack.empty() && SamePlace(acquired.stack, finding.where_stack);
+  if (same_stack && acquired.call == finding.where) return;
+  page->Line("     seen at {}{}", page->Paint(kBold, ForTerminal(finding.where)), same_stack ? ", called from the same place" : "");
+  if (!same_stack) AppendStack(finding.where_stack, page);
+}
+
+// "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed"
+std::string Failing(const Finding& finding, const Page& page) {
+  return fmt::format("{} {} failed", WasLost(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
+}
+
+void AppendReproduce(const Finding& finding, std::string_view indent, Page* page) {
+  if (!finding.reproduce.empty()) page->Line("{}reproduce {}", indent, ForTerminal(finding.reproduce));
+}
+
+void AppendOne(const Finding& finding, Page* page) {
+  AppendOrigin(finding, page);
+  if (finding.fault) {
+    page->Line("     {}", Failing(finding, *page));
+    if (finding.where_stack.empty() || !SamePlace(finding.where_stack, finding.fault->stack)) AppendStack(finding.fault->stack, page);
+  }
+  AppendReproduce(finding, "     ", page);
+}
+
+void AppendMany(const Group& group, Page* page) {
+  AppendOrigin(*group.front(), page);
+  const bool all_reproductions = group.size() <= kShownReproductions;
+  const std::size_t shown = std::min(group.size(), kShownCalls);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Finding& finding = *group[i];
+    std::string line = finding.fault ? Failing(finding, *page) : "without a fault";
+    if (finding.fault && !finding.fault->stack.empty()) line += " at " + ForTerminal(DescribeOrigin(finding.fault->stack));
+    const std::string amount = Amount(finding);
+    page->Line("     {}{}{}", line, amount.empty() ? "" : ": ", amount);
+    if (i == 0 || all_reproductions) AppendReproduce(finding, "       ", page);
+  }
+  if (shown < group.size()) {
+    page->Line("     … and {} more, see --format json", group.size() - shown);
+  } else if (!all_reproductions) {
+    page->Line("     … and {} more reproduce lines, see --format json", group.size() - 1);
+  }
+}
+
+void AppendNote(const Finding& note, Page* page) {
+  std::string line = Amount(note);
+  const auto add = [&line](std::string_view before, const std::string& part) {
+    if (!part.empty()) line += fmt::format("{}{}{}", line.empty() ? "" : ", ", before, part);
+  };
+  add("", Place(note.acquired.call, note.acquired.stack));
+  add("seen at ", Place(note.where, note.where_stack));
+  if (note.fault) add("fault ", ForTerminal(note.fault->text));
+  if (!line.empty()) page->Line("    {}", line);
+}
+
+bool StandsUnderTable(const Run& run, const Finding& note) { return run.mode == "run" && note.rule == kProcessLifetime; }
+
+}  // namespace
+
+std::vector<Group> GroupByPlace(const std::vector<Finding>& findings) {
+  std::vector<Group> groups;
+  for (const Finding& finding : findings) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return SamePlace(*group.front(), finding); });
+    if (same == groups.end()) {
+      groups.push_back({&finding});
+    } else {
+      same->push_back(&finding);
+    }
+  }
+  return groups;
+}
+
+void AppendFindings(const std::vector<Group>& groups, Page* page) {
+  std::size_t number = 0;
+  for (const Group& group : groups) {
+    const Finding& first = *group.front();
+    const bool one = group.size() == 1;
+    const std::string what =
+        one ? Amount(first) : fmt::format("{}{} findings", first.kind.empty() ? "" : ForTerminal(first.kind) + ", ", group.size());
+    page->Line("");
+    page->Line("{:>3}. {}{}{}", ++number, page->Paint(kRed, ForTerminal(first.rule)), what.empty() ? "" : ": ", what);
+    if (!first.title.empty()) page->Line("     {}", page->Paint(kDim, ForTerminal(first.title)));
+    one ? AppendOne(first, page) : AppendMany(group, page);
+  }
+}
+
+std::uint64_t LeftAtExit(const Run& run) {
+  std::uint64_t left = 0;
+  for (const LiveRow& row : run.live) left += row.live;
+  return left;
+}
+
+void AppendLeftAtExit(const Run& run, Page* page) {
+  std::vector<const Finding*> left;
+  for (const Finding& note : run.notes) {
+    if (StandsUnderTable(run, note)) left.push_back(&note);
+  }
+  if (left.empty()) return;
+  std::stable_sort(left.begin(), left.end(), [](const Finding* a, const Finding* b) { return a->count > b->count; });
+  page->Line("");
+  page->Line("left at the end:");
+  for (std::size_t i = 0; i < std::min(left.size(), kShownLeft); ++i) AppendNote(*left[i], page);
+  if (left.size() > kShownLeft) page->Line("    … {} more", left.size() - kShownLeft);
+}
+
+void AppendNotes(const Run& run, Page* page) {
+  std::map<std::string_view, Group> rules;
+  for (const Finding& note : run.notes) {
+    if (!StandsUnderTable(run, note)) rules[note.rule].push_back(&note);
+  }
+  if (rules.empty()) return;
+  std::string summary;
+  for (const auto& [rule, notes] : rules) {
+    std::uint64_t trials = 0;
+    for (const Finding* const note : notes) trials += note->trials;
+    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", trials, ForTerminal(rule));
+  }
+  page->Line("");
+  page->Line("notes: {}", summary);
+  for (const auto& [rule, notes] : rules) {
+    const std::string& title = notes.front()->title;
+    page->Line("  {}{}{}", page->Paint(kBold, ForTerminal(rule)), title.empty() ? "" : ": ", ForTerminal(title));
+    for (std::size_t i = 0; i < std::min(notes.size(), kShownNotes); ++i) AppendNote(*notes[i], page);
+    if (notes.size() > kShownNotes) page->Line("    … {} more", notes.size() - kShownNotes);
+  }
+}
+
+}  // namespace cuaudit::report

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// text_page.h: what the parts of the text report write into.
+//
+//   Owns      the text written so far.
+//   Threads   one thread.
+//   Errors    none. Strings of the run must pass ForTerminal before they come here.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cuaudit::report {
+
+inline constexpr std::string_view kRed = "\x1b[1;31m";
+inline constexpr std::string_view kGreen = "\x1b[1;32m";
+inline constexpr std::string_view kYellow = "\x1b[1;33m";
+inline constexpr std::string_view kBold = "\x1b[1m";
+inline constexpr std::string_view kDim = "\x1b[2m";
+
+struct Page {
+  fmt::memory_buffer text;
+  bool colour = false;
+
+  template <typename... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+    text.push_back('\n');
+  }
+  std::string Paint(std::string_view paint, std::string_view what) const {
+    return colour ? fmt::format("{}{}\x1b[0m", paint, what) : std::string(what);
+  }
+};
+
+inline std::string Plural(std::uint64_t count, std::string_view word) { return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s"); }
+
+}  // namespace cuaudit::report

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Host probes: every allocating function, blocks that are resized around a mutex, more mutexes than are followed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "faults/journal/layout.h"
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+class LostBlock : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LostBlock, IsFoundWhicheverFunctionAllocatedIt) {
+  const Audit audit =
+      RunAudit({"replay", "--host", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {Program("host_blocks"), "lose", GetParam()});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "leak host_heap 1");
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, LostBlock,
+                         ::testing::Values("malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign",
+                                           "valloc", "pvalloc"),
+                         [](const auto& test) { return std::string(test.param); });
+
+struct Resize {
+  const char* mode;
+  const char* how;  // what realloc did: s stayed, m moved, f failed
+  const char* findings;
+};
+
+void PrintTo(const Resize& resize, std::ostream* out) { *out << resize.mode; }
+
+class Resized : public ::testing::TestWithParam<Resize> {};
+
+TEST_P(Resized, LosesOnlyTheMutexWhoseMemoryWentBack) {
+  const Audit audit = RunAudit({"run", "--host"}, {Program("host_blocks"), "resize", GetParam().mode});
+  ASSERT_EQ(audit.outcome.out, std::string(GetParam().how) + "\n") << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), GetParam().findings) << audit.outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Resized,
+                         ::testing::Values(Resize{"fails", "f", ""}, Resize{"shrinks", "s", ""}, Resize{"cuts", "s", "mutex_freed mutex 1"},
+                                           Resize{"moves", "m", "mutex_freed mutex 1"}),
+                         [](const auto& test) { return std::string(test.param.mode); });
+
+std::uint32_t FlagsAfter(const char* mutexes) {
+  const std::string directory = TemporaryDirectory() + "/work";
+  const Audit audit =
+      RunAudit({"run", "--host", "--keep", "--records", "65536", "--work-dir", directory}, {Program("host_blocks"), "mutexes", mutexes});
+  EXPECT_EQ(audit.result(), "clean") << audit.outcome.err;
+  const std::string bytes = ReadFile(directory + "/run.journal");
+  std::uint32_t flags = 0;
+  if (bytes.size() >= sizeof(faults::JournalHeader)) {
+    std::memcpy(&flags, bytes.data() + offsetof(faults::JournalHeader, flags), sizeof(flags));
+  }
+  EXPECT_NE(flags & faults::kHostProbesActive, 0U);
+  return flags;
+}
+
+TEST(Mutexes, MoreThanAreFollowedRaiseAFlag) {
+  EXPECT_EQ(FlagsAfter("4000") & faults::kMutexesDropped, 0U);
+  EXPECT_NE(FlagsAfter("4200") & faults::kMutexesDropped, 0U);
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e
