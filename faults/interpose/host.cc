@@ -182,6 +182,7 @@ __attribute__((constructor)) void OnLoad() {
     return;
   }
   stacks.Attach(&journal, true);
+  pthread_atfork(nullptr, nullptr, [] { stacks.AfterFork(); });
   journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
 }

@@ -90,6 +90,7 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
 }
 
 void ModuleTable::Refresh() noexcept {
+  if (frozen_.load(std::memory_order_relaxed)) return;
   bool idle = false;
   if (!refreshing_.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
   const unsigned next = 1 - current_.load(std::memory_order_relaxed);
@@ -121,6 +122,7 @@ void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std
 }
 
 void ModuleTable::AfterFork() noexcept {
+  frozen_.store(true, std::memory_order_relaxed);
   for (std::atomic<int>& readers : readers_) readers.store(0, std::memory_order_relaxed);
   refreshing_.store(false, std::memory_order_relaxed);
 }

@@ -27,7 +27,8 @@ class ModuleTable {
   void Refresh() noexcept;
   // Module index and offset as layout.h encodes frames, for `count` addresses of one moment.
   void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept;
-  // In the child: what vanished threads were doing is undone.
+  // In a forked child: what vanished threads were doing is undone, and the snapshot stays as it is. Walking the loader's list takes a
+  // lock that a thread of the parent may have held, and fork does not give that one back.
   void AfterFork() noexcept;
 
   struct Range {
@@ -52,6 +53,7 @@ class ModuleTable {
   Snapshot snapshot_[2];
   std::atomic<unsigned> current_{0};
   std::atomic<int> readers_[2] = {};  // a snapshot that somebody reads is not overwritten
+  std::atomic<bool> frozen_{false};
   std::atomic<bool> refreshing_{false};
   std::atomic<unsigned long long> seen_{0};  // loads plus unloads at the last refresh
 };
