@@ -97,7 +97,7 @@ class Check:
             total += wanted
             # What the driver keeps for itself has no place in the program and is no finding.
             grown = [cycle for cycle in report["cycles"]["rows"] if cycle["per_cycle"] and cycle["kind"] in wanted
-                     and cycle["acquired"]["call"] != "(inside the driver)" and innermost(row["acquired_in"], cycle["acquired"]["stack"])]
+                     and cycle["acquired"].get("call") != "(inside the driver)" and innermost(row["acquired_in"], cycle["acquired"]["stack"])]
             got = Counter()
             for cycle in grown:
                 got[cycle["kind"]] += cycle["per_cycle"]
