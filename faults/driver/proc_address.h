@@ -6,7 +6,8 @@
 //   Errors    ProcStatus; the two entry points translate it differently (v2 answers 0 and a status, v1 answers 500).
 //   Faults    makes no driver calls.
 //   Source    measured on drivers 535.261 and 550.163: suffixed names and the empty name are unknown; a version above the driver's
-//             picks the newest ABI; flags other than 0, 1, 2 are invalid; flags 2 picks the per-thread variant from its own version on.
+//             picks the newest ABI; flags other than 0, 1, 2 are invalid; flags 2 picks the per-thread
+//             variant; below that variant's version it answers VERSION_NOT_SUFFICIENT (580.159.04, suites/gpu/recorded).
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ TEST(ProcAddress, AnswersAsGenuineDriversDo) {
             "'cuMemcpyHtoD' 12000 2: v1 0 cuMemcpyHtoD_v2_ptds, v2 0 0 cuMemcpyHtoD_v2_ptds\n"
             "'cuStreamSynchronize' 12000 2: v1 0 cuStreamSynchronize_ptsz, v2 0 0 cuStreamSynchronize_ptsz\n"
             "'cuStreamSynchronize' 12000 0: v1 0 cuStreamSynchronize, v2 0 0 cuStreamSynchronize\n"
-            "'cuStreamSynchronize' 6000 2: v1 0 cuStreamSynchronize, v2 0 0 cuStreamSynchronize\n"
+            "'cuStreamSynchronize' 6000 2: v1 500 untouched, v2 0 2 null\n"
             "'cuNoSuchCall' 12000 0: v1 500 untouched, v2 0 1 null\n"
             "'cuMemAlloc_v2' 12000 0: v1 500 untouched, v2 0 1 null\n"
             "'' 0 0: v1 500 untouched, v2 0 1 null\n"
