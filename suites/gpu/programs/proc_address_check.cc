@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   for (const CallRow& row : kCalls) {
     if (row.version == 0) continue;
     for (const int version : {static_cast<int>(row.version) - 1, static_cast<int>(row.version), 13000}) {
-      for (const cuuint64_t flags : {0, 1, 2}) {
+      for (const cuuint64_t flags : {cuuint64_t{0}, cuuint64_t{1}, cuuint64_t{2}}) {
         const ProcAddress expected = ResolveProcAddress(Name(row.base), version, flags);
         void* wanted = expected.status == ProcStatus::Found ? dlsym(driver, Name(expected.id).data()) : nullptr;
         if (expected.status == ProcStatus::Found && wanted == nullptr) {
