@@ -36,6 +36,8 @@ Json Stack(const std::vector<Frame>& frames) {
 
 Json Place(const Acquired& acquired) { return Json{{"call", acquired.call}, {"stack", Stack(acquired.stack)}}; }
 
+Json PlaceOrNull(const Acquired& place) { return place.call.empty() && place.stack.empty() ? Json(nullptr) : Place(place); }
+
 Json FaultOrNull(const std::optional<Fault>& fault) {
   if (!fault) return nullptr;
   return Json{{"call", fault->call}, {"occurrence", fault->occurrence}, {"how", fault->how}, {"code", fault->code},
@@ -55,6 +57,7 @@ Json Findings(const std::vector<Finding>& findings) {
                         {"acquired", Place(finding.acquired)},
                         {"where", finding.where},
                         {"where_stack", Stack(finding.where_stack)},
+                        {"other", PlaceOrNull(finding.other)},
                         {"fingerprint", finding.fingerprint},
                         {"reproduce", finding.reproduce},
                         {"trials", finding.trials}});
@@ -79,6 +82,7 @@ Json Live(const Run& run) {
   for (const LiveRow& row : run.live) {
     rows.push_back(
         Json{{"kind", row.kind}, {"acquired", row.acquired}, {"released", row.released}, {"live", row.live}, {"bytes", row.bytes}});
+    if (row.orphaned != 0) rows.back()["orphaned"] = row.orphaned;
   }
   return rows;
 }
@@ -91,6 +95,11 @@ bool WriteJson(const Run& run, std::ostream& out) {
   json["mode"] = run.mode;
   json["driver"] =
       Json{{"kind", run.driver.kind}, {"version", run.driver.version}, {"path", run.driver.path}, {"device", run.driver.device}};
+  if (!run.driver.runtime.empty()) json["driver"]["runtime"] = run.driver.runtime;
+  json["driver"]["world"] = run.driver.world;
+  if (const auto& kernels = run.driver.kernels) {
+    json["driver"]["kernels"] = Json{{"hosted", kernels->hosted}, {"idle", kernels->idle}, {"mismatched", kernels->mismatched}};
+  }
   json["outcome"] = run.outcome;
   if (!run.message.empty()) json["message"] = run.message;
   json["command"] = run.command;
@@ -101,6 +110,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
                         {"fired", run.totals.fired},
                         {"verdicts", Counts(run.totals.verdicts)},
                         {"skipped", Counts(run.totals.skipped)}};
+  if (run.totals.forced != 0) json["totals"]["forced_progress"] = run.totals.forced;
   Json per_cycle = Json::object();
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);
   json["per_cycle"] = per_cycle;

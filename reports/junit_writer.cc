@@ -46,6 +46,10 @@ std::string Body(const Finding& finding) {
     text += "seen at " + finding.where + "\n";
     AppendStack(finding.where_stack, &text);
   }
+  if (!finding.other.call.empty()) {
+    text += "collides with " + finding.other.call + "\n";
+    AppendStack(finding.other.stack, &text);
+  }
   if (finding.fault) {
     text += "failing call " + finding.fault->text + "\n";
     AppendStack(finding.fault->stack, &text);
@@ -141,6 +145,8 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   Property(properties, "driver", run.driver.kind == "sim" ? "simulated" : run.driver.kind);
   Property(properties, "driver_version", run.driver.version);
   Property(properties, "device", run.driver.device);
+  if (!run.driver.runtime.empty()) Property(properties, "runtime", run.driver.runtime);
+  if (!run.driver.world.empty()) Property(properties, "world", run.driver.world);
   Property(properties, "scope", run.scope);
   Property(properties, "outcome", run.outcome);
   Property(properties, "tool_version", run.tool_version);

@@ -17,11 +17,21 @@
 
 namespace cuaudit::report {
 
+// What became of the kernels that ran on the simulated driver.
+struct Kernels {
+  std::uint64_t hosted = 0;      // a host function stood in
+  std::uint64_t idle = 0;        // nothing did: they read and wrote nothing
+  std::uint64_t mismatched = 0;  // of the idle ones, those whose host function expects other parameters
+};
+
 struct Driver {
-  std::string kind;     // "sim" or "real"
-  std::string version;  // "13.0"
-  std::string path;     // of the genuine libcuda; empty for sim
-  std::string device;   // device name as the driver gave it
+  std::string kind;                     // "sim" or "real"
+  std::string version;                  // "13.0"
+  std::string path;                     // of the genuine libcuda; empty for sim
+  std::string device;                   // device name as the driver gave it
+  std::string runtime = {};             // the CUDA runtime when it was cuaudit's own: "cuaudit's own, 13.0"; otherwise empty
+  std::string world = {};               // what the simulated driver was asked for: "schedule=lazy;devices=1;..."; empty for real
+  std::optional<Kernels> kernels = {};  // of the run that nothing was made to fail in; none ran, or the driver was real: absent
 };
 
 struct Frame {
@@ -57,6 +67,7 @@ struct Finding {
   Acquired acquired;  // for violations: the object's origin, empty when unknown
   std::string where;  // for violations, crashes and hangs: the call at which it showed
   std::vector<Frame> where_stack;
+  Acquired other;  // for proved misuse: the call whose operation the one at `where` collides with; empty for all other rules
   std::string fingerprint;
   std::string reproduce;     // one command line
   std::uint64_t trials = 1;  // how many trials showed the same fingerprint
@@ -69,6 +80,7 @@ struct Totals {
   std::uint64_t fired = 0;  // trials whose fault hit
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> how many calls or checks were left out
+  std::uint64_t forced = 0;                      // how often work that nobody waited for had to be run on the program's behalf
 };
 
 // One row of the `cycles` table: live objects at exit, by kind and acquire site.
@@ -87,6 +99,7 @@ struct LiveRow {
   std::uint64_t released = 0;
   std::uint64_t live = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t orphaned = 0;  // never released, died with their context
 };
 
 struct Run {

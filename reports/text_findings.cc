@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "reports/escape.h"
 #include "reports/text_writer.h"
@@ -29,8 +30,9 @@ bool SamePlace(const std::vector<Frame>& a, const std::vector<Frame>& b) {
 }
 
 bool SamePlace(const Finding& a, const Finding& b) {
-  return a.rule == b.rule && a.kind == b.kind && a.acquired.call == b.acquired.call && a.where == b.where &&
-         SamePlace(a.acquired.stack, b.acquired.stack) && SamePlace(a.where_stack, b.where_stack);
+  return a.rule == b.rule && a.kind == b.kind && a.acquired.call == b.acquired.call && a.where == b.where && a.other.call == b.other.call &&
+         SamePlace(a.acquired.stack, b.acquired.stack) && SamePlace(a.where_stack, b.where_stack) &&
+         SamePlace(a.other.stack, b.other.stack);
 }
 
 // "3 stream, 4096 bytes, in 2 trials"; what does not apply is left out.
@@ -52,6 +54,15 @@ std::string Place(std::string_view call, const std::vector<Frame>& stack) {
 
 void AppendStack(const std::vector<Frame>& stack, Page* page) {
   for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
+}
+
+// The operation that the one at `where` collides with, by the call that queued it.
+void AppendOther(const Finding& finding, Page* page) {
+  if (finding.other.call.empty() && finding.other.stack.empty()) return;
+  const bool same = !finding.other.stack.empty() && SamePlace(finding.other.stack, finding.where_stack);
+  page->Line("     collides with {}{}", page->Paint(kBold, ForTerminal(finding.other.call)),
+             same ? (finding.other.call == finding.where ? ", the same line again" : ", called from the same place") : "");
+  if (!same) AppendStack(finding.other.stack, page);
 }
 
 void AppendOrigin(const Finding& finding, Page* page) {
@@ -79,6 +90,7 @@ void AppendReproduce(const Finding& finding, std::string_view indent, Page* page
 
 void AppendOne(const Finding& finding, Page* page) {
   AppendOrigin(finding, page);
+  AppendOther(finding, page);
   if (finding.fault) {
     page->Line("     {}", Failing(finding, *page));
     if (finding.where_stack.empty() || !SamePlace(finding.where_stack, finding.fault->stack)) AppendStack(finding.fault->stack, page);
@@ -88,6 +100,7 @@ void AppendOne(const Finding& finding, Page* page) {
 
 void AppendMany(const Group& group, Page* page) {
   AppendOrigin(*group.front(), page);
+  AppendOther(*group.front(), page);
   const bool all_reproductions = group.size() <= kShownReproductions;
   const std::size_t shown = std::min(group.size(), kShownCalls);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -112,6 +125,7 @@ void AppendNote(const Finding& note, Page* page) {
   };
   add("", Place(note.acquired.call, note.acquired.stack));
   add("seen at ", Place(note.where, note.where_stack));
+  add("collides with ", Place(note.other.call, note.other.stack));
   if (note.fault) add("fault ", ForTerminal(note.fault->text));
   if (!line.empty()) page->Line("    {}", line);
 }
@@ -153,17 +167,33 @@ std::uint64_t LeftAtExit(const Run& run) {
   return left;
 }
 
-void AppendLeftAtExit(const Run& run, Page* page) {
-  std::vector<const Finding*> left;
-  for (const Finding& note : run.notes) {
-    if (StandsUnderTable(run, note)) left.push_back(&note);
-  }
+std::uint64_t OrphanedBeforeExit(const Run& run) {
+  std::uint64_t orphaned = 0;
+  for (const LiveRow& row : run.live) orphaned += row.orphaned;
+  return orphaned;
+}
+
+namespace {
+
+void AppendList(std::string_view head, std::vector<const Finding*> left, Page* page) {
   if (left.empty()) return;
   std::stable_sort(left.begin(), left.end(), [](const Finding* a, const Finding* b) { return a->count > b->count; });
   page->Line("");
-  page->Line("left at the end:");
+  page->Line("{}", head);
   for (std::size_t i = 0; i < std::min(left.size(), kShownLeft); ++i) AppendNote(*left[i], page);
   if (left.size() > kShownLeft) page->Line("    … {} more", left.size() - kShownLeft);
+}
+
+}  // namespace
+
+void AppendLeftAtExit(const Run& run, Page* page) {
+  std::vector<const Finding*> left;
+  std::vector<const Finding*> orphaned;
+  for (const Finding& note : run.notes) {
+    if (StandsUnderTable(run, note)) (note.where.empty() ? left : orphaned).push_back(&note);
+  }
+  AppendList("left at the end:", std::move(left), page);
+  AppendList("never released, died with their context:", std::move(orphaned), page);
 }
 
 void AppendNotes(const Run& run, Page* page) {

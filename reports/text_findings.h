@@ -26,6 +26,8 @@ void AppendFindings(const std::vector<Group>& groups, Page* page);
 
 // How many objects the run left at its end, and from which places.
 std::uint64_t LeftAtExit(const Run& run);
+// How many it never released that died with their context.
+std::uint64_t OrphanedBeforeExit(const Run& run);
 void AppendLeftAtExit(const Run& run, Page* page);
 
 // Counts per rule, and some notes of each. For `run`, what is left at exit stands under its table instead.

@@ -49,7 +49,12 @@ struct Outcome {
 Outcome OutcomeOf(const Run& run, std::size_t places) {
   if (run.outcome == "findings") return {Plural(run.findings.size(), "finding") + " at " + Plural(places, "place"), kRed};
   if (run.outcome == "clean") {
-    if (const std::uint64_t left = LeftAtExit(run)) return {"no rule broken, " + Plural(left, "object") + " left", kYellow};
+    const std::uint64_t left = LeftAtExit(run);
+    const std::uint64_t orphaned = OrphanedBeforeExit(run);
+    std::string text = "no rule broken";
+    if (left != 0) text += ", " + Plural(left, "object") + " left";
+    if (orphaned != 0) text += ", " + Plural(orphaned, "object") + " orphaned";
+    if (left != 0 || orphaned != 0) return {text, kYellow};
     if (const std::uint64_t trials = TrialsAbandoned(run)) return {"clean, " + Plural(trials, "trial") + " abandoned at exit", kYellow};
     return {"clean", kGreen};
   }
@@ -64,7 +69,11 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
                               : run.driver.kind == "real" ? " on the real driver"
                                                           : "";
   page->Line("cuaudit {}{}: {}", run.mode, on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
-  if (!run.message.empty()) page->Line("  {}", ForTerminal(run.message));
+  // The outcome already says it.
+  constexpr std::string_view kAgain = "not exercised: ";
+  std::string_view message = run.message;
+  if (run.outcome == "not_exercised" && message.starts_with(kAgain)) message.remove_prefix(kAgain.size());
+  if (!message.empty()) page->Line("  {}", ForTerminal(std::string(message)));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
   const Driver& driver = run.driver;
   std::string line = driver.kind == "sim" ? "simulated" : driver.kind;
@@ -73,6 +82,9 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   if (!driver.device.empty()) line += ", " + driver.device;
   if (!driver.path.empty()) line += ", " + driver.path;
   page->Line("  driver   {}", ForTerminal(line));
+  if (!driver.runtime.empty()) page->Line("  runtime  {}", ForTerminal(driver.runtime));
+  if (!driver.world.empty()) page->Line("  world    {}", ForTerminal(driver.world));
+  if (driver.kernels) page->Line("  kernels  {}", Describe(*driver.kernels));
   if (!run.scope.empty()) page->Line("  scope    {}", ForTerminal(run.scope));
 
   const Totals& totals = run.totals;
@@ -80,6 +92,10 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   if (totals.trials != 0) line += fmt::format(", {}, {} fired", Plural(totals.trials, "trial"), totals.fired);
   page->Line("  totals   {}", line);
   if (!totals.verdicts.empty()) page->Line("  verdicts {}", Counts(totals.verdicts));
+  if (totals.forced != 0) {
+    page->Line("  progress forced {}: work was queued that no driver call waited for",
+               totals.forced == 1 ? "once" : fmt::format("{} times", totals.forced));
+  }
   if (!totals.skipped.empty()) page->Line("  skipped  {}", Counts(totals.skipped));
 }
 
@@ -126,10 +142,13 @@ void AppendCycles(const Run& run, Page* page) {
 void AppendLive(const Run& run, Page* page) {
   if (run.live.empty()) return;
   page->Line("");
+  const bool orphans = OrphanedBeforeExit(run) != 0;
   std::vector<std::vector<std::string>> rows = {{"kind", "acquired", "released", "live", "bytes"}};
+  if (orphans) rows[0].insert(rows[0].begin() + 3, "orphaned");
   for (const LiveRow& row : run.live) {
     rows.push_back({ForTerminal(row.kind), std::to_string(row.acquired), std::to_string(row.released), std::to_string(row.live),
                     std::to_string(row.bytes)});
+    if (orphans) rows.back().insert(rows.back().begin() + 3, std::to_string(row.orphaned));
   }
   AppendTable(rows, 1, page);
 }
@@ -141,6 +160,17 @@ std::string Describe(const Frame& frame) {
   if (frame.file.empty()) return fmt::format("{} ({})", frame.function, frame.module);
   return frame.line == 0 ? fmt::format("{} {}", frame.function, frame.file)
                          : fmt::format("{} {}:{}", frame.function, frame.file, frame.line);
+}
+
+std::string Describe(const Kernels& kernels) {
+  std::string text;
+  if (kernels.hosted != 0) text = fmt::format("host kernels stood in for {}", kernels.hosted);
+  if (kernels.idle == 0) return text;
+  text += fmt::format("{}{} of kernels did nothing: register host kernels with --kernels", text.empty() ? "" : "; ",
+                      kernels.idle == 1 ? std::string("1 launch") : fmt::format("{} launches", kernels.idle));
+  if (kernels.mismatched != 0)
+    text += fmt::format("; of these, {} had other parameters than the host kernel registered", kernels.mismatched);
+  return text;
 }
 
 std::string DescribeOrigin(const std::vector<Frame>& stack) {

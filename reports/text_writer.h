@@ -23,6 +23,9 @@ bool WriteText(const Run& run, std::ostream& out, bool colour);
 // "Function file.c:12", "Function (module)" or "module+0x1f30": as much as is known.
 std::string Describe(const Frame& frame);
 
+// "host kernels stood in for 4; 2 launches of kernels did nothing: ..."
+std::string Describe(const Kernels& kernels);
+
 // One place for one line: the innermost frame with a function name, and after it the innermost one with a source line when that is
 // another. Without any name the innermost frame.
 std::string DescribeOrigin(const std::vector<Frame>& stack);

@@ -8,6 +8,8 @@
 #include <cudaProfiler.h>
 #pragma GCC visibility pop
 
+#include <tuple>
+
 #include "faults/interpose/exports.h"
 #include "faults/interpose/process.h"
 
@@ -19,6 +21,10 @@ using driver::CallId;
 template <CallId id, typename... P>
 CUresult Export(P... arguments) noexcept {
   const CUresult result = ProcessGate().Run<id, P...>(arguments...);
+  if constexpr (id == CallId::GetExportTable) NoteExportTable(std::get<1>(std::tuple<P...>(arguments...)));
+  if constexpr (driver::BaseOf(id) == driver::BaseId::Init) {
+    if (result == CUDA_SUCCESS) NoteInit();
+  }
   if (result != CUDA_SUCCESS) [[unlikely]]
     NoteFailure();
   return result;

@@ -27,10 +27,10 @@ constexpr std::size_t kShown = 80;  // of a wrong value: the expectation must st
 struct Line {
   char* text;
   std::size_t capacity;
-  const char* Say(std::string_view key, std::string_view value, const char* expected) noexcept {
+  const char* Say(std::string_view key, std::string_view value, const char* expected, const char* more = "") noexcept {
     const std::size_t shown = value.size() < kShown ? value.size() : kShown;
-    snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s%s: expected %s", static_cast<int>(key.size() < kShown ? key.size() : kShown),
-             key.data(), static_cast<int>(shown), value.data(), shown < value.size() ? "..." : "", expected);
+    snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s%s: expected %s%s", static_cast<int>(key.size() < kShown ? key.size() : kShown),
+             key.data(), static_cast<int>(shown), value.data(), shown < value.size() ? "..." : "", expected, more);
     return text;
   }
 };
@@ -64,6 +64,10 @@ const char* SetOption(std::string_view key, std::string_view value, InterposeOpt
     }
     return options->plan.Add(fault) ? nullptr : line.Say(key, value, "at most 16 faults");
   }
+  if (IsWorldKey(key)) {
+    const char* const expected = SetWorldOption(key, value, &options->world);
+    return expected == nullptr ? nullptr : line.Say(key, value, expected);
+  }
   std::size_t length = 0;
   char known[256] = "one of";
   length = strlen(known);
@@ -89,6 +93,9 @@ const char* ParseOptions(const char* text, InterposeOptions* options, char* mess
     const std::string_view key(pair.data(), equals);
     const std::string_view value(pair.data() + equals + 1, pair.size() - equals - 1);
     if (const char* error = SetOption(key, value, options, line)) return error;
+  }
+  if (options->driver == DriverChoice::Real && options->world.given != nullptr) {
+    return line.Say("driver", "real", "the simulated driver with ", options->world.given);
   }
   return nullptr;
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 
+#include "faults/interpose/world_options.h"
 #include "faults/plan/plan.h"
 #include "faults/shim/scope.h"
 
@@ -25,6 +26,7 @@ struct InterposeOptions {
   char real_driver[kMaxPath] = "";
   DriverChoice driver = DriverChoice::Auto;
   Scope scope = Scope::Pinned;
+  WorldRequest world;
   Plan plan;
 };
 

@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "faults/driver/find_driver.h"
+#include "faults/driver/foreign_runtime.h"
+#include "faults/interpose/attendant.h"
+#include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
 #include "faults/sim/world.h"
@@ -28,6 +32,8 @@ constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
 constinit std::atomic<bool> fault_seen{false};
 constinit std::atomic<bool> exit_noted{false};
+constinit sim::World* simulated_world = nullptr;
+constinit std::atomic<bool> closes{false};
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
 pthread_once_t open_once = PTHREAD_ONCE_INIT;
 
@@ -84,6 +90,56 @@ void Describe(DriverKind kind, const char* path) noexcept {
   snprintf(header.driver_path, sizeof(header.driver_path), "%.255s", path);
 }
 
+bool Attend(void*) noexcept { return StartAttendant(simulated_world, journal.is_open() ? &journal.header().forced_progress : nullptr); }
+
+driver::DriverRef OpenSimulated() noexcept {
+  sim::WorldOptions& wish = options.world.world;
+  if (journal.is_open()) {
+    wish.observer = &gate;
+    wish.origin = &Gate::CallUnderWay;
+    wish.on_misuse = &Gate::NoteMisuse;
+  }
+  const std::uint64_t asked = options.world.device_memory;
+  wish.device_bytes = (asked != 0 ? asked : wish.device_bytes) * static_cast<std::uint64_t>(wish.device_count);
+  wish.kernels = &HostKernels();
+  wish.on_awaited = &Attend;
+  static_assert(sizeof(JournalHeader::world) >= kMaxWorldText);
+  static_assert(sim::kKernelCounts == kKernelFates &&
+                static_cast<int>(sim::KernelCount::Mismatched) == static_cast<int>(KernelFate::Mismatched));
+  if (journal.is_open()) wish.kernel_counts = journal.header().kernels;
+  sim::World* world = sim::CreateWorld(wish);
+  const std::uint64_t granted = world == nullptr ? 0 : sim::DeviceBytes(world);
+  if (world == nullptr || (asked != 0 && granted != asked)) {
+    Say(asked == 0 ? "the simulated driver got no address space (limit on virtual memory?)"
+                   : "device_memory: the profile's device has less, or the system grants less (limit on virtual memory?)");
+    _exit(3);
+  }
+  if (journal.is_open()) FormatWorld(options.world, granted, journal.header().world, sizeof(journal.header().world));
+  simulated_world = world;
+  return sim::Driver(world);
+}
+
+// After the driver is open: a constructor of the library may call it, and another thread's dlopen may be waiting for it.
+void LoadKernels() noexcept {
+  const char* const file = options.world.kernels;
+  if (file[0] == '\0') return;
+  const int saved = errno;
+  // The library finds cuaudit_register_kernel among the global symbols; a program that dlopens the driver keeps it local.
+  if (const char* const own = OwnPath()) dlopen(own, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  const bool loaded = dlopen(file, RTLD_NOW | RTLD_LOCAL) != nullptr;
+  const char* const error = loaded ? nullptr : dlerror();
+  if (!loaded || HostKernels().load(std::memory_order_acquire) == nullptr) {
+    char message[2 * kMaxPath];
+    snprintf(message, sizeof(message), "kernels: %s", loaded ? file : error == nullptr ? "cannot be loaded" : error);
+    if (loaded)
+      strncat(message, ": registered no host kernel: expected a library that does so when it is loaded (cuaudit/kernel.h)",
+              sizeof(message) - strlen(message) - 1);
+    Say(message);
+    _exit(2);
+  }
+  errno = saved;
+}
+
 void NoteExit() noexcept {
   if (!exit_noted.exchange(true, std::memory_order_relaxed)) gate.Note(ProcessEvent::Exit, 0);
 }
@@ -98,6 +154,13 @@ void OpenDriver() noexcept {
         options.real_driver[0] != '\0' || driver::FindGenuineDriver(OwnPath(), options.real_driver, sizeof(options.real_driver));
   }
   if (wants_genuine) {
+    if (options.world.given != nullptr) {
+      char message[128];
+      snprintf(message, sizeof(message), "CUAUDIT_OPTIONS: %s: expected driver=sim with it: a genuine driver cannot be asked for it",
+               options.world.given);
+      Say(message);
+      _exit(2);
+    }
     if (const char* error = OpenGenuine()) {
       char message[2 * kMaxPath];
       snprintf(message, sizeof(message), "%s%s%s", options.real_driver, options.real_driver[0] == '\0' ? "" : ": ", error);
@@ -108,12 +171,7 @@ void OpenDriver() noexcept {
     kind = DriverKind::Genuine;
     uses_genuine = true;
   } else {
-    sim::World* world = sim::CreateWorld(sim::WorldOptions());
-    if (world == nullptr) {
-      Say("the simulated driver got no address space (limit on virtual memory?)");
-      _exit(3);
-    }
-    next = sim::Driver(world);
+    next = OpenSimulated();
   }
   std::atomic<std::uint32_t>* unknown = journal.is_open() ? &journal.header().unknown_pointers : nullptr;
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
@@ -121,6 +179,7 @@ void OpenDriver() noexcept {
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);
   ready.store(true, std::memory_order_release);
+  if (!uses_genuine) LoadKernels();
 }
 
 void AfterForkInChild() noexcept {
@@ -138,12 +197,55 @@ __attribute__((constructor)) void OnLoad() {
 
 __attribute__((destructor)) void OnUnload() { NoteExit(); }
 
+// The file of the innermost caller outside this library.
+struct Asker {
+  const void* own = nullptr;
+  const char* file = "?";
+};
+
+_Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
+  Asker& asker = *static_cast<Asker*>(state);
+  const std::uintptr_t address = _Unwind_GetIP(context);
+  if (address == 0) return _URC_END_OF_STACK;
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(address - 1), &info) == 0) return _URC_NO_REASON;  // NOLINT(performance-no-int-to-ptr)
+  if (asker.own == nullptr) asker.own = info.dli_fbase;
+  if (info.dli_fbase == asker.own) return _URC_NO_REASON;
+  asker.file = info.dli_fname;
+  return _URC_END_OF_STACK;
+}
+
 }  // namespace
+
+void NoteExportTable(const void* table_id) noexcept {
+  if (uses_genuine || !driver::IsRuntimeTable(table_id)) return;
+  Asker asker;
+  _Unwind_Backtrace(&Step, &asker);
+  if (journal.is_open()) {
+    snprintf(journal.header().refused_runtime, sizeof(journal.header().refused_runtime), "%s", asker.file);
+  } else {
+    char directory[kMaxPath];
+    snprintf(directory, sizeof(directory), "%s", OwnPath() == nullptr ? "" : OwnPath());
+    if (char* const slash = strrchr(directory, '/')) *slash = '\0';
+    strncat(directory, "/cudart", sizeof(directory) - strlen(directory) - 1);
+    char message[4 * kMaxPath];
+    driver::ExplainForeignRuntime(asker.file, directory, message, sizeof(message));
+    Say(message);
+  }
+  _exit(3);
+}
 
 Gate& ProcessGate() noexcept {
   if (!ready.load(std::memory_order_acquire)) [[unlikely]]
     pthread_once(&open_once, &OpenDriver);
   return gate;
+}
+
+void NoteInit() noexcept {
+  if (simulated_world == nullptr || closes.exchange(true, std::memory_order_relaxed)) return;
+  const int saved = errno;
+  atexit([] { sim::Shutdown(simulated_world); });
+  errno = saved;
 }
 
 void NoteFailure() noexcept {
@@ -163,4 +265,16 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   using namespace cuaudit::faults;
   if (what < 0 || what > 2) return;
   gate.Mark(static_cast<MarkKind>(what), static_cast<std::uint32_t>(value));
+}
+
+// Called by cuaudit's own CUDA runtime when it has found this library.
+extern "C" __attribute__((visibility("default"))) void cuaudit_runtime(int version) {
+  using namespace cuaudit::faults;
+  pthread_once(&load_once, &Load);
+  if (journal.is_open()) journal.header().runtime_version.store(version, std::memory_order_relaxed);
+}
+
+// Called by it when the program has done all that it does at exit.
+extern "C" __attribute__((visibility("default"))) void cuaudit_runtime_exit() {
+  cuaudit::faults::gate.Note(cuaudit::faults::ProcessEvent::RuntimeExit, 0);
 }

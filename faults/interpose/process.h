@@ -18,8 +18,15 @@
 
 namespace cuaudit::faults {
 
+// cuGetExportTable on the simulated driver: when it is NVIDIA's runtime that asks, the program ends with status 3 and one line that
+// says what to do (on stderr without a journal, else by whoever reads the journal). Its authentication of the driver is left alone.
+void NoteExportTable(const void* table_id) noexcept;
+
 // The gate, its driver opened by the first call.
 Gate& ProcessGate() noexcept;
+
+// After a cuInit that succeeded: a genuine driver closes in an exit handler of its own, registered by the first of them.
+void NoteInit() noexcept;
 
 // For a driver call that did not succeed: after the first fault, an exit handler is due (ProcessEvent::Exit).
 void NoteFailure() noexcept;

@@ -18,7 +18,7 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-inline constexpr std::uint32_t kJournalVersion = 1;
+inline constexpr std::uint32_t kJournalVersion = 3;
 inline constexpr std::size_t kMaxBases = 1024;
 inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
@@ -38,6 +38,13 @@ enum JournalFlag : std::uint32_t {
   kMutexesDropped = 64,       // more mutexes at once than the host drop-in follows
   kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
 };
+
+enum class KernelFate : std::uint8_t {
+  Hosted,      // a host function stood in for it
+  Idle,        // nothing did
+  Mismatched,  // of the idle ones, those whose registered function expects other parameters
+};
+inline constexpr std::size_t kKernelFates = 3;
 
 struct JournalHeader {
   char magic[8];
@@ -62,8 +69,14 @@ struct JournalHeader {
   std::atomic<std::uint32_t> cycle;
   std::atomic<std::uint32_t> phase;
   std::atomic<std::uint32_t> unknown_pointers;  // entry points that cuGetProcAddress gave out and that are not audited
+  std::atomic<std::int32_t> runtime_version;    // of cuaudit's own CUDA runtime in the program; 0: none
+  std::atomic<std::uint32_t> forced_progress;   // how often nobody waited for what was queued, and the drop-in ran it
   char driver_path[256];
   char device_name[128];
+  char refused_runtime[256];  // the object whose NVIDIA runtime asked the simulated driver to authenticate itself; empty: none
+  char world[1216];           // what the simulated driver was asked for, as in CUAUDIT_OPTIONS; empty for a genuine one
+  // Kernels that ran on the simulated driver, all processes together.
+  std::atomic<std::uint64_t> kernels[kKernelFates];
   std::atomic<std::uint32_t> fired[kMaxFaults];       // how often each fault of the plan hit
   std::atomic<std::uint32_t> matched[kMaxFaults];     // how many calls matched its `where`
   std::atomic<std::uint32_t> occurrences[kMaxBases];  // calls per base entry point

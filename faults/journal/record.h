@@ -23,6 +23,10 @@ enum class RecordKind : std::uint8_t {
   Mark = 3,      // `call` is a MarkKind
   Process = 4,   // `call` is a ProcessEvent
   Host = 5,      // `call` is a HostCall
+  // What the simulated driver can prove to be wrong; `call` is a driver::MisuseRule. argument[0] = driver::Kind of the object,
+  // [1] = its handle or address, [2] = bytes, [3] = begin of the call that is wrong or that queued what is wrong, [4] = begin of the call
+  // whose operation it collides with, 0: none. Written while the call is under way that brought it to light.
+  Misuse = 6,
 };
 
 enum class MarkKind : std::uint16_t { CycleBegin = 0, CycleEnd = 1, Phase = 2 };
@@ -34,6 +38,9 @@ enum class ProcessEvent : std::uint16_t {
   // first driver call and again after its first injected result; without a driver call, by the drop-in's destructor. Handlers that the
   // program registered after that run before it. Not written after _exit, quick_exit, exec, abort or a signal.
   Exit = 2,
+  // cuaudit's own CUDA runtime gives back what it holds itself, after all that the program does at exit: what then loses its context was
+  // left by the program.
+  RuntimeExit = 3,
 };
 
 // What the host drop-in sees; see faults/interpose. argument[0] = address or handle, argument[1] = bytes.
@@ -55,6 +62,12 @@ enum RecordFlag : std::uint16_t {
   kForwarded = 2,   // the driver was reached (for `after`: both flags are set)
   kUnmodelled = 4,  // nothing but CUDA_ERROR_NOT_SUPPORTED stands behind this entry point
   kNested = 8,      // made by the driver or by the gate's own work while inside another call
+};
+
+// What an Argument record holds instead, when one of these is set.
+enum ArgumentFlag : std::uint16_t {
+  kMemoryNode = 0x100,  // argument[0] = address of memory that the graph owns, [1] = its bytes
+  kMovedGraph = 0x200,  // argument[0] = the graph that became the node's: the parent destroys it
 };
 
 struct Record {

@@ -17,13 +17,15 @@ namespace {
 using driver::CallId;
 using driver::Effect;
 
-// All the thread-local storage there is: the gate that this thread is inside of, and its cached thread and process ids.
+// All the thread-local storage there is: the gate that this thread is inside of with its call's ticket, and cached thread and process ids.
+// Values only: a call that never returns (longjmp, pthread_exit from a host function) leaves nothing behind that could dangle.
 struct ThreadState {
   const Gate* inside;
+  std::uint64_t begin;
   std::uint32_t tid;
   std::uint32_t pid;
 };
-thread_local ThreadState thread_state = {nullptr, 0, 0};
+thread_local ThreadState thread_state = {nullptr, 0, 0, 0};
 
 std::uint32_t Pid() noexcept {
   // getpid is a system call in current glibc, and a cached one must not survive fork: the fork handler clears it.
@@ -37,9 +39,19 @@ std::uint32_t Tid() noexcept {
 }
 
 // A lost context answers every call that needs one. What names a device instead of a context still works, and so does what ends or
-// resets the context; the headers document INVALID_CONTEXT for some of those too.
+// resets the context or makes another one current; the headers document INVALID_CONTEXT for some of those too.
 bool NeedsContext(const driver::EffectRow& row) noexcept {
-  if (row.effect == Effect::DestroysContext || strncmp(driver::Name(row.base).data(), "cuDevice", 8) == 0) return false;
+  switch (row.effect) {
+    case Effect::CreatesContext:
+    case Effect::DestroysContext:
+    case Effect::SetsContext:
+    case Effect::PushesContext:
+    case Effect::PopsContext:
+      return false;
+    default:
+      break;
+  }
+  if (row.base == driver::BaseId::CtxGetCurrent || strncmp(driver::Name(row.base).data(), "cuDevice", 8) == 0) return false;
   return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -86,10 +98,10 @@ void Gate::Decide(Passage* passage, bool nested) noexcept {
     }
   }
   if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
-    sticky_.store(static_cast<std::uint32_t>(decision.fault) << 16 | static_cast<std::uint32_t>(decision.code), std::memory_order_relaxed);
-  } else if (const std::uint32_t lost = sticky_.load(std::memory_order_relaxed);
-             lost != 0 && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
-    decision = {static_cast<CUresult>(lost & 0xffff), How::Sticky, static_cast<std::uint16_t>(lost >> 16)};
+    lost_.Lose(next_, {decision.code, decision.fault});
+  } else if (lost_.any() && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
+    const Loss loss = lost_.Find(next_);
+    if (loss.code != CUDA_SUCCESS) decision = {loss.code, How::Sticky, loss.fault};
   }
   if (decision.code == CUDA_SUCCESS) return;
   passage->injected = decision.code;
@@ -105,11 +117,13 @@ void Gate::Enter(Passage* passage) noexcept {
   const int saved = errno;
   // Behind a gate on the same thread: the driver calls itself, or a host function calls back. Gates that stack are not nested.
   passage->outer = thread_state.inside;
+  passage->outer_begin = thread_state.begin;
   const bool nested = passage->outer == this;
   thread_state.inside = this;
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   Record* record = NewRecord(RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
+  thread_state.begin = record != nullptr ? record->begin : 0;
   if (record != nullptr) {
     record->occurrence = journal_->header().occurrences[driver::Index(row.base)].fetch_add(1, std::memory_order_relaxed) + 1;
     if (nested) record->flags |= kNested;
@@ -175,14 +189,23 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     journal_->Finish(record);
   }
   thread_state.inside = passage->outer;
+  thread_state.begin = passage->outer_begin;
   errno = saved;
   return result;
 }
 
-// A reset or destroyed context takes its lost state with it.
+// A reset or destroyed context takes its lost state with it, and so does one whose last reference the program gave back: without the pin
+// it would be gone.
 void Gate::ForgetLostContext(const Passage& passage) noexcept {
   const Effect effect = driver::EffectOf(driver::BaseOf(passage.id)).effect;
-  if (effect == Effect::ResetsPrimary || effect == Effect::DestroysContext) sticky_.store(0, std::memory_order_relaxed);
+  if (effect == Effect::DestroysContext) lost_.ForgetContext(passage.value[0]);
+  if (effect == Effect::ResetsPrimary) lost_.ForgetPrimary(static_cast<int>(passage.value[0]));
+  if (effect == Effect::RetainsPrimary && passage.value[1] < kMaxDevices)
+    references_[passage.value[1]].fetch_add(1, std::memory_order_relaxed);
+  if (effect == Effect::ReleasesPrimary && passage.value[0] < kMaxDevices &&
+      references_[passage.value[0]].fetch_sub(1, std::memory_order_relaxed) <= 1) {
+    lost_.ForgetPrimary(static_cast<int>(passage.value[0]));
+  }
 }
 
 void Gate::NameDevice() noexcept {
@@ -194,7 +217,7 @@ void Gate::NameDevice() noexcept {
 
 void Gate::Pin(const Passage& passage) noexcept {
   const std::uint64_t device = passage.value[1];
-  if (device >= 64) return;
+  if (device >= kMaxDevices) return;
   const std::uint64_t bit = std::uint64_t{1} << device;
   if ((pinned_devices_.fetch_or(bit, std::memory_order_acq_rel) & bit) != 0) return;
   CUcontext context = nullptr;
@@ -218,14 +241,28 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
 
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
   if (event == ProcessEvent::Fork) {
-    thread_state = {nullptr, 0, 0};
-    sticky_.store(0, std::memory_order_relaxed);  // a context does not survive fork, neither does its loss
+    thread_state = {nullptr, 0, 0, 0};
+    lost_.ForgetAll();  // a context does not survive fork, neither does its loss
     if (stacks_ != nullptr) stacks_->AfterFork();
   }
   Record* record = NewRecord(RecordKind::Process, static_cast<std::uint16_t>(event));
   if (record == nullptr) return;
   record->argument[0] = argument;
   journal_->Finish(record);
+}
+
+std::uint64_t Gate::CallUnderWay(void* gate) noexcept { return thread_state.inside == gate ? thread_state.begin : 0; }
+
+void Gate::NoteMisuse(void* gate, const driver::Misuse& misuse) noexcept {
+  Gate* const self = static_cast<Gate*>(gate);
+  Record* record = self->NewRecord(RecordKind::Misuse, static_cast<std::uint16_t>(misuse.rule));
+  if (record == nullptr) return;
+  record->argument[0] = static_cast<std::uint64_t>(misuse.kind);
+  record->argument[1] = misuse.object;
+  record->argument[2] = misuse.bytes;
+  record->argument[3] = misuse.origin;
+  record->argument[4] = misuse.other;
+  self->journal_->Finish(record);
 }
 
 }  // namespace cuaudit::faults

@@ -7,9 +7,8 @@
 //   Streams   none of its own.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
-//   FuncGetParamInfo
-//             and KernelGetParamInfo (which kernel arguments can be addresses), DeviceGet and DeviceGetName (once, for the journal's
-//             header), DevicePrimaryCtxRetain (the pin).
+//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), DeviceGet and DeviceGetName (once, for the
+//             journal's header), DevicePrimaryCtxRetain (the pin).
 //   Source    ours; `how` words as in fault.h.
 //
 // A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
@@ -27,9 +26,11 @@
 
 #include "faults/driver/call_shape.h"
 #include "faults/driver/driver_ref.h"
+#include "faults/driver/misuse.h"
 #include "faults/journal/journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"
+#include "faults/shim/lost_contexts.h"
 #include "faults/shim/scope.h"
 
 namespace cuaudit::faults {
@@ -39,7 +40,8 @@ struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
   Record* record = nullptr;
-  const class Gate* outer = nullptr;  // the gate this thread was inside of before
+  const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
+  std::uint64_t outer_begin = 0;
   CUresult injected = CUDA_SUCCESS;
   How how = How::Refuse;
   bool forward = true;
@@ -47,6 +49,8 @@ struct Passage {
 
 class Gate {
  public:
+  static constexpr std::size_t kMaxDevices = 64;
+
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
   const driver::DriverRef& next() const noexcept { return next_; }
@@ -72,6 +76,11 @@ class Gate {
   void Attach(Journal* journal) noexcept { journal_ = journal; }
   void Mark(MarkKind kind, std::uint32_t value) noexcept;
   void Note(ProcessEvent event, std::uint64_t argument) noexcept;
+
+  // What a simulated world asks and tells (WorldOptions::origin, on_misuse), its observer being the gate right in front of it: the
+  // `begin` ticket of the call that this thread has under way, 0 outside of calls and without a journal; and one record.
+  static std::uint64_t CallUnderWay(void* gate) noexcept;
+  static void NoteMisuse(void* gate, const driver::Misuse& misuse) noexcept;
 
  private:
   template <typename T>
@@ -102,9 +111,10 @@ class Gate {
   Plan plan_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
-  std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal
-  std::atomic<std::uint32_t> sticky_{0};                 // fault number << 16 | code of a lost context, this process's
-  std::atomic<std::uint64_t> pinned_devices_{0};         // one bit per device ordinal below 64
+  std::atomic<std::uint32_t> matched_[kMaxFaults] = {};     // used when there is no journal
+  LostContexts lost_;                                       // this process's
+  std::atomic<std::int32_t> references_[kMaxDevices] = {};  // of primary contexts, the program's own
+  std::atomic<std::uint64_t> pinned_devices_{0};            // one bit per device ordinal
 };
 
 // A DriverRef whose every call passes the gate.

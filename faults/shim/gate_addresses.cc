@@ -14,6 +14,7 @@ constexpr std::size_t kMaxKernelParameters = 64;
 
 // Collects addresses and writes them, nine to a record.
 struct Addresses {
+  std::uint16_t flags = 0;  // ArgumentFlag
   std::uint64_t value[kMaxKernelParameters];
   std::size_t count = 0;
   void Add(std::uint64_t address) noexcept {
@@ -67,6 +68,23 @@ void AddCopy(const CUDA_MEMCPY3D* copy, Addresses* addresses) noexcept {
   if (copy->dstMemoryType == CU_MEMORYTYPE_DEVICE || copy->dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->dstDevice);
 }
 
+void AddMemory(const CUDA_MEM_ALLOC_NODE_PARAMS* memory, Addresses* addresses) noexcept {
+  if (memory == nullptr) return;
+  addresses->flags = kMemoryNode;
+  addresses->Add(memory->dptr);
+  addresses->Add(memory->bytesize);
+}
+
+void AddChild(const CUDA_CHILD_GRAPH_NODE_PARAMS& child, Addresses* addresses) noexcept {
+#if CUDA_VERSION >= 13000
+  if (child.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) return;
+  addresses->flags = kMovedGraph;
+  addresses->Add(reinterpret_cast<std::uint64_t>(child.graph));
+#else
+  (void)child, (void)addresses;
+#endif
+}
+
 template <typename T>
 const T* As(std::uint64_t word) noexcept {
   return reinterpret_cast<const T*>(word);
@@ -98,6 +116,8 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
       return AddCopy(As<CUDA_MEMCPY3D>(passage.value[1]), addresses);
     case CallId::GraphExecMemcpyNodeSetParams:
       return AddCopy(As<CUDA_MEMCPY3D>(passage.value[2]), addresses);
+    case CallId::GraphAddMemAllocNode:
+      return AddMemory(As<CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
     default:
       break;
   }
@@ -109,6 +129,12 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
   if (node == nullptr) return;
   if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
     AddKernelNode(next, node->kernel.func, node->kernel.kern, node->kernel.kernelParams, addresses);
+  if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_GRAPH) AddChild(node->graph, addresses);
+  if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    addresses->flags = kMemoryNode;
+    addresses->Add(node->alloc.dptr);
+    addresses->Add(node->alloc.bytesize);
+  }
   if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) addresses->Add(node->memset.dst);
   if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(&node->memcpy.copyParams, addresses);
 }
@@ -122,6 +148,7 @@ void Gate::RecordAddresses(const Passage& passage) noexcept {
     Record* record = NewRecord(RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
     if (record == nullptr) return;
     record->context = passage.record->begin;
+    record->flags = addresses.flags;
     for (std::size_t i = first; i < addresses.count && i < first + kRecordArguments; ++i) record->argument[i - first] = addresses.value[i];
     journal_->Finish(record);
   }

@@ -26,6 +26,8 @@ class Arena {
   // Uses [base, base + bytes), which is zeroed memory.
   void Adopt(char* base, std::size_t bytes) noexcept;
   void* Allocate(std::size_t bytes) noexcept;
+  // What follows was never handed out.
+  char* end_of_used() const noexcept { return next_; }
   void Free(void* block, std::size_t bytes) noexcept;
 
   template <typename T>

@@ -4,15 +4,19 @@
 
 #include "faults/sim/capture.h"
 #include "faults/sim/context.h"
+#include "faults/sim/process.h"
+#include "faults/sim/schedule.h"
 
 namespace cuaudit::sim {
 
 CUresult Enter(Call& call, Needs needs) noexcept {
   World& world = call.world;
-  if (*world.alive == 0) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child: the lock may be anybody's
+  if (world.closed.load(std::memory_order_relaxed)) return CUDA_ERROR_DEINITIALIZED;
+  if (!UsableHere(world)) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child: the lock may be anybody's
   const std::uint64_t serial = ThreadSerial();
   pthread_mutex_lock(&world.lock);
   CUresult result = CUDA_SUCCESS;
+  ++world.calls;
   call.thread = world.FindThread(serial);
   if (call.thread == nullptr) {
     result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -38,6 +42,7 @@ CUresult Borrow(Call& call, Context* owner) noexcept {
 
 void Leave(Call& call) noexcept {
   World& world = call.world;
+  if (world.pending != 0 && world.schedule != Schedule::Lazy && !call.thread->in_callback) Advance(world, call.thread);
   if (world.farewells.empty()) {
     pthread_mutex_unlock(&world.lock);
     return;

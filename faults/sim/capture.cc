@@ -28,7 +28,7 @@ CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept {
   CUresult result = CUDA_SUCCESS;
   for (Capture* capture = world.capture_list; capture != nullptr; capture = capture->next) {
     const bool own = capture->thread == thread->serial && capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-    const bool others = thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    const bool others = thread->capture_mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (!own && !others) continue;
     Invalidate(capture);
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -53,6 +53,10 @@ CUresult CaptureWork(World& world, Stream* stream, CUgraphNodeType type, const W
   if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   Node* const node = AddNode(world, capture->graph, stream->capture_tips.data(), stream->capture_tips.size(), type, work);
   if (node == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  return MoveTip(world, stream, node);
+}
+
+CUresult MoveTip(World& world, Stream* stream, Node* node) noexcept {
   stream->capture_tips.Truncate(0);
   return AddTip(world, stream, node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -92,6 +96,14 @@ CUresult CaptureWait(World& world, Stream* stream, Event* event) noexcept {
     if (!AddTip(world, stream, node)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult CaptureExternal(World& world, Stream* stream, WorkType type, CUevent event) noexcept {
+  if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  Work work;
+  work.type = type;
+  work.event = event;
+  return CaptureWork(world, stream, type == WorkType::Record ? CU_GRAPH_NODE_TYPE_EVENT_RECORD : CU_GRAPH_NODE_TYPE_WAIT_EVENT, work);
 }
 
 void ForgetStream(World& world, Stream* stream) noexcept {

@@ -32,8 +32,12 @@ CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept;
 CUresult RefuseImplicit(World& world, const Context* context) noexcept;
 // Adds what the stream would have executed. The stream is capturing.
 CUresult CaptureWork(World& world, Stream* stream, CUgraphNodeType type, const Work& work) noexcept;
+// The node is what the stream would do next.
+CUresult MoveTip(World& world, Stream* stream, Node* node) noexcept;
 CUresult CaptureRecord(World& world, Stream* stream, Event* event) noexcept;
 CUresult CaptureWait(World& world, Stream* stream, Event* event) noexcept;
+// A node that records or waits for an event outside the capture; ILLEGAL_STATE where nothing is captured.
+CUresult CaptureExternal(World& world, Stream* stream, WorkType type, CUevent event) noexcept;
 // The stream or event is about to be destroyed.
 void ForgetStream(World& world, Stream* stream) noexcept;
 void ForgetEvent(World& world, Event* event) noexcept;

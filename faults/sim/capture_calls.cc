@@ -13,10 +13,7 @@ CUresult Begin(Call& call, CUstream handle, Graph* given, const CUgraphNode* dep
   if (stream == nullptr) return result;
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
   if (stream->legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (stream->capture != nullptr) {
-    Invalidate(stream->capture);
-    return CUDA_ERROR_ILLEGAL_STATE;
-  }
+  if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   Capture* const capture = world.arena.New<Capture>();
   Graph* const graph = given != nullptr ? given : MakeGraph(world, false);
   if (capture == nullptr || graph == nullptr || !capture->streams.Push(world.arena, stream)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -86,28 +83,29 @@ CUresult api::StreamBeginCaptureToGraph(Call& call, CUstream stream, CUgraph han
 
 CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
   World& world = call.world;
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   Capture* const capture = stream->capture;
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  if (out == nullptr && !capture->given_graph) return CUDA_ERROR_INVALID_VALUE;  // a graph that was given need not be told
   if (capture->origin != stream) {
     Invalidate(capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread->serial)
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  if (capture->invalidated) {
+  // The wrong thread ends the capture all the same, and gets no graph.
+  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread->serial) {
+    result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  } else if (capture->invalidated) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   } else if (!IsJoined(world, capture)) {
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   }
   Graph* const graph = capture->graph;
-  *out = nullptr;
+  if (out != nullptr) *out = nullptr;
   graph->capturing = false;
   if (result == CUDA_SUCCESS) {
-    *out = ToHandle<CUgraph>(graph);
+    if (out != nullptr) *out = ToHandle<CUgraph>(graph);
     if (!capture->given_graph) {
       graph->counted = true;
       world.Count(Kind::Graph, 1);
@@ -176,7 +174,7 @@ CUresult api::StreamUpdateCaptureDependencies(Call& call, CUstream handle, CUgra
 }
 
 CUresult api::ThreadExchangeStreamCaptureMode(Call& call, CUstreamCaptureMode* mode) {
-  if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUstreamCaptureMode old = call.thread->capture_mode;
   call.thread->capture_mode = *mode;
   *mode = old;

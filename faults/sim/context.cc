@@ -4,9 +4,12 @@
 
 #include "faults/sim/call.h"
 #include "faults/sim/capture.h"
+#include "faults/sim/coredump.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/green.h"
 #include "faults/sim/memory.h"
 #include "faults/sim/module.h"
+#include "faults/sim/oracle.h"
 
 namespace cuaudit::sim {
 
@@ -36,8 +39,8 @@ CUresult CurrentContext(World& world, const Thread* thread, Context** context) n
   if (handle == 0) return CUDA_ERROR_INVALID_CONTEXT;
   Context* const found = world.Find<Context>(handle);
   if (found == nullptr || !found->active) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  *context = found;
-  return found->sticky;
+  *context = found->green == nullptr ? found : found->green->primary;
+  return (*context)->sticky;
 }
 
 bool StartContext(World& world, Context* context) noexcept {
@@ -48,20 +51,39 @@ bool StartContext(World& world, Context* context) noexcept {
   context->sticky = CUDA_SUCCESS;
   context->api_version = 3020;
   context->cache = CU_FUNC_CACHE_PREFER_NONE;
-  context->limits[CU_LIMIT_STACK_SIZE] = 1024;
-  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 7340032;
-  context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
-  context->limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
-  context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
-  context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-  context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 0;
+  StartLimits(world, context);
   return true;
 }
 
-void EndContext(Call& call, Context* context) noexcept {
+// Other contexts no longer reach it.
+static void ForgetPeer(World& world, const Context* gone) {
+  for (Object* at = world.free_standing.first; at != nullptr; at = at->next) {
+    if (at->tag == Tag::Context) static_cast<Context*>(at)->peers.EraseValue(gone->handle);
+  }
+}
+
+CUresult StateAfterWait(const World& world, std::uint64_t handle) noexcept {
+  const Context* const context = world.Find<Context>(handle);
+  return context == nullptr || !context->active ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->sticky;
+}
+
+// Runs the context's work until none is left. False: another thread ended the context meanwhile.
+static bool FinishWork(Call& call, Context* context) {
   World& world = call.world;
-  DrainContext(call, context);
-  world.handles.ending_context = true;
+  const std::uint64_t handle = context->handle;
+  ++context->ending;
+  for (bool busy = true; busy;) {
+    DrainContext(call, context);
+    if (world.Find<Context>(handle) != context) return false;
+    busy = false;
+    for (const Stream* const stream : world.busy_streams) busy = busy || stream->owner == context;
+  }
+  --context->ending;
+  return context->active;
+}
+
+static void Dismantle(World& world, Context* context) {
+  world.handles.ending = Ending::Context;
   while (context->children.first != nullptr) {
     Object* const object = context->children.first;
     switch (object->tag) {
@@ -72,6 +94,7 @@ void EndContext(Call& call, Context* context) noexcept {
         Event* const event = static_cast<Event*>(object);
         ForgetEvent(world, event);
         DropMarker(world, event->marker);
+        EndShare(world, event->share);
         world.Destroy(event);
         break;
       }
@@ -85,11 +108,27 @@ void EndContext(Call& call, Context* context) noexcept {
       case Tag::MipmappedArray:
         FreeMipmappedArray(world, static_cast<MipmappedArray*>(object));
         break;
+      case Tag::External:
+        FreeExternal(world, static_cast<External*>(object));
+        break;
       case Tag::Texture:
         world.Destroy(static_cast<Texture*>(object));
         break;
       case Tag::Surface:
         world.Destroy(static_cast<Surface*>(object));
+        break;
+      case Tag::GreenContext:
+        --context->greens;
+        DropMarker(world, static_cast<GreenContext*>(object)->gate);
+        world.Destroy(static_cast<GreenContext*>(object)->view);
+        world.Destroy(static_cast<GreenContext*>(object));
+        break;
+      case Tag::TextureReference:
+        if (Module* const module = static_cast<TextureReference*>(object)->module; module != nullptr) {
+          FreeModule(world, module);
+        } else {
+          world.Destroy(static_cast<TextureReference*>(object));
+        }
         break;
       case Tag::Module:
         FreeModule(world, static_cast<Module*>(object));
@@ -98,6 +137,9 @@ void EndContext(Call& call, Context* context) noexcept {
         FreeLinkState(world, static_cast<LinkState*>(object));
         break;
       case Tag::None:
+      case Tag::Callback:
+      case Tag::SurfaceReference:
+      case Tag::ResourceDescriptor:
       case Tag::Function:
       case Tag::Context:
       case Tag::Pool:
@@ -106,19 +148,43 @@ void EndContext(Call& call, Context* context) noexcept {
       case Tag::Graph:
       case Tag::Node:
       case Tag::Executable:
+      case Tag::Conditional:
       case Tag::UserObject:
       case Tag::Physical:
         world.Retire(object);
         break;
     }
   }
-  world.handles.ending_context = false;
-  while (context->ranges != nullptr) GiveBack(world, context->ranges);
-  context->streams.Clear(world.arena);
+  world.handles.ending = Ending::Nothing;
+  while (context->ranges != nullptr) {
+    ObserveRelease(world, context->ranges);
+    GiveBack(world, context->ranges);
+  }
+  context->own_streams.Clear(world.arena);
+  context->fresh_slots.Clear(world.arena);
   context->legacy = nullptr;
+  context->carrier = nullptr;
+  DropMarker(world, context->gate);
+  context->gate = nullptr;
+  context->peers.Clear(world.arena);
+  context->attachments = 0;
+  if (context->coredump != nullptr) world.arena.Delete(context->coredump);
+  context->coredump = nullptr;
+  ForgetPeer(world, context);
   context->active = false;
   context->sticky = CUDA_SUCCESS;
   TrimPools(world);
+}
+
+bool EndContext(Call& call, Context* context) noexcept {
+  if (!FinishWork(call, context)) return false;
+  Dismantle(call.world, context);
+  return true;
+}
+
+void EndUnlessHeld(Call& call, Context* primary) noexcept {
+  const auto held = [primary] { return primary->references != 0 || primary->greens != 0; };
+  if (primary->active && !held() && FinishWork(call, primary) && !held()) Dismantle(call.world, primary);
 }
 
 }  // namespace cuaudit::sim

@@ -4,6 +4,7 @@
 #include "faults/sim/capture.h"
 #include "faults/sim/context.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/green.h"
 #include "faults/sim/memory.h"
 
 namespace cuaudit::sim {
@@ -32,11 +33,13 @@ CUresult Create(Call& call, CUcontext* out, unsigned flags, CUdevice device, uns
   if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   context->device = device;
   if (!StartContext(world, context) || !Push(call, context->handle)) {
-    EndContext(call, context);
+    (void)EndContext(call, context);
     world.Destroy(context);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   context->flags = flags;
+  if ((flags & CU_CTX_USER_COREDUMP_ENABLE) != 0)
+    context->flags = (flags & ~unsigned{CU_CTX_USER_COREDUMP_ENABLE}) | CU_CTX_COREDUMP_ENABLE;
   context->api_version = api_version;
   context->id = world.next_id++;
   *out = ToHandle<CUcontext>(context);
@@ -51,16 +54,37 @@ Context* Named(Call& call, CUcontext handle) {
 
 // cuCtx calls that take an explicit context mean the current one when given none.
 CUresult NamedOrCurrent(Call& call, CUcontext handle, Context** context) {
-  if (handle == nullptr) return CurrentContext(call.world, call.thread, context);
-  *context = Named(call, handle);
-  return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  if (handle != nullptr) {
+    *context = Named(call, handle);
+    return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  }
+  const CUresult result = CurrentContext(call.world, call.thread, context);
+  if (result != CUDA_SUCCESS) return result;
+  if (const GreenContext* const green = CurrentGreen(call.world, call.thread); green != nullptr) *context = green->view;
+  return CUDA_SUCCESS;
 }
 
-// The limits of shared memory for graphics are known and unsupported; beyond them lies no limit.
-bool HasLimit(CUlimit limit, CUresult* result) {
-  constexpr int kKept = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1;
-  if (limit >= 0 && limit < kKept) return true;
-  *result = limit >= 0 && limit < CU_LIMIT_MAX ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_INVALID_VALUE;
+// Of everything in the current context, or of one green context.
+CUresult Synchronize(Call& call, const GreenContext* green) {
+  for (Capture* capture = call.world.capture_list; capture != nullptr; capture = capture->next) {
+    for (const Stream* const stream : capture->streams) {
+      if (!IsStreamOf(stream, call.context, green)) continue;
+      Invalidate(capture);
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+  }
+  const std::uint64_t handle = call.context->handle;
+  DrainContext(call, call.context, green);
+  TrimPools(call.world);
+  return StateAfterWait(call.world, handle);
+}
+
+bool IsCurrentSomewhere(World& world, const Context* context) {
+  for (Thread* thread : world.threads) {
+    for (; thread != nullptr; thread = thread->next) {
+      if (thread->stack.Contains(context->handle)) return true;
+    }
+  }
   return false;
 }
 
@@ -71,7 +95,20 @@ void PopEntry(Call& call) {
 
 }  // namespace
 
+CUresult NamedContext(Call& call, CUcontext handle, Context** context, GreenContext** green) noexcept {
+  const CUresult result = NamedOrCurrent(call, handle, context);
+  if (result != CUDA_SUCCESS) return result;
+  *green = (*context)->green;
+  if (*green != nullptr) *context = (*green)->primary;
+  return (*context)->sticky;
+}
+
 CUresult api::CtxCreate(Call& call, CUcontext* out, unsigned int flags, CUdevice device) { return Create(call, out, flags, device, 3020); }
+
+// The interface before CUDA 3.2: the context remembers it, and calls of both interfaces are told apart by it.
+CUresult api::CtxCreate_v1(Call& call, CUcontext* out, unsigned int flags, CUdevice device) {
+  return Create(call, out, flags, device, 3010);
+}
 
 CUresult api::CtxCreate_v3(Call& call, CUcontext* out, CUexecAffinityParam* parameters, int count, unsigned int flags, CUdevice device) {
   if (count < 0 || (count > 0 && parameters == nullptr)) return CUDA_ERROR_INVALID_VALUE;
@@ -81,7 +118,9 @@ CUresult api::CtxCreate_v3(Call& call, CUcontext* out, CUexecAffinityParam* para
 
 #ifdef CUAUDIT_HAS_CtxCreate_v4
 CUresult api::CtxCreate_v4(Call& call, CUcontext* out, CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
-  if (parameters != nullptr && parameters->numExecAffinityParams != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  if (parameters != nullptr && parameters->numExecAffinityParams != 0) {
+    return parameters->execAffinityParams == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  }
   if (parameters != nullptr && parameters->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return Create(call, out, flags, device, 3020);
 }
@@ -92,18 +131,29 @@ CUresult api::CtxDestroy(Call& call, CUcontext handle) {
   Context* const context = Named(call, handle);
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (context == nullptr) return world.IsStale(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
-  if (context->primary) return CUDA_ERROR_INVALID_CONTEXT;
-  EndContext(call, context);
+  if (context->primary || context->green != nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  // Another thread destroys it, perhaps while a host function of its streams runs.
+  if (context->ending != 0 || !EndContext(call, context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   // Destroying the current context pops it; elsewhere it stays current and answers CONTEXT_IS_DESTROYED.
   if (!call.thread->stack.empty() && call.thread->stack[call.thread->stack.size() - 1] == context->handle) PopEntry(call);
-  context->streams.Clear(world.arena);
   world.Destroy(context);
   return CUDA_SUCCESS;
 }
 
 CUresult api::CtxAttach(Call& call, CUcontext* out, unsigned int flags) {
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  ++call.context->attachments;
   *out = ToHandle<CUcontext>(call.context);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::CtxDetach(Call& call, CUcontext handle) {
+  Context* const context = Named(call, handle);
+  if (context == nullptr) return CtxDestroy(call, handle);
+  const Vector<std::uint64_t>& stack = call.thread->stack;
+  if (stack.empty() || stack[stack.size() - 1] != context->handle) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->attachments == 0) return context->primary ? CUDA_SUCCESS : CtxDestroy(call, handle);  // retained, never attached: it stays
+  --context->attachments;
   return CUDA_SUCCESS;
 }
 
@@ -112,6 +162,11 @@ CUresult api::CtxPushCurrent(Call& call, CUcontext handle) {
   const Context* const context = call.world.Find<Context>(handle);  // also a primary one that nobody retains: calls in it are refused
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return Push(call, context->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult api::CtxPushCurrent_v1(Call& call, CUcontext handle) {
+  const Context* const context = call.world.Find<Context>(handle);
+  return context != nullptr && IsCurrentSomewhere(call.world, context) ? CUDA_ERROR_INVALID_CONTEXT : CtxPushCurrent(call, handle);
 }
 
 CUresult api::CtxPopCurrent(Call& call, CUcontext* out) {
@@ -159,13 +214,20 @@ CUresult api::CtxGetDevice_v2(Call& call, CUdevice* device, CUcontext handle) {
 
 CUresult api::CtxGetFlags(Call& call, unsigned int* flags) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = call.context->flags;
+  Context* context = nullptr;
+  const CUresult result = CurrentContext(call.world, call.thread, &context);
+  if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    *flags = 0;  // a context that has ended still answers
+    return CUDA_SUCCESS;
+  }
+  if (result != CUDA_SUCCESS) return result;
+  *flags = context->flags | (context->primary ? unsigned{CU_CTX_MAP_HOST} : 0U);
   return CUDA_SUCCESS;
 }
 
 CUresult api::CtxSetFlags(Call& call, unsigned int flags) {
   if (!FlagsAreLegal(flags)) return CUDA_ERROR_INVALID_VALUE;
-  call.context->flags = flags;
+  call.context->flags = flags & ~unsigned{CU_CTX_MAP_HOST};
   return CUDA_SUCCESS;
 }
 
@@ -185,86 +247,20 @@ CUresult api::CtxGetId(Call& call, CUcontext handle, unsigned long long* id) {
   return result;
 }
 
-CUresult api::CtxGetLimit(Call& call, std::size_t* value, CUlimit limit) {
-  CUresult result = CUDA_SUCCESS;
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  constexpr int kSharedMemory = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1;  // can only be queried
-  if ((limit != kSharedMemory || limit >= CU_LIMIT_MAX) && !HasLimit(limit, &result)) return result;
-  *value = call.context->limits[limit];
-  return CUDA_SUCCESS;
-}
-
-CUresult api::CtxSetLimit(Call& call, CUlimit limit, std::size_t value) {
-  CUresult result = CUDA_SUCCESS;
-  if (!HasLimit(limit, &result)) return result;
-  call.context->limits[limit] = value;
-  return CUDA_SUCCESS;
-}
-
 CUresult api::CtxGetStreamPriorityRange(Call&, int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;
   return CUDA_SUCCESS;
 }
 
-CUresult api::CtxSynchronize(Call& call) {
-  if (call.world.captures != 0) {
-    for (const Stream* stream : call.context->streams) {
-      if (stream->capture == nullptr) continue;
-      Invalidate(stream->capture);
-      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
-  }
-  DrainContext(call, call.context);
-  TrimPools(call.world);
-  return call.context->sticky;
-}
+CUresult api::CtxSynchronize(Call& call) { return Synchronize(call, CurrentGreen(call.world, call.thread)); }
 
 #ifdef CUAUDIT_HAS_CtxSynchronize_v2
 CUresult api::CtxSynchronize_v2(Call& call, CUcontext handle) {
-  const CUresult result = NamedOrCurrent(call, handle, &call.context);
-  return result == CUDA_SUCCESS ? CtxSynchronize(call) : result;
+  GreenContext* green = nullptr;
+  const CUresult result = NamedContext(call, handle, &call.context, &green);
+  return result == CUDA_SUCCESS ? Synchronize(call, green) : result;
 }
 #endif
-
-CUresult api::CtxGetCacheConfig(Call& call, CUfunc_cache* config) {
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *config = call.context->cache;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::CtxSetCacheConfig(Call& call, CUfunc_cache config) {
-  if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-  call.context->cache = config;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::CtxGetSharedMemConfig(Call& call, CUsharedconfig* config) {
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *config = call.context->banks;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::CtxSetSharedMemConfig(Call& call, CUsharedconfig config) {
-  if (config < CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
-    return CUDA_ERROR_INVALID_VALUE;
-  call.context->banks = config;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::CtxResetPersistingL2Cache(Call&) { return CUDA_SUCCESS; }
-
-CUresult api::CtxEnablePeerAccess(Call& call, CUcontext peer, unsigned int flags) {
-  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  const Context* const other = Named(call, peer);
-  if (other == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  return other->device == call.context->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS;
-}
-
-CUresult api::CtxDisablePeerAccess(Call& call, CUcontext peer) {
-  const Context* const other = Named(call, peer);
-  if (other == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  return other->device == call.context->device ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_SUCCESS;
-}
 
 }  // namespace cuaudit::sim

@@ -2,6 +2,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/copy.h"
 
+#include "faults/sim/graph_memory.h"
+
 namespace cuaudit::sim {
 namespace {
 
@@ -64,10 +66,11 @@ char* Resolve(const World& world, std::uint64_t address, CUmemorytype type, std:
   return reinterpret_cast<char*>(static_cast<std::uintptr_t>(address));
 }
 
-CUresult CheckSide(World& world, const Side& raw, const CUDA_MEMCPY3D& copy) {
+CUresult CheckSide(World& world, const Side& raw, const CUDA_MEMCPY3D& copy, bool planned) {
   if (raw.type == CU_MEMORYTYPE_ARRAY) {
     const Array* const array = world.Find<Array>(raw.array);
     if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (!array->range->accessible) return CUDA_ERROR_INVALID_VALUE;  // nothing is mapped behind it yet
     const bool inside =
         raw.x + copy.WidthInBytes <= array->pitch && raw.y + copy.Height <= array->rows && raw.z + copy.Depth <= array->slices;
     return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -77,11 +80,12 @@ CUresult CheckSide(World& world, const Side& raw, const CUDA_MEMCPY3D& copy) {
   if (raw.base == 0) return CUDA_ERROR_INVALID_VALUE;
   if (raw.pitch != 0 && raw.pitch < raw.x + copy.WidthInBytes && (copy.Height > 1 || copy.Depth > 1)) return CUDA_ERROR_INVALID_VALUE;
   const Side side = Normal(raw, copy);
+  const std::uint64_t first = LinearAddress(side, 0, 0);
+  const std::uint64_t last = LinearAddress(side, copy.Height - 1, copy.Depth - 1) + copy.WidthInBytes;
+  if (planned && last >= first && IsGraphMemory(world, first, last - first)) return CUDA_SUCCESS;
   const bool known = world.ranges.Find(side.base) != nullptr;
   if (!known && (side.type == CU_MEMORYTYPE_DEVICE || world.device_memory.Contains(side.base))) return CUDA_ERROR_INVALID_VALUE;
   if (!known) return CUDA_SUCCESS;
-  const std::uint64_t first = LinearAddress(side, 0, 0);
-  const std::uint64_t last = LinearAddress(side, copy.Height - 1, copy.Depth - 1) + copy.WidthInBytes;
   return last >= first && IsUsable(world, first, last - first) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -120,7 +124,7 @@ bool IsUsable(const World& world, std::uint64_t address, std::uint64_t bytes) no
   if (address + bytes < address) return false;
   while (bytes != 0) {
     const Range* const range = world.ranges.Find(address);
-    if (range == nullptr || !range->accessible) return false;
+    if (range == nullptr || !range->accessible || range->freeing) return false;
     const std::uint64_t left = range->size - (address - range->base);
     if (left >= bytes) return true;
     address += left;
@@ -143,21 +147,23 @@ CUDA_MEMCPY3D LinearCopy(CUmemorytype to, std::uint64_t target, CUmemorytype fro
   return copy;
 }
 
-CUresult CheckCopy(World& world, const CUDA_MEMCPY3D& copy) noexcept {
+CUresult CheckCopy(World& world, const CUDA_MEMCPY3D& copy, bool planned) noexcept {
   if (copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) return CUDA_SUCCESS;
   if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckSide(world, Target(copy), copy);
-  return result != CUDA_SUCCESS ? result : CheckSide(world, Source(copy), copy);
+  const CUresult result = CheckSide(world, Target(copy), copy, planned);
+  return result != CUDA_SUCCESS ? result : CheckSide(world, Source(copy), copy, planned);
 }
 
-CUresult CheckFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill) noexcept {
+CUresult CheckFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill, bool planned) noexcept {
   if (fill.elementSize != 1 && fill.elementSize != 2 && fill.elementSize != 4) return CUDA_ERROR_INVALID_VALUE;
   if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
   if (fill.dst == 0 || fill.dst % fill.elementSize != 0) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t row = fill.width * fill.elementSize;
   if (row / fill.elementSize != fill.width) return CUDA_ERROR_INVALID_VALUE;
   if (fill.height > 1 && (fill.pitch < row || fill.pitch % fill.elementSize != 0)) return CUDA_ERROR_INVALID_VALUE;
-  return IsUsable(world, fill.dst, fill.pitch * (fill.height - 1) + row) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const std::uint64_t bytes = fill.pitch * (fill.height - 1) + row;
+  const bool good = IsUsable(world, fill.dst, bytes) || (planned && IsGraphMemory(world, fill.dst, bytes));
+  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool TouchesPageable(const World& world, const CUDA_MEMCPY3D& copy) noexcept {
@@ -174,7 +180,7 @@ CUresult RunCopy(World& world, const CUDA_MEMCPY3D& copy) noexcept {
   Side target = Target(copy);
   if (copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) return CUDA_SUCCESS;
   if (!Flatten(world, &source, copy) || !Flatten(world, &target, copy)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-  world.clock += copy.WidthInBytes * copy.Height * copy.Depth / 1024;
+  world.now += copy.WidthInBytes * copy.Height * copy.Depth / 1024;
   for (std::uint64_t z = 0; z < copy.Depth; ++z) {
     for (std::uint64_t y = 0; y < copy.Height; ++y) {
       const CUresult result = MoveRow(world, target, LinearAddress(target, y, z), source, LinearAddress(source, y, z), copy.WidthInBytes);
@@ -186,7 +192,7 @@ CUresult RunCopy(World& world, const CUDA_MEMCPY3D& copy) noexcept {
 
 CUresult RunFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill) noexcept {
   const std::uint64_t row = fill.width * fill.elementSize;
-  world.clock += row * fill.height / 1024;
+  world.now += row * fill.height / 1024;
   for (std::uint64_t y = 0; y < fill.height; ++y) {
     std::uint64_t address = fill.dst + y * fill.pitch;
     for (std::uint64_t left = row; left != 0;) {

@@ -14,8 +14,9 @@
 namespace cuaudit::sim {
 
 CUDA_MEMCPY3D LinearCopy(CUmemorytype to, std::uint64_t target, CUmemorytype from, std::uint64_t source, std::size_t bytes) noexcept;
-CUresult CheckCopy(World& world, const CUDA_MEMCPY3D& copy) noexcept;
-CUresult CheckFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill) noexcept;
+// `planned`: for a node of a graph, whose memory may be a graph's that no launch has allocated yet.
+CUresult CheckCopy(World& world, const CUDA_MEMCPY3D& copy, bool planned = false) noexcept;
+CUresult CheckFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill, bool planned = false) noexcept;
 // True when a side is host memory that the driver does not know: such a copy cannot be deferred.
 bool TouchesPageable(const World& world, const CUDA_MEMCPY3D& copy) noexcept;
 CUresult RunCopy(World& world, const CUDA_MEMCPY3D& copy) noexcept;

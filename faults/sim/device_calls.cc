@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/call.h"
-#include "faults/sim/device_attributes.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -15,40 +14,23 @@ std::uint64_t Mix(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
-constexpr char kLower[] = "abcdefghijklmnopqrstuvwxyz";
-constexpr std::size_t kTextBytes = 64;
-
-struct ErrorText {
-  CUresult code;
-  const char* name;
-  char text[kTextBytes];
-};
-
-// "CUDA_ERROR_OUT_OF_MEMORY" reads "out of memory".
-constexpr ErrorText MakeText(const char* name, int code) {
-  ErrorText made{static_cast<CUresult>(code), name, {}};
-  const char prefix[] = "CUDA_ERROR_";
-  std::size_t skip = 0;
-  while (prefix[skip] != '\0' && name[skip] == prefix[skip]) ++skip;
-  const char* from = prefix[skip] == '\0' ? name + skip : name + 5;
-  for (std::size_t i = 0; from[i] != '\0' && i + 1 < kTextBytes; ++i) {
-    const char c = from[i];
-    made.text[i] = c == '_' ? ' ' : (c >= 'A' && c <= 'Z' ? kLower[c - 'A'] : c);
+// 0: not a format of linear memory.
+std::size_t BytesOfFormat(CUarray_format format) {
+  switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+      return 4;
+    default:
+      return 0;
   }
-  return made;
-}
-
-constexpr ErrorText kErrors[] = {
-#define CUAUDIT_RESULT(name, value) MakeText(#name, value),
-#include "driver_results.inc"
-#undef CUAUDIT_RESULT
-};
-
-const ErrorText* FindError(CUresult code) {
-  for (const ErrorText& row : kErrors) {
-    if (row.code == code) return &row;
-  }
-  return nullptr;
 }
 
 CUresult CopyText(char* out, int length, const char* text) {
@@ -71,20 +53,6 @@ CUresult api::DriverGetVersion(Call&, int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *version = kDriverVersion;
   return CUDA_SUCCESS;
-}
-
-CUresult api::GetErrorName(Call&, CUresult error, const char** text) {
-  if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* const row = FindError(error);
-  *text = row == nullptr ? nullptr : row->name;
-  return row == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-CUresult api::GetErrorString(Call&, CUresult error, const char** text) {
-  if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const ErrorText* const row = FindError(error);
-  *text = row == nullptr ? nullptr : row->text;
-  return row == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult api::DeviceGetCount(Call& call, int* count) {
@@ -132,35 +100,36 @@ CUresult api::DeviceTotalMem(Call& call, unsigned int* bytes, CUdevice device) {
 CUresult api::DeviceGetAttribute(Call& call, int* value, CUdevice_attribute attribute, CUdevice device) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device + 1 : DeviceAttribute(attribute);
+  if (attribute < 1 || attribute >= kAttributeEnd) return CUDA_ERROR_INVALID_VALUE;
+  *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device + 1 : call.world.profile->Attribute(attribute);
   return CUDA_SUCCESS;
 }
 
 CUresult api::DeviceComputeCapability(Call& call, int* major, int* minor, CUdevice device) {
   if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
-  *major = DeviceAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  *minor = DeviceAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  *major = call.world.profile->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  *minor = call.world.profile->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   return CUDA_SUCCESS;
 }
 
 CUresult api::DeviceGetProperties(Call& call, CUdevprop* properties, CUdevice device) {
   if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
+  const Profile& profile = *call.world.profile;
   *properties = {};
-  properties->maxThreadsPerBlock = DeviceAttribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  properties->maxThreadsPerBlock = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   for (int i = 0; i < 3; ++i) {
-    properties->maxThreadsDim[i] = DeviceAttribute(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i));
-    properties->maxGridSize[i] = DeviceAttribute(static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i));
+    properties->maxThreadsDim[i] = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
+    properties->maxGridSize[i] = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i);
   }
-  properties->sharedMemPerBlock = DeviceAttribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-  properties->totalConstantMemory = DeviceAttribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
-  properties->SIMDWidth = DeviceAttribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-  properties->memPitch = DeviceAttribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
-  properties->regsPerBlock = DeviceAttribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
-  properties->clockRate = DeviceAttribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-  properties->textureAlign = DeviceAttribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+  properties->sharedMemPerBlock = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  properties->totalConstantMemory = profile.Attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+  properties->SIMDWidth = profile.Attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  properties->memPitch = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+  properties->regsPerBlock = profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+  properties->clockRate = profile.Attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  properties->textureAlign = profile.Attribute(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
   return CUDA_SUCCESS;
 }
 
@@ -168,6 +137,7 @@ CUresult api::DeviceGetPCIBusId(Call& call, char* text, int length, CUdevice dev
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
   char bus[] = "0000:01:00.0";
   bus[6] = static_cast<char>('1' + device);
+  if (length < static_cast<int>(sizeof(bus))) return CUDA_ERROR_INVALID_VALUE;
   return CopyText(text, length, bus);
 }
 
@@ -180,7 +150,9 @@ CUresult api::DeviceGetByPCIBusId(Call& call, CUdevice* device, const char* text
     *device = i;
     return CUDA_SUCCESS;
   }
-  return CUDA_ERROR_INVALID_DEVICE;
+  // Nobody's place, or no place at all.
+  const bool place = std::strchr(text, ':') != nullptr && text[std::strspn(text, "0123456789abcdefABCDEF:.")] == 0;
+  return place ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult api::DeviceCanAccessPeer(Call& call, int* can, CUdevice device, CUdevice peer) {
@@ -197,17 +169,21 @@ CUresult api::DeviceGetP2PAttribute(Call& call, int* value, CUdevice_P2PAttribut
   return CUDA_SUCCESS;
 }
 
-CUresult api::DeviceGetExecAffinitySupport(Call& call, int* value, CUexecAffinityType type, CUdevice device) {
-  if (value == nullptr || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
+CUresult api::DeviceGetExecAffinitySupport(Call& call, int* value, CUexecAffinityType, CUdevice device) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
-  *value = 0;
+  *value = 0;  // of no type: only clients of an MPS server are given a part of a device
   return CUDA_SUCCESS;
 }
 
-CUresult api::DeviceGetTexture1DLinearMaxWidth(Call& call, std::size_t* width, CUarray_format, unsigned int channels, CUdevice device) {
-  if (width == nullptr || channels == 0 || channels > 4) return CUDA_ERROR_INVALID_VALUE;
+CUresult api::DeviceGetTexture1DLinearMaxWidth(Call& call, std::size_t* width, CUarray_format format, unsigned int channels,
+                                               CUdevice device) {
+  const std::size_t element = BytesOfFormat(format) * channels;
+  if (width == nullptr || element == 0 || (channels != 1 && channels != 2 && channels != 4)) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
-  *width = std::size_t{1} << 28;
+  constexpr std::size_t kMostElements = std::size_t{1} << 30;
+  constexpr std::size_t kMostBytes = std::size_t{1} << 32;
+  *width = kMostBytes / element < kMostElements ? kMostBytes / element : kMostElements;
   return CUDA_SUCCESS;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/capture.h"
+#include "faults/sim/context.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/join.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/schedule.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -36,6 +39,7 @@ CUresult api::EventDestroy(Call& call, CUevent handle) {
   if (result != CUDA_SUCCESS) return result;
   ForgetEvent(call.world, event);
   DropMarker(call.world, event->marker);
+  EndShare(call.world, event->share);
   call.world.Destroy(event);
   return CUDA_SUCCESS;
 }
@@ -48,26 +52,22 @@ CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
   if (stream == nullptr) return result;
   if (event->owner != stream->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return CaptureRecord(call.world, stream, event);
-  Marker* const marker = MakeMarker(call.world, stream);
-  if (marker == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  Work work;
-  work.type = WorkType::Record;
-  work.marker = marker;
-  result = Submit(call, stream, CU_GRAPH_NODE_TYPE_EMPTY, work);
-  if (result != CUDA_SUCCESS) {
-    DropMarker(call.world, marker);
-    return result;
-  }
-  ++marker->references;
-  ForgetEvent(call.world, event);
-  DropMarker(call.world, event->marker);
-  event->marker = marker;
-  return CUDA_SUCCESS;
+  result = RecordOn(call, stream, event);
+  // Who waits for it in another process cannot run this one's work.
+  if (result == CUDA_SUCCESS && (event->share != 0 || event->foreign)) Drain(call, stream);
+  return result;
 }
 
-CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream, unsigned int flags) {
+CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream_handle, unsigned int flags) {
   if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return EventRecord(call, handle, stream);
+  if (flags == 0) return EventRecord(call, handle, stream_handle);
+  const Event* const event = call.world.Find<Event>(handle);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = CUDA_SUCCESS;
+  Stream* const stream = FindStream(call, stream_handle, &result);
+  if (stream == nullptr) return result;
+  if (event->owner != stream->owner) return CUDA_ERROR_INVALID_HANDLE;
+  return CaptureExternal(call.world, stream, WorkType::Record, handle);
 }
 
 CUresult api::EventQuery(Call& call, CUevent handle) {
@@ -76,9 +76,13 @@ CUresult api::EventQuery(Call& call, CUevent handle) {
   CUresult result = Borrow(call, event->owner);
   if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
   if (result != CUDA_SUCCESS) return result;
-  if (event->marker == nullptr || event->marker->done) return event->owner->sticky;
-  RunNext(call, event->marker->stream);
-  return CUDA_ERROR_NOT_READY;
+  const std::uint64_t context = event->owner->handle;
+  if (const Marker* const marker = event->marker; marker != nullptr && !marker->done) {
+    Nudge(call.world, call.thread, Goal{marker->stream, marker->ticket + 1});
+    return CUDA_ERROR_NOT_READY;
+  }
+  DrainMarker(call, event->marker);
+  return StateAfterWait(call.world, context);
 }
 
 CUresult api::EventSynchronize(Call& call, CUevent handle) {
@@ -87,17 +91,16 @@ CUresult api::EventSynchronize(Call& call, CUevent handle) {
   CUresult result = Borrow(call, event->owner);
   if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
   if (result != CUDA_SUCCESS) return result;
-  const Context* const owner = event->owner;
+  const std::uint64_t context = event->owner->handle;
   DrainMarker(call, event->marker);
   TrimPools(call.world);
-  return owner->sticky;
+  return StateAfterWait(call.world, context);
 }
 
 CUresult api::EventElapsedTime(Call& call, float* milliseconds, CUevent start_handle, CUevent end_handle) {
-  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Event* const start = call.world.Find<Event>(start_handle);
   const Event* const end = call.world.Find<Event>(end_handle);
-  if (start == nullptr || end == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (milliseconds == nullptr || start == nullptr || end == nullptr || start->owner != end->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
   if (start->marker == nullptr || end->marker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!start->marker->done || !end->marker->done) return CUDA_ERROR_NOT_READY;

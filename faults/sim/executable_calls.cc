@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/arguments.h"
+#include "faults/sim/batch_node.h"
 #include "faults/sim/capture.h"
+#include "faults/sim/conditional.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/graph_memory.h"
+#include "faults/sim/join.h"
 #include "faults/sim/node.h"
+#include "faults/sim/oracle.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -10,58 +16,150 @@ namespace {
 constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                                       CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
-CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long long flags) {
-  Graph* const graph = call.world.Find<Graph>(handle);
-  if (out == nullptr || graph == nullptr || graph->capturing || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-  Executable* const executable = call.world.Make<Executable>(nullptr);
-  if (executable == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  executable->flags = flags;
-  const CUresult result = FillSteps(call.world, graph, executable);
-  if (result != CUDA_SUCCESS) {
-    FreeExecutable(call.world, executable);
-    return result;
+bool CanDisable(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMSET || type == CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
+constexpr auto kHandleUnused = static_cast<CUgraphInstantiateResult>(5);  // older toolkits have no name for it
+
+struct Refusal {
+  CUgraphInstantiateResult result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  const Node* node = nullptr;
+};
+
+CUresult Refuse(Refusal* refusal, CUgraphInstantiateResult result, const Node* node = nullptr, CUresult code = CUDA_ERROR_INVALID_VALUE) {
+  *refusal = {result, node};
+  return code;
+}
+
+// A graph launched from the device has nothing but kernels, copies, fills and graphs of them.
+const Node* NodeNoDeviceLaunches(const Graph* graph) {
+  for (const Node* const node : graph->nodes) {
+    const bool plain = CanDisable(node->type) || node->type == CU_GRAPH_NODE_TYPE_EMPTY;
+    if (!plain && node->work.type != WorkType::Child) return node;
+    if (node->work.type == WorkType::Child && NodeNoDeviceLaunches(node->work.child) != nullptr) return node;
   }
+  return nullptr;
+}
+
+CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long long flags, Refusal* refusal) {
+  World& world = call.world;
+  Graph* const graph = world.Find<Graph>(handle);
+  if (out == nullptr || graph == nullptr || graph->capturing || (flags & ~kFlags) != 0) {
+    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR);
+  }
+  if (IsBody(graph)) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_NOT_SUPPORTED);
+  for (const Conditional* const conditional : graph->conditionals) {
+    if (conditional->node == nullptr) return Refuse(refusal, kHandleUnused);
+  }
+  if (const Node* const node = NodeNoBodyHolds(world, graph); node != nullptr) {
+    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, node);
+  }
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+    const Node* node = nullptr;
+    if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0 || graph->nodes.empty()) {
+      return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR);
+    }
+    if ((node = NodeNoDeviceLaunches(graph)) != nullptr) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, node);
+  }
+  if (graph->executable != 0 && world.Find<Executable>(graph->executable) != nullptr) {
+    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_NOT_SUPPORTED);
+  }
+  Executable* const executable = world.Make<Executable>(nullptr);
+  if (executable == nullptr) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_OUT_OF_MEMORY);
+  executable->flags = flags;
+  CUresult result = MakePlan(world, graph, &executable->plan);
+  if (result == CUDA_SUCCESS && !HoldAll(world, graph, &executable->holdings)) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (result != CUDA_SUCCESS) {
+    FreeExecutable(world, executable);
+    const bool cycle = result == CUDA_ERROR_INVALID_VALUE;
+    return Refuse(refusal, cycle ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE : CUDA_GRAPH_INSTANTIATE_ERROR,
+                  cycle ? NodeInCycle(world, graph) : nullptr, result);
+  }
+  if (OwnsMemory(graph) || HasConditional(graph)) graph->executable = executable->handle;
   *out = ToHandle<CUgraphExec>(executable);
   return CUDA_SUCCESS;
 }
 
 CUresult SetStep(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) {
-  Step* const step = FindStep(call, handle, node);
+  Executable* const executable = call.world.Find<Executable>(handle);
+  const Step* const step = executable == nullptr ? nullptr : FindStep(call.world, executable, node);
   if (step == nullptr || step->type != type) return CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS) return result;
-  WaitForLaunches(call, call.world.Find<Executable>(handle));
-  step->work = work;
+  // Attributes stay the node's own.
+  Work kept = work;
+  kept.cooperative = step->work.cooperative;
+  if (CompareWork(call.world, step->work, kept) != CU_GRAPH_EXEC_UPDATE_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t place = static_cast<std::size_t>(step - executable->plan->steps.begin());
+  Plan* const plan = OwnPlan(call.world, executable);
+  if (plan == nullptr || !SetStepWork(call.world, &plan->steps[place], kept)) return CUDA_ERROR_OUT_OF_MEMORY;
+  RememberPointees(call.world, plan, place, 1);
   return CUDA_SUCCESS;
 }
 
-// Same number of nodes with the same types in the same order: the update the driver promises to accept.
-CUgraphExecUpdateResult Compare(const Executable& before, const Executable& after, std::uint64_t* culprit) {
-  if (before.steps.size() != after.steps.size()) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-  for (std::size_t i = 0; i < before.steps.size(); ++i) {
-    if (before.steps[i].type == after.steps[i].type) continue;
-    *culprit = after.steps[i].node;
-    return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+// Takes the parameters of `fresh` into the steps that it pairs with. The nodes keep the names under which the executable was made.
+CUresult Replace(World& world, Executable* executable, const Plan& fresh, const Vector<std::uint32_t>& pairs, std::size_t first,
+                 std::size_t count) {
+  Plan* const plan = OwnPlan(world, executable);
+  if (plan == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i] == kUnpaired || plan->steps[i].type == CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
+    Work& work = plan->steps[i].work;
+    ShareArguments(fresh.steps[pairs[i]].work);
+    DropArguments(world, work);
+    work = fresh.steps[pairs[i]].work;
   }
-  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  for (std::size_t i = 0; i < plan->slots.size() && i < fresh.slots.size(); ++i) {
+    plan->slots[i].initial = fresh.slots[i].initial;
+    plan->slots[i].flags = fresh.slots[i].flags;
+  }
+  RememberPointees(world, plan, first, count);
+  return CUDA_SUCCESS;
+}
+
+CUresult SetChild(Call& call, CUgraphExec handle, CUgraphNode node, CUgraph child_handle) {
+  World& world = call.world;
+  Executable* const executable = world.Find<Executable>(handle);
+  Graph* const child = world.Find<Graph>(child_handle);
+  const Step* const step = executable == nullptr ? nullptr : FindStep(world, executable, node);
+  if (child == nullptr || step == nullptr || step->type != CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_INVALID_VALUE;
+  const std::uint32_t place = static_cast<std::uint32_t>(step - executable->plan->steps.begin());
+  Plan* fresh = nullptr;
+  Vector<std::uint32_t> pairs;
+  CUgraphExecUpdateResultInfo info{};
+  CUresult result = MakePlan(world, child, &fresh);
+  if (result == CUDA_SUCCESS && ComparePart(world, *executable->plan, place, *fresh, &pairs, &info) != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+    result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  if (result == CUDA_SUCCESS) result = Replace(world, executable, *fresh, pairs, place + 1, executable->plan->steps[place].inner);
+  pairs.Clear(world.arena);
+  DropPlan(world, fresh);
+  return result;
 }
 
 }  // namespace
 
 CUresult api::GraphInstantiateWithFlags(Call& call, CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  return Instantiate(call, out, graph, flags);
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) return CUDA_ERROR_INVALID_VALUE;  // there is no stream to upload in
+  Refusal refusal;
+  return Instantiate(call, out, graph, flags, &refusal);
 }
 
 CUresult api::GraphInstantiate(Call& call, CUgraphExec* out, CUgraph graph, CUgraphNode* error, char* log, std::size_t log_bytes) {
   if (error != nullptr) *error = nullptr;
   if (log != nullptr && log_bytes != 0) log[0] = '\0';
-  return Instantiate(call, out, graph, 0);
+  Refusal refusal;
+  const CUresult result = Instantiate(call, out, graph, 0, &refusal);
+  if (error != nullptr && refusal.node != nullptr) *error = ToHandle<CUgraphNode>(refusal.node);
+  return result;
 }
 
 CUresult api::GraphInstantiateWithParams(Call& call, CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = Instantiate(call, out, graph, parameters->flags);
-  parameters->hErrNode_out = nullptr;
-  parameters->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  Refusal refusal;
+  const CUresult result = Instantiate(call, out, graph, parameters->flags, &refusal);
+  parameters->hErrNode_out = refusal.node == nullptr ? nullptr : ToHandle<CUgraphNode>(refusal.node);
+  parameters->result_out = refusal.result;
   return result;
 }
 
@@ -81,7 +179,7 @@ CUresult api::GraphExecDestroy(Call& call, CUgraphExec handle) {
 CUresult api::GraphExecGetFlags(Call& call, CUgraphExec handle, cuuint64_t* flags) {
   const Executable* const executable = call.world.Find<Executable>(handle);
   if (executable == nullptr || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = executable->flags;
+  *flags = executable->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
   return CUDA_SUCCESS;
 }
 
@@ -95,20 +193,30 @@ CUresult api::GraphLaunch(Call& call, CUgraphExec handle, CUstream stream_handle
     Invalidate(stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  Claim claim(call.world, stream);
+  result = claim.Take(*executable->plan, (executable->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0);
+  if (result != CUDA_SUCCESS) return result;
   Work work;
   work.type = WorkType::Launch;
-  work.executable = executable;
+  work.launch = {executable, executable->plan};
   result = Submit(call, stream, CU_GRAPH_NODE_TYPE_GRAPH, work);
-  if (result == CUDA_SUCCESS) ++executable->in_flight;
+  if (result != CUDA_SUCCESS) return result;
+  claim.Keep();
+  ++executable->in_flight;
+  ++executable->plan->references;
   return result;
 }
 
 CUresult api::GraphUpload(Call& call, CUgraphExec handle, CUstream stream_handle) {
-  if (call.world.Find<Executable>(handle) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Executable* const executable = call.world.Find<Executable>(handle);
+  if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
   if (stream == nullptr) return result;
-  if (stream->capture == nullptr) return Submit(call, stream, CU_GRAPH_NODE_TYPE_EMPTY, Work());
+  if (stream->capture == nullptr) {
+    result = WaitOn(call.world, stream, executable->last);
+    return result == CUDA_SUCCESS ? Submit(call, stream, CU_GRAPH_NODE_TYPE_EMPTY, Work()) : result;
+  }
   Invalidate(stream->capture);
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
@@ -117,30 +225,28 @@ CUresult api::GraphExecUpdate_v2(Call& call, CUgraphExec handle, CUgraph graph_h
   World& world = call.world;
   Executable* const executable = world.Find<Executable>(handle);
   Graph* const graph = world.Find<Graph>(graph_handle);
-  if (executable == nullptr || graph == nullptr || info == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Executable fresh;
+  CUgraphExecUpdateResultInfo unseen{};
+  if (executable == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (info == nullptr) info = &unseen;
   *info = {};
-  const CUresult filled = FillSteps(world, graph, &fresh);
-  if (filled != CUDA_SUCCESS) {
-    LetGo(world, &fresh.holdings);
-    fresh.steps.Clear(world.arena);
+  Plan* fresh = nullptr;
+  Vector<Holding> holdings;
+  Vector<std::uint32_t> pairs;
+  CUresult result = MakePlan(world, graph, &fresh);
+  if (result == CUDA_SUCCESS && !HoldAll(world, graph, &holdings)) result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (result != CUDA_SUCCESS) {
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
-    return filled;
-  }
-  std::uint64_t culprit = 0;
-  info->result = Compare(*executable, fresh, &culprit);
-  info->errorNode = reinterpret_cast<CUgraphNode>(static_cast<std::uintptr_t>(culprit));
-  if (info->result == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
-    WaitForLaunches(call, executable);
-    // The nodes keep the names under which the executable was made.
-    for (std::size_t i = 0; i < executable->steps.size(); ++i) executable->steps[i].work = fresh.steps[i].work;
+  } else if (ComparePlans(world, *executable->plan, *fresh, &pairs, info) != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+    result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  } else if ((result = Replace(world, executable, *fresh, pairs, 0, pairs.size())) == CUDA_SUCCESS) {
     const Vector<Holding> old = executable->holdings;
-    executable->holdings = fresh.holdings;
-    fresh.holdings = old;
+    executable->holdings = holdings;
+    holdings = old;
   }
-  LetGo(world, &fresh.holdings);
-  fresh.steps.Clear(world.arena);
-  return info->result == CU_GRAPH_EXEC_UPDATE_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  LetGo(world, &holdings);
+  pairs.Clear(world.arena);
+  DropPlan(world, fresh);
+  return result;
 }
 
 CUresult api::GraphExecUpdate(Call& call, CUgraphExec handle, CUgraph graph, CUgraphNode* error, CUgraphExecUpdateResult* outcome) {
@@ -196,28 +302,42 @@ CUresult api::GraphExecEventWaitNodeSetEvent(Call& call, CUgraphExec handle, CUg
   return SetStep(call, handle, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, result, work);
 }
 
+CUresult api::GraphExecChildGraphNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node, CUgraph child) {
+  return SetChild(call, handle, node, child);
+}
+
+CUresult api::GraphExecBatchMemOpNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node,
+                                               const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters) {
+  Work work;
+  const CUresult made = BatchWork(call, parameters, &work);
+  const CUresult result = SetStep(call, handle, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, made, work);
+  if (made == CUDA_SUCCESS && result != CUDA_SUCCESS) DropArguments(call.world, work);
+  return result;
+}
+
 CUresult api::GraphExecNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeParams* parameters) {
   Work work;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   const CUresult result = WorkOf(call, parameters, &type, &work);
-  if (type == CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_NOT_SUPPORTED;
+  if (type == CU_GRAPH_NODE_TYPE_GRAPH) return SetChild(call, handle, node, parameters->graph.graph);
   return SetStep(call, handle, node, type, result, work);
 }
 
 CUresult api::GraphNodeSetEnabled(Call& call, CUgraphExec handle, CUgraphNode node, unsigned int enabled) {
-  Step* const step = FindStep(call, handle, node);
-  if (step == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const bool can =
-      step->type == CU_GRAPH_NODE_TYPE_KERNEL || step->type == CU_GRAPH_NODE_TYPE_MEMSET || step->type == CU_GRAPH_NODE_TYPE_MEMCPY;
-  if (!can) return CUDA_ERROR_INVALID_VALUE;
-  WaitForLaunches(call, call.world.Find<Executable>(handle));
-  step->enabled = enabled != 0;
+  Executable* const executable = call.world.Find<Executable>(handle);
+  const Step* const step = executable == nullptr ? nullptr : FindStep(call.world, executable, node);
+  if (step == nullptr || !CanDisable(step->type)) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t place = static_cast<std::size_t>(step - executable->plan->steps.begin());
+  Plan* const plan = OwnPlan(call.world, executable);
+  if (plan == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  plan->steps[place].enabled = enabled != 0;
   return CUDA_SUCCESS;
 }
 
 CUresult api::GraphNodeGetEnabled(Call& call, CUgraphExec handle, CUgraphNode node, unsigned int* enabled) {
-  const Step* const step = FindStep(call, handle, node);
-  if (step == nullptr || enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Executable* const executable = call.world.Find<Executable>(handle);
+  const Step* const step = executable == nullptr ? nullptr : FindStep(call.world, executable, node);
+  if (step == nullptr || enabled == nullptr || !CanDisable(step->type)) return CUDA_ERROR_INVALID_VALUE;
   *enabled = step->enabled ? 1 : 0;
   return CUDA_SUCCESS;
 }

@@ -2,120 +2,98 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/executor.h"
 
+#include "faults/sim/arguments.h"
+#include "faults/sim/attendance.h"
+#include "faults/sim/batch_node.h"
 #include "faults/sim/capture.h"
 #include "faults/sim/copy.h"
-#include "faults/sim/graph.h"
+#include "faults/sim/host_kernel.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/plan.h"
+#include "faults/sim/schedule.h"
+#include "faults/sim/value_work.h"
 
 namespace cuaudit::sim {
 namespace {
 
 constexpr std::uint64_t kOperationTime = 1000;
-constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 
-class Turn {
+// Releases the lock for client code; the stream's own time stands still meanwhile.
+class Outside {
  public:
-  Turn(World& world, const Thread* thread) noexcept : world_(world) {
-    ++world_.waiting_turns;
-    while (world_.executor != 0) pthread_cond_wait(&world_.turn, &world_.lock);
-    --world_.waiting_turns;
-    world_.executor = thread->serial;
+  Outside(World& world, Thread* thread) noexcept : world_(world), thread_(thread), now_(world.now) {
+    thread_->in_callback = true;
+    ++world_.running;
+    pthread_mutex_unlock(&world_.lock);
   }
-  ~Turn() {
-    world_.executor = 0;
+  ~Outside() {
+    pthread_mutex_lock(&world_.lock);
+    --world_.running;
+    thread_->in_callback = false;
+    world_.now = now_;
     if (world_.waiting_turns != 0) pthread_cond_broadcast(&world_.turn);
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
 
  private:
   World& world_;
+  Thread* thread_;
+  std::uint64_t now_;
 };
 
-void RunUntil(World& world, Thread* thread, Stream* stream, std::uint64_t limit) noexcept;
+void Enlist(World& world, Stream* stream) noexcept {
+  if (stream->busy_index != 0 || !world.busy_streams.Push(world.arena, stream)) return;
+  stream->busy_index = static_cast<std::uint32_t>(world.busy_streams.size());
+}
 
-void RunOne(World& world, Thread* thread, Stream* stream) noexcept {
-  Operation* const operation = stream->head;
-  const std::uint64_t ticket = operation->ticket;
+void Delist(World& world, Stream* stream) noexcept {
+  Stream* const last = world.busy_streams[world.busy_streams.size() - 1];
+  world.busy_streams[stream->busy_index - 1] = last;
+  last->busy_index = stream->busy_index;
+  stream->busy_index = 0;
+  world.busy_streams.Truncate(world.busy_streams.size() - 1);
+}
+
+void Bury(World& world, Stream* stream) noexcept {
+  if (!stream->destroyed || stream->head != nullptr || stream->pins != 0) return;
+  world.arena.Delete(stream);
+}
+
+// Work begins when the work before it has ended and the call that queued it was made.
+std::uint64_t StartOf(const Stream* stream, const Operation* operation) noexcept {
+  std::uint64_t start = stream->time > operation->submitted ? stream->time : operation->submitted;
+  const Context* const context = stream->owner;
   if (stream->legacy) {
-    // Others may create and destroy idle streams whenever a host function runs, hence the fresh start after each.
-    for (bool again = true; again;) {
-      again = false;
-      for (std::size_t i = 0; i < stream->owner->streams.size() && !again; ++i) {
-        Stream* const other = stream->owner->streams[i];
-        if (other == stream || !other->blocking || other->head == nullptr || other->head->ticket >= ticket) continue;
-        RunUntil(world, thread, other, ticket);
-        again = true;
-      }
-    }
-  } else if (stream->blocking && stream->owner->legacy != nullptr) {
-    RunUntil(world, thread, stream->owner->legacy, ticket);
+    start = start > context->blocking_time ? start : context->blocking_time;
+  } else if (stream->blocking && context->legacy != nullptr) {
+    start = start > context->legacy->time ? start : context->legacy->time;
   }
-  if (operation->work.type == WorkType::Wait) {
-    const Marker* const marker = operation->work.marker;
-    if (!marker->done) RunUntil(world, thread, marker->stream, marker->ticket + 1);
+  if (operation->work.type == WorkType::Wait && operation->work.marker->time > start) start = operation->work.marker->time;
+  for (const Marker* const marker : operation->markers) {
+    if (marker != nullptr && marker->done && marker->time > start) start = marker->time;
   }
-  stream->head = operation->next;
-  if (stream->head == nullptr) stream->tail = nullptr;
-  stream->busy = true;
-  const CUresult result = Perform(world, thread, stream, operation->work);
-  stream->busy = false;
-  if (result != CUDA_SUCCESS && stream->owner->sticky == CUDA_SUCCESS) stream->owner->sticky = result;
-  --world.pending;
-  world.arena.Delete(operation);
-}
-
-void RunUntil(World& world, Thread* thread, Stream* stream, std::uint64_t limit) noexcept {
-  while (stream->head != nullptr && stream->head->ticket < limit) RunOne(world, thread, stream);
-}
-
-void CallHost(World& world, Thread* thread, CUhostFn function, void* argument) noexcept {
-  thread->in_callback = true;
-  pthread_mutex_unlock(&world.lock);
-  function(argument);
-  pthread_mutex_lock(&world.lock);
-  thread->in_callback = false;
-}
-
-CUresult PerformGraph(World& world, Thread* thread, Stream* stream, Executable* executable) noexcept {
-  CUresult result = CUDA_SUCCESS;
-  for (std::size_t i = 0; i < executable->steps.size() && result == CUDA_SUCCESS; ++i) {
-    Step& step = executable->steps[i];
-    if (!step.enabled) continue;
-    if (step.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
-      Event* const event = world.Find<Event>(step.work.event);
-      if (event == nullptr) continue;
-      Marker* const marker = MakeMarker(world, stream);
-      if (marker == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-      marker->done = true;
-      marker->time = world.clock;
-      DropMarker(world, event->marker);
-      event->marker = marker;
-      if (event->capture == nullptr) event->was_captured = false;
-    } else if (step.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
-      const Event* const event = world.Find<Event>(step.work.event);
-      if (event == nullptr || event->marker == nullptr || event->marker->done) continue;
-      Marker* const marker = event->marker;
-      ++marker->references;
-      RunUntil(world, thread, marker->stream, marker->ticket + 1);
-      DropMarker(world, marker);
-    } else {
-      result = Perform(world, thread, stream, step.work);
-    }
-  }
-  return result;
+  return start;
 }
 
 }  // namespace
 
+void CallHost(World& world, Thread* thread, CUhostFn function, void* argument) noexcept {
+  const Outside outside(world, thread);
+  function(argument);
+}
+
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept {
-  world.clock += kOperationTime;
+  if (work.type != WorkType::Wait) world.now += kOperationTime;
   switch (work.type) {
     case WorkType::Nothing:
-    case WorkType::Kernel:
     case WorkType::Alloc:
     case WorkType::Child:
+    case WorkType::Conditional:
       return CUDA_SUCCESS;
+    case WorkType::Kernel:
+      return RunKernel(world, thread, work, nullptr);
     case WorkType::Copy:
       return RunCopy(world, work.copy);
     case WorkType::Fill:
@@ -123,19 +101,14 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
     case WorkType::HostFunction:
       CallHost(world, thread, work.host.fn, work.host.userData);
       return CUDA_SUCCESS;
-    case WorkType::Callback:
-      thread->in_callback = true;
-      {
-        const CUresult status = stream->owner->sticky;
-        pthread_mutex_unlock(&world.lock);
-        work.callback.function(work.callback.stream, status, work.callback.argument);
-        pthread_mutex_lock(&world.lock);
-      }
-      thread->in_callback = false;
+    case WorkType::Callback: {
+      const CUresult status = stream->owner->sticky;
+      const Outside outside(world, thread);
+      work.callback.function(work.callback.stream, status, work.callback.argument);
       return CUDA_SUCCESS;
+    }
     case WorkType::Record:
-      work.marker->done = true;
-      work.marker->time = world.clock;
+      FinishMarker(world, work.marker);
       DropMarker(world, work.marker);
       return CUDA_SUCCESS;
     case WorkType::Wait:
@@ -144,9 +117,16 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
     case WorkType::Free:
       FinishFree(world, work.address);
       return CUDA_SUCCESS;
+    case WorkType::Write:
+      return RunWrite(world, work.value);
+    case WorkType::Await:
+      return RunAwait(world, work.value);
+    case WorkType::Batch:
+      return RunBatch(world, work);
     case WorkType::Launch: {
-      Executable* const executable = work.executable;
-      const CUresult result = PerformGraph(world, thread, stream, executable);
+      Executable* const executable = work.launch.executable;
+      const CUresult result = RunPlan(world, thread, stream, work.launch.plan);
+      DropPlan(world, work.launch.plan);
       if (--executable->in_flight == 0 && executable->destroyed) FreeExecutable(world, executable);
       return result;
     }
@@ -154,57 +134,111 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
   return CUDA_SUCCESS;
 }
 
-Stream* MakeStream(World& world, Context* context, bool counted) noexcept {
-  Stream* const stream = world.Make<Stream>(context, counted);
-  if (stream == nullptr) return nullptr;
-  if (!context->streams.Push(world.arena, stream)) {
-    world.Destroy(stream);
-    return nullptr;
+void RunHead(World& world, Thread* thread, Stream* stream) noexcept {
+  Operation* const operation = stream->head;
+  Context* const context = stream->owner;
+  stream->busy = true;
+  world.now = StartOf(stream, operation);
+  const CUresult result = Perform(world, thread, stream, operation->work);
+  stream->time = world.now;
+  if (context->time < world.now) context->time = world.now;
+  if (stream->blocking && !stream->legacy && stream->time > context->blocking_time) context->blocking_time = stream->time;
+  stream->busy = false;
+  stream->head = operation->next;
+  if (stream->head == nullptr) {
+    stream->tail = nullptr;
+    Delist(world, stream);
   }
-  stream->id = world.next_id++;
-  return stream;
-}
-
-void FreeStream(World& world, Stream* stream) noexcept {
-  ForgetStream(world, stream);
-  stream->owner->streams.EraseValue(stream);
-  stream->capture_tips.Clear(world.arena);
-  world.Destroy(stream);
-}
-
-Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
-  const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(handle);
-  const bool own = handle == CU_STREAM_PER_THREAD || (value == 0 && call.per_thread);
-  if (value == 0 || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
-    if (call.context == nullptr) {
-      *result = CUDA_ERROR_INVALID_CONTEXT;
-      return nullptr;
-    }
-    if (!own) return call.context->legacy;
-    for (Stream* stream : call.context->streams) {
-      if (stream->thread == call.thread->serial) return stream;
-    }
-    Stream* const stream = MakeStream(call.world, call.context, false);
-    if (stream == nullptr) {
-      *result = CUDA_ERROR_OUT_OF_MEMORY;
-      return nullptr;
-    }
-    stream->thread = call.thread->serial;
-    return stream;
+  if (result != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS) context->sticky = result;
+  --world.pending;
+  Tell(world, operation->clock);  // whoever the host function woke may know that it ran
+  DropClock(world, &operation->clock);
+  for (Marker* const marker : operation->markers) {
+    if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // a step before failed
+    DropMarker(world, marker);
   }
-  Stream* const stream = call.world.Find<Stream>(handle);
-  *result = stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : Borrow(call, stream->owner);
-  return *result == CUDA_SUCCESS ? stream : nullptr;
+  operation->markers.Clear(world.arena);
+  DropArguments(world, operation->work);
+  if (operation->staging != nullptr) world.arena.Free(operation->staging, operation->staging_bytes);
+  world.arena.Delete(operation);
+  Bury(world, stream);
 }
 
-CUresult Enqueue(World& world, Stream* stream, const Work& work) noexcept {
+void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept {
+  World& world = call.world;
+  const std::uint64_t earlier = stream->time > world.clock ? stream->time : world.clock;
+  const bool waits = stream->legacy && stream->owner->blocking_time > earlier;
+  world.now = waits ? stream->owner->blocking_time : earlier;
+  Operation operation;
+  operation.work = work;
+  ObserveWork(world, stream, &operation, false);
+  TellStream(world, stream);
+  const CUresult result = Perform(world, call.thread, stream, work);
+  if (result != CUDA_SUCCESS && stream->owner->sticky == CUDA_SUCCESS) stream->owner->sticky = result;
+  world.clock = stream->time = world.now;
+}
+
+// What a launch records and waits for is settled when it is queued, as for the same calls on the stream itself. Launches of one
+// executable come one after the other, in whatever streams. False: no event has changed.
+static bool TakeMarkers(World& world, Stream* stream, Operation* operation) noexcept {
+  const Plan& plan = *operation->work.launch.plan;
+  Executable* const executable = operation->work.launch.executable;
+  if (!operation->markers.Push(world.arena, nullptr) || !operation->markers.Push(world.arena, nullptr)) return false;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD && step.type != CU_GRAPH_NODE_TYPE_WAIT_EVENT) continue;
+    while (operation->markers.size() < plan.steps.size() + kStepMarkers) {
+      if (!operation->markers.Push(world.arena, nullptr)) return false;
+    }
+    if (step.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD || world.Find<Event>(step.work.event) == nullptr) continue;
+    operation->markers[i + kStepMarkers] = MakeMarker(world, stream);
+    if (operation->markers[i + kStepMarkers] == nullptr) return false;
+  }
+  Marker* const end = MakeMarker(world, stream);
+  if (end == nullptr) return false;
+  for (std::size_t i = 0; i + kStepMarkers < operation->markers.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD && step.type != CU_GRAPH_NODE_TYPE_WAIT_EVENT) continue;
+    Event* const event = world.Find<Event>(step.work.event);
+    if (event == nullptr) continue;
+    if (step.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
+      DropMarker(world, event->marker);
+      event->marker = operation->markers[i + kStepMarkers];
+      if (event->capture == nullptr) event->was_captured = false;
+    }
+    operation->markers[i + kStepMarkers] = event->marker;
+    if (event->marker != nullptr) ++event->marker->references;
+  }
+  operation->markers[0] = executable->last;
+  operation->markers[1] = executable->last = end;
+  ++end->references;
+  return true;
+}
+
+CUresult Enqueue(World& world, Stream* stream, const Work& work, void* staging, std::size_t staging_bytes) noexcept {
   Operation* const operation = world.arena.New<Operation>();
   if (operation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  operation->ticket = world.next_ticket++;
+  operation->ticket = world.next_ticket;
+  operation->submitted = world.clock;
   operation->work = work;
+  operation->staging = staging;
+  operation->staging_bytes = staging_bytes;
+  if (stream->head == nullptr) Enlist(world, stream);
+  const bool good = stream->busy_index != 0 && (work.type != WorkType::Launch || TakeMarkers(world, stream, operation));
+  if (!good) {
+    if (stream->head == nullptr && stream->busy_index != 0) Delist(world, stream);
+    for (Marker* const marker : operation->markers) DropMarker(world, marker);
+    operation->markers.Clear(world.arena);
+    world.arena.Delete(operation);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  ShareArguments(work);
+  ++world.next_ticket;
   (stream->tail != nullptr ? stream->tail->next : stream->head) = operation;
   stream->tail = operation;
   ++world.pending;
+  ObserveWork(world, stream, operation, staging != nullptr);
+  AskForAttendance(world, work);
   return CUDA_SUCCESS;
 }
 
@@ -218,52 +252,65 @@ CUresult Submit(Call& call, Stream* stream, CUgraphNodeType type, const Work& wo
 }
 
 void Drain(Call& call, Stream* stream) noexcept {
-  if (IsIdle(stream)) return;
-  const std::uint64_t handle = stream->handle;
-  const Turn turn(call.world, call.thread);
-  if (call.world.Find<Stream>(handle) == stream) RunUntil(call.world, call.thread, stream, kEnd);
+  Pin(stream);
+  TellStream(call.world, stream);
+  if (stream->head != nullptr) Reach(call.world, call.thread, Goal{stream, call.world.next_ticket});
+  if (call.world.clock < stream->time) call.world.clock = stream->time;
+  Unpin(call.world, stream);
 }
 
-void DrainContext(Call& call, Context* context) noexcept {
-  if (call.world.pending == 0) return;
+void DrainContext(Call& call, Context* context, const GreenContext* green) noexcept {
+  World& world = call.world;
+  const std::uint64_t limit = world.next_ticket;
   const std::uint64_t handle = context->handle;
-  const Turn turn(call.world, call.thread);
-  for (bool again = true; again && call.world.Find<Context>(handle) == context;) {
+  TellContext(world, context, false);
+  for (bool again = true; again && world.Find<Context>(handle) == context;) {
     again = false;
-    for (std::size_t i = 0; i < context->streams.size() && !again; ++i) {
-      if (context->streams[i]->head == nullptr) continue;
-      RunUntil(call.world, call.thread, context->streams[i], kEnd);
+    for (Stream* const stream : world.busy_streams) {
+      if (stream->owner != context || (green != nullptr && stream->green != green) || IsReached({stream, limit})) continue;
+      Pin(stream);
+      Reach(world, call.thread, Goal{stream, limit});
+      Unpin(world, stream);
       again = true;
+      break;
     }
   }
+  if (world.Find<Context>(handle) == context && world.clock < context->time) world.clock = context->time;
+}
+
+void DrainLegacy(Call& call, Context* context) noexcept {
+  World& world = call.world;
+  const std::uint64_t limit = world.next_ticket;
+  const std::uint64_t handle = context->handle;
+  TellContext(world, context, true);
+  for (bool again = true; again && world.Find<Context>(handle) == context;) {
+    again = false;
+    for (Stream* const stream : world.busy_streams) {
+      if (stream->owner != context || !stream->blocking || IsReached({stream, limit})) continue;
+      Reach(world, call.thread, Goal{stream, limit});
+      again = true;
+      break;
+    }
+  }
+  if (world.Find<Context>(handle) != context) return;
+  if (world.clock < context->blocking_time) world.clock = context->blocking_time;
+  if (context->legacy != nullptr && world.clock < context->legacy->time) world.clock = context->legacy->time;
 }
 
 void DrainMarker(Call& call, Marker* marker) noexcept {
-  if (marker == nullptr || marker->done) return;
+  if (marker == nullptr) return;
   ++marker->references;
-  {
-    const Turn turn(call.world, call.thread);
-    if (!marker->done) RunUntil(call.world, call.thread, marker->stream, marker->ticket + 1);
-  }
+  Tell(call.world, marker->clock);
+  if (!marker->done) Reach(call.world, call.thread, Goal{marker->stream, marker->ticket + 1});
+  if (call.world.clock < marker->time) call.world.clock = marker->time;
   DropMarker(call.world, marker);
 }
 
-void RunNext(Call& call, Stream* stream) noexcept {
-  if (call.world.executor != 0 || stream->head == nullptr) return;
-  const Turn turn(call.world, call.thread);
-  RunOne(call.world, call.thread, stream);
-}
-
-Marker* MakeMarker(World& world, Stream* stream) noexcept {
-  Marker* const marker = world.arena.New<Marker>();
-  if (marker == nullptr) return nullptr;
-  marker->stream = stream;
-  marker->ticket = world.next_ticket;
-  return marker;
-}
-
-void DropMarker(World& world, Marker* marker) noexcept {
-  if (marker != nullptr && --marker->references == 0) world.arena.Delete(marker);
+Stream* BusyBlocking(World& world, const Context* context) noexcept {
+  for (Stream* const stream : world.busy_streams) {
+    if (stream->owner == context && stream->blocking) return stream;
+  }
+  return nullptr;
 }
 
 }  // namespace cuaudit::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/capture.h"
+#include "faults/sim/context.h"
 #include "faults/sim/copy.h"
 #include "faults/sim/executor.h"
 
@@ -22,7 +23,9 @@ CUresult Queue(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill, CUstream handle)
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  result = CheckFill(call.world, fill);
+  // A capture takes a fill of address 0; whoever runs the graph fails.
+  const bool nowhere = stream->capture != nullptr && fill.dst == 0 && fill.height == 1;
+  result = nowhere ? CUDA_SUCCESS : CheckFill(call.world, fill, stream->capture != nullptr);
   if (result != CUDA_SUCCESS || fill.width == 0 || fill.height == 0) return result;
   Work work;
   work.type = WorkType::Fill;
@@ -30,8 +33,17 @@ CUresult Queue(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill, CUstream handle)
   return Submit(call, stream, CU_GRAPH_NODE_TYPE_MEMSET, work);
 }
 
-// Without "Async" a memset still does not wait for the device: it is queued on the default stream.
-CUresult Default(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill) { return Queue(call, fill, nullptr); }
+// Without "Async" a memset of device memory still does not wait for the device: it is queued on the default stream. One of pinned host
+// or managed memory does.
+CUresult Default(Call& call, const CUDA_MEMSET_NODE_PARAMS& fill) {
+  const CUresult result = Queue(call, fill, nullptr);
+  const Range* const range = call.world.ranges.Find(fill.dst);
+  if (result != CUDA_SUCCESS || range == nullptr || !range->host_visible) return result;
+  const std::uint64_t context = call.context->handle;
+  CUresult ignored = CUDA_SUCCESS;
+  if (Stream* const stream = FindStream(call, nullptr, &ignored)) Drain(call, stream);
+  return StateAfterWait(call.world, context);
+}
 
 }  // namespace
 

@@ -2,120 +2,95 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/graph.h"
 
-#include "faults/sim/module.h"
+#include "faults/sim/arguments.h"
+#include "faults/sim/conditional.h"
+#include "faults/sim/executor.h"
+#include "faults/sim/graph_memory.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/plan.h"
 
 namespace cuaudit::sim {
-namespace {
-
-void FreeArguments(World& world, Node* node) {
-  if (node->arguments != nullptr) world.arena.Free(node->arguments, node->arguments_bytes);
-  node->arguments = nullptr;
-  node->arguments_bytes = 0;
-}
-
-const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& kernel) {
-  if (const Function* const function = world.Find<Function>(kernel.func); function != nullptr) return function->symbol;
-  if (const Kernel* const named = world.Find<Kernel>(kernel.func); named != nullptr) return named->symbol;
-  const Kernel* const given = world.Find<Kernel>(kernel.kern);
-  return given == nullptr ? nullptr : given->symbol;
-}
-
-CUresult AppendSteps(World& world, Graph* graph, Executable* executable, bool top) {
-  Vector<Node*> sorted;
-  CUresult result = SortNodes(world, graph, &sorted);
-  bool good = result == CUDA_SUCCESS;
-  for (std::size_t i = 0; good && i < sorted.size(); ++i) {
-    const Node* const node = sorted[i];
-    good = executable->steps.Push(world.arena, Step{node->handle, node->type, true, node->work});
-    if (good && node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      result = AppendSteps(world, node->work.child, executable, false);
-      good = result == CUDA_SUCCESS;
-    }
-  }
-  if (good && top) executable->top_steps = static_cast<std::uint32_t>(sorted.size());
-  sorted.Clear(world.arena);
-  for (std::size_t i = 0; good && i < graph->holdings.size(); ++i) {
-    good = Hold(world, &executable->holdings, graph->holdings[i].object, graph->holdings[i].count);
-  }
-  if (good) return CUDA_SUCCESS;
-  return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
-}
-
-}  // namespace
-
 Graph* MakeGraph(World& world, bool counted) noexcept { return world.Make<Graph>(nullptr, counted); }
 
 void DestroyNode(World& world, Node* node) noexcept {
-  for (Node* const other : node->dependencies) other->dependents.EraseValue(node);
-  for (Node* const other : node->dependents) other->dependencies.EraseValue(node);
+  while (!node->dependencies.empty()) Unlink(node->dependencies[0], node);
+  while (!node->dependents.empty()) Unlink(node, node->dependents[0]);
   node->dependencies.Clear(world.arena);
+  node->edges.Clear(world.arena);
+  node->attributes.Clear(world.arena);
   node->dependents.Clear(world.arena);
-  FreeArguments(world, node);
+  if (node->work.type == WorkType::Alloc && node->work.memory != nullptr) node->work.memory->graph = nullptr;
+  DropArguments(world, node->work);
   node->graph->nodes.EraseValue(node);
-  if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) DestroyGraph(world, node->work.child);
+  if (node->work.type == WorkType::Child) DestroyGraph(world, node->work.child);
+  if (node->work.type == WorkType::Conditional) {
+    if (Conditional* const handle = world.Find<Conditional>(node->work.conditional.handle); handle != nullptr) handle->node = nullptr;
+    FreeBodies(world, node->work.conditional);
+  }
   world.Destroy(node);
 }
 
 void DestroyGraph(World& world, Graph* graph) noexcept {
   while (!graph->nodes.empty()) DestroyNode(world, graph->nodes[graph->nodes.size() - 1]);
   graph->nodes.Clear(world.arena);
+  for (Conditional* const conditional : graph->conditionals) world.Destroy(conditional);
+  graph->conditionals.Clear(world.arena);
   LetGo(world, &graph->holdings);
   world.Destroy(graph);
 }
 
-bool Link(World& world, Node* from, Node* to) noexcept {
+bool Link(World& world, Node* from, Node* to, const CUgraphEdgeData& edge) noexcept {
   if (!to->dependencies.Push(world.arena, from)) return false;
-  if (from->dependents.Push(world.arena, to)) return true;
-  to->dependencies.EraseValue(from);
+  if (to->edges.Push(world.arena, edge)) {
+    if (from->dependents.Push(world.arena, to)) return true;
+    to->edges.Truncate(to->edges.size() - 1);
+  }
+  to->dependencies.Truncate(to->dependencies.size() - 1);
   return false;
 }
 
-bool KeepArguments(World& world, Node* node) noexcept {
-  CUDA_KERNEL_NODE_PARAMS& kernel = node->work.kernel;
-  const Symbol* const symbol = KernelSymbol(world, kernel);
-  void** const given = kernel.kernelParams;
-  void** const old = node->arguments;
-  const std::size_t old_bytes = node->arguments_bytes;
-  node->arguments = nullptr;
-  node->arguments_bytes = 0;
-  kernel.kernelParams = nullptr;
-  bool good = true;
-  if (given != nullptr && symbol != nullptr && symbol->parameters_known && !symbol->parameters.empty()) {
-    std::size_t bytes = symbol->parameters.size() * sizeof(void*);
-    for (const Parameter& parameter : symbol->parameters) bytes += (parameter.size + 15U) / 16U * 16U;
-    void** const kept = static_cast<void**>(world.arena.Allocate(bytes));
-    good = kept != nullptr;
-    char* value = reinterpret_cast<char*>(kept + symbol->parameters.size());
-    for (std::size_t i = 0; good && i < symbol->parameters.size(); ++i) {
-      if (given[i] == nullptr) continue;
-      kept[i] = value;
-      std::memcpy(value, given[i], symbol->parameters[i].size);
-      value += (symbol->parameters[i].size + 15U) / 16U * 16U;
-    }
-    node->arguments = kept;
-    node->arguments_bytes = good ? bytes : 0;
-    kernel.kernelParams = kept;
+bool Unlink(Node* from, Node* to) noexcept {
+  for (std::size_t i = 0; i < to->dependencies.size(); ++i) {
+    if (to->dependencies[i] != from) continue;
+    to->dependencies.Erase(i);
+    to->edges.Erase(i);
+    from->dependents.EraseValue(to);
+    return true;
   }
-  if (old != nullptr) world.arena.Free(old, old_bytes);
-  return good;
+  return false;
+}
+
+bool SetNodeWork(World& world, Node* node, const Work& work) noexcept {
+  Work copy = work;
+  copy.cooperative = node->work.cooperative;
+  if (work.type == WorkType::Kernel && !CopyArguments(world, KernelSymbol(world, work.kernel), &copy)) return false;
+  DropArguments(world, node->work);
+  node->work = copy;
+  return true;
 }
 
 Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUgraphNodeType type, const Work& work) noexcept {
   Node* const node = world.Make<Node>(nullptr);
   if (node == nullptr) return nullptr;
   node->graph = graph;
+  node->added = Origin(world);
   node->type = type;
-  node->work = work;
+  if (type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_CONDITIONAL) node->work = work;  // what it would own comes last
+  ShareArguments(node->work);
   bool good = graph->nodes.Push(world.arena, node);
   for (std::size_t i = 0; good && i < count; ++i) good = Link(world, dependencies[i], node);
-  if (good && type == CU_GRAPH_NODE_TYPE_KERNEL) good = KeepArguments(world, node);
+  if (good && type == CU_GRAPH_NODE_TYPE_KERNEL && work.arguments == nullptr) good = SetNodeWork(world, node, work);
   if (good && type == CU_GRAPH_NODE_TYPE_GRAPH) {
-    node->work.child = CloneGraph(world, work.child, false);
-    good = node->work.child != nullptr;
-    if (good) node->work.child->parent = node;
+    Graph* const child = CloneGraph(world, work.child, false);
+    good = child != nullptr;
+    if (good) {
+      node->work = work;
+      node->work.child = child;
+      child->parent = node;
+    }
   }
+  if (good && type == CU_GRAPH_NODE_TYPE_CONDITIONAL) node->work = work;
   if (good) return node;
-  node->type = CU_GRAPH_NODE_TYPE_EMPTY;
   DestroyNode(world, node);
   return nullptr;
 }
@@ -129,12 +104,16 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept {
     const Node* const node = graph->nodes[i];
     Node* const copy = AddNode(world, clone, nullptr, 0, node->type, node->work);
     good = copy != nullptr;
-    if (good) copy->origin_handle = node->handle;
+    if (!good) break;
+    good = copy->attributes.Assign(world.arena, node->attributes.begin(), node->attributes.size());
+    copy->origin_handle = node->handle;
+    copy->added = node->added;
   }
   for (std::size_t i = 0; good && i < graph->nodes.size(); ++i) {
     for (std::size_t k = 0; good && k < graph->nodes[i]->dependencies.size(); ++k) {
       for (Node* const earlier : clone->nodes) {
-        if (earlier->origin_handle == graph->nodes[i]->dependencies[k]->handle) good = Link(world, earlier, clone->nodes[i]);
+        if (earlier->origin_handle == graph->nodes[i]->dependencies[k]->handle)
+          good = Link(world, earlier, clone->nodes[i], graph->nodes[i]->edges[k]);
       }
     }
   }
@@ -159,7 +138,26 @@ CUresult SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept {
   return sorted->size() == graph->nodes.size() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult FillSteps(World& world, Graph* graph, Executable* executable) noexcept { return AppendSteps(world, graph, executable, true); }
+const Node* NodeInCycle(World& world, Graph* graph) noexcept {
+  Vector<Node*> sorted;
+  (void)SortNodes(world, graph, &sorted);
+  const Node* found = nullptr;
+  for (const Node* const node : graph->nodes) {
+    if (found == nullptr && node->mark != 0) found = node;
+  }
+  sorted.Clear(world.arena);
+  return found;
+}
+
+bool HoldAll(World& world, const Graph* graph, Vector<Holding>* holdings) noexcept {
+  for (const Holding& holding : graph->holdings) {
+    if (!Hold(world, holdings, holding.object, holding.count)) return false;
+  }
+  for (const Node* const node : graph->nodes) {
+    if (node->work.type == WorkType::Child && !HoldAll(world, node->work.child, holdings)) return false;
+  }
+  return true;
+}
 
 bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept {
   Vector<const Node*> open;
@@ -204,7 +202,8 @@ void LetGo(World& world, Vector<Holding>* holdings) noexcept {
 
 void FreeExecutable(World& world, Executable* executable) noexcept {
   LetGo(world, &executable->holdings);
-  executable->steps.Clear(world.arena);
+  DropPlan(world, executable->plan);
+  DropMarker(world, executable->last);
   if (!executable->destroyed) world.Retire(executable);
   world.arena.Delete(executable);
 }

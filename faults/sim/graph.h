@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // graph.h: graphs, their nodes, executable graphs and the user objects they keep alive.
 //
-//   Owns      a graph its nodes, its child graphs and its references of user objects; an executable graph its steps and references.
+//   Owns      a graph its nodes, its child graphs and its references of user objects; an executable graph its plan and references.
 //   Threads   the world's lock is held by every caller.
 //   Errors    nullptr or false when the books are full.
 //   Faults    makes no driver calls. The last reference of a user object queues its destructor for the end of the call.
@@ -26,34 +26,34 @@ struct Holding {
   std::uint64_t count;
 };
 
+struct Conditional;
+struct Plan;
+
 struct Node : Object {
   static constexpr Tag kTag = Tag::Node;
   Graph* graph = nullptr;
   Node* origin = nullptr;  // of a clone: the node it was cloned from, compared by handle only
   std::uint64_t origin_handle = 0;
+  std::uint64_t added = 0;  // the call that added it, as the world's observer names it
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Work work;
-  void** arguments = nullptr;  // copies of a kernel's arguments, where the image tells their sizes
-  std::size_t arguments_bytes = 0;
   Vector<Node*> dependencies;
   Vector<Node*> dependents;
-  std::uint32_t mark = 0;  // of a walk
+  Vector<CUgraphEdgeData> edges;         // beside the dependencies
+  Vector<CUlaunchAttribute> attributes;  // of a kernel node
+  std::uint32_t mark = 0;                // of a walk
+  std::uint32_t place = 0;               // its step in the plan that is being made
 };
 
 struct Graph : Object {
   static constexpr Tag kTag = Tag::Graph;
   Vector<Node*> nodes;
   Vector<Holding> holdings;
-  Node* parent = nullptr;  // of a child graph: the node that owns it
+  Vector<Conditional*> conditionals;
+  Node* parent = nullptr;  // of a child graph or a body: the node that owns it
   bool capturing = false;
+  std::uint64_t executable = 0;     // the only one that a graph of memory or conditional nodes may have
   std::uint64_t origin_handle = 0;  // of a clone: the graph it was cloned from
-};
-
-struct Step {
-  std::uint64_t node;  // handle in the graph it was made from
-  CUgraphNodeType type;
-  bool enabled;
-  Work work;
 };
 
 struct Executable : Object {
@@ -61,8 +61,8 @@ struct Executable : Object {
   std::uint64_t flags = 0;
   std::uint32_t in_flight = 0;
   bool destroyed = false;
-  std::uint32_t top_steps = 0;
-  Vector<Step> steps;
+  Plan* plan = nullptr;
+  Marker* last = nullptr;  // the end of its last launch, which the next waits for in whatever stream
   Vector<Holding> holdings;
 };
 
@@ -73,11 +73,16 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept;
 
 // Adds a node behind `dependencies`, which belong to the graph. nullptr when the books are full.
 Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUgraphNodeType type, const Work& work) noexcept;
-bool Link(World& world, Node* from, Node* to) noexcept;
-bool KeepArguments(World& world, Node* node) noexcept;
+bool Link(World& world, Node* from, Node* to, const CUgraphEdgeData& edge = {}) noexcept;
+bool Unlink(Node* from, Node* to) noexcept;  // false: there is no such edge
+// Replaces a node's parameters; a kernel's arguments are copied.
+bool SetNodeWork(World& world, Node* node, const Work& work) noexcept;
 // Appends the graph's nodes in an order in which each comes after its dependencies; INVALID_VALUE: there is a cycle.
+// A node that no order can place.
+const Node* NodeInCycle(World& world, Graph* graph) noexcept;
 CUresult SortNodes(World& world, Graph* graph, Vector<Node*>* sorted) noexcept;
-CUresult FillSteps(World& world, Graph* graph, Executable* executable) noexcept;
+// References of the user objects that the graph and its child graphs hold.
+bool HoldAll(World& world, const Graph* graph, Vector<Holding>* holdings) noexcept;
 bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept;
 
 bool Hold(World& world, Vector<Holding>* holdings, UserObject* object, std::uint64_t count) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/graph.h"
+#include "faults/sim/graph_memory.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -22,21 +23,10 @@ CUresult List(CUgraphNode* out, std::size_t* count, const Vector<Node*>& nodes, 
   return CUDA_SUCCESS;
 }
 
-void ClearEdges(CUgraphEdgeData* edges, std::size_t count) {
-  for (std::size_t i = 0; edges != nullptr && i < count; ++i) edges[i] = {};
-}
-
 // A graph that a program may change: not one of a node of another graph's clone, not one being captured into.
 CUresult FindGraph(World& world, CUgraph handle, Graph** graph) {
   *graph = world.Find<Graph>(handle);
   return *graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-CUresult FindPair(World& world, const Graph* graph, CUgraphNode from, CUgraphNode to, Node** first, Node** second) {
-  *first = world.Find<Node>(from);
-  *second = world.Find<Node>(to);
-  const bool good = *first != nullptr && *second != nullptr && (*first)->graph == graph && (*second)->graph == graph && *first != *second;
-  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -61,6 +51,7 @@ CUresult api::GraphClone(Call& call, CUgraph* out, CUgraph original) {
   Graph* graph = nullptr;
   const CUresult result = FindGraph(call.world, original, &graph);
   if (result != CUDA_SUCCESS) return result;
+  if (OwnsMemory(graph) || HasConditional(graph)) return CUDA_ERROR_NOT_SUPPORTED;
   const Graph* const clone = CloneGraph(call.world, graph, true);
   if (clone == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = ToHandle<CUgraph>(clone);
@@ -91,98 +82,10 @@ CUresult api::GraphGetRootNodes(Call& call, CUgraph handle, CUgraphNode* nodes, 
   return List(nodes, count, graph->nodes, [](const Node* node) { return node->dependencies.empty(); });
 }
 
-CUresult api::GraphGetEdges(Call& call, CUgraph handle, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
-  const Graph* const graph = call.world.Find<Graph>(handle);
-  if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  std::size_t found = 0;
-  for (const Node* const node : graph->nodes) {
-    for (const Node* const next : node->dependents) {
-      if (from != nullptr && found < *count) {
-        from[found] = ToHandle<CUgraphNode>(node);
-        to[found] = ToHandle<CUgraphNode>(next);
-      }
-      ++found;
-    }
-  }
-  for (std::size_t i = found; from != nullptr && i < *count; ++i) from[i] = to[i] = nullptr;
-  *count = from != nullptr && found > *count ? *count : found;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::GraphGetEdges_v2(Call& call, CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges, std::size_t* count) {
-  const CUresult result = GraphGetEdges(call, handle, from, to, count);
-  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
-  return result;
-}
-
-CUresult api::GraphNodeGetDependencies(Call& call, CUgraphNode handle, CUgraphNode* nodes, std::size_t* count) {
-  const Node* const node = call.world.Find<Node>(handle);
-  return node == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, node->dependencies, [](const Node*) { return true; });
-}
-
-CUresult api::GraphNodeGetDependencies_v2(Call& call, CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges, std::size_t* count) {
-  const CUresult result = GraphNodeGetDependencies(call, handle, nodes, count);
-  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
-  return result;
-}
-
-CUresult api::GraphNodeGetDependentNodes(Call& call, CUgraphNode handle, CUgraphNode* nodes, std::size_t* count) {
-  const Node* const node = call.world.Find<Node>(handle);
-  return node == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, node->dependents, [](const Node*) { return true; });
-}
-
-CUresult api::GraphNodeGetDependentNodes_v2(Call& call, CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges,
-                                            std::size_t* count) {
-  const CUresult result = GraphNodeGetDependentNodes(call, handle, nodes, count);
-  if (result == CUDA_SUCCESS) ClearEdges(edges, *count);
-  return result;
-}
-
-// A cycle is taken, as drivers do: instantiation refuses it.
-CUresult api::GraphAddDependencies(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, std::size_t count) {
-  Graph* graph = nullptr;
-  const CUresult result = FindGraph(call.world, handle, &graph);
-  if (result != CUDA_SUCCESS || count == 0) return result;
-  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t i = 0; i < count; ++i) {
-    Node* first = nullptr;
-    Node* second = nullptr;
-    if (FindPair(call.world, graph, from[i], to[i], &first, &second) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
-    if (second->dependencies.Contains(first)) return CUDA_ERROR_INVALID_VALUE;
-    if (!Link(call.world, first, second)) return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult api::GraphAddDependencies_v2(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
-                                      std::size_t count) {
-  return GraphAddDependencies(call, handle, from, to, count);
-}
-
-CUresult api::GraphRemoveDependencies(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, std::size_t count) {
-  Graph* graph = nullptr;
-  const CUresult result = FindGraph(call.world, handle, &graph);
-  if (result != CUDA_SUCCESS || count == 0) return result;
-  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t i = 0; i < count; ++i) {
-    Node* first = nullptr;
-    Node* second = nullptr;
-    if (FindPair(call.world, graph, from[i], to[i], &first, &second) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
-    if (!second->dependencies.EraseValue(first)) return CUDA_ERROR_INVALID_VALUE;
-    first->dependents.EraseValue(second);
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult api::GraphRemoveDependencies_v2(Call& call, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
-                                         std::size_t count) {
-  return GraphRemoveDependencies(call, handle, from, to, count);
-}
-
 CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
   Node* const node = call.world.Find<Node>(handle);
   if (node == nullptr || node->graph->capturing) return CUDA_ERROR_INVALID_VALUE;
-  if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE) return CUDA_ERROR_NOT_SUPPORTED;
+  if (OwnsMemory(node->graph)) return CUDA_ERROR_NOT_SUPPORTED;
   DestroyNode(call.world, node);
   return CUDA_SUCCESS;
 }
@@ -197,6 +100,7 @@ CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* 
 CUresult api::UserObjectCreate(Call& call, CUuserObject* out, void* argument, CUhostFn destroy, unsigned int references,
                                unsigned int flags) {
   constexpr unsigned kMost = 0x7fffffffU;
+  if (call.thread->in_callback) return CUDA_ERROR_NOT_PERMITTED;  // what needs no cuInit is not asked on the way in
   if (out == nullptr || destroy == nullptr || references == 0 || references > kMost) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
   UserObject* const object = call.world.Make<UserObject>(nullptr);

@@ -37,6 +37,7 @@ CUresult ParseFatbin(Arena& arena, const unsigned char* data, std::size_t bytes,
   const unsigned char* at = data + head;
   std::uint64_t left = payload;
   bool usable = false;
+  bool compressed = false;
   while (left >= 64) {
     const std::uint16_t kind = Read<std::uint16_t>(at);
     const std::uint32_t entry_head = Read<std::uint32_t>(at + 4);
@@ -46,7 +47,7 @@ CUresult ParseFatbin(Arena& arena, const unsigned char* data, std::size_t bytes,
     const unsigned char* const body = at + entry_head;
     if (kind == kKindPtx || kind == kKindCubin) {
       if ((flags & kCompressed) != 0) {
-        image->any_kernel = true;
+        compressed = true;
       } else {
         const CUresult result = kind == kKindCubin ? ParseCubin(arena, body, size, image) : ParseText(arena, body, size, image);
         if (result != CUDA_SUCCESS) return result;
@@ -56,6 +57,8 @@ CUresult ParseFatbin(Arena& arena, const unsigned char* data, std::size_t bytes,
     at = body + size;
     left -= entry_head + size;
   }
+  // The entries of a fatbin are one source for several targets: one that is readable tells the names of all.
+  image->any_kernel = compressed && image->symbols.empty();
   return usable ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
@@ -106,6 +109,7 @@ void DropImage(Arena& arena, Image* image) noexcept {
   for (Symbol* const symbol : image->symbols) {
     arena.Free(const_cast<char*>(symbol->name), std::strlen(symbol->name) + 1);
     symbol->parameters.Clear(arena);
+    if (symbol->initial != nullptr) arena.Free(const_cast<unsigned char*>(symbol->initial), symbol->bytes);
     arena.Delete(symbol);
   }
   image->symbols.Clear(arena);

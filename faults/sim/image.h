@@ -8,8 +8,9 @@
 //             NO_BINARY_FOR_GPU for a fatbin with nothing in it, OUT_OF_MEMORY when the books are full. Never reads beyond the
 //             sizes that the image states; the text of a PTX ends at its first zero byte.
 //   Faults    makes no driver calls.
-//   Source    ELF-64, EM_CUDA 190; the fatbin wrapper as documented by public projects; PTX ISA directives.
-//   Deviates  kernels inside compressed fatbin entries are unknown: such an image answers every kernel name.
+//   Source    ELF-64, EM_CUDA 190, .nv.info attributes; the fatbin wrapper as documented by public projects; PTX ISA directives.
+//   Deviates  globals that a PTX text initialises begin as zeros; kernels of a fatbin whose entries are all compressed are unknown: such an
+//   image answers every kernel name.
 #pragma once
 
 #include <cuda.h>
@@ -32,9 +33,13 @@ struct Symbol {
   bool kernel = false;
   bool managed = false;
   bool parameters_known = false;
-  std::uint64_t bytes = 0;  // of a global
+  bool texture = false;  // a texture or surface reference has no bytes
+  bool surface = false;
+  std::uint64_t bytes = 0;                 // of a global
+  const unsigned char* initial = nullptr;  // as many; null: zeros
   std::uint32_t shared_bytes = 0;
   std::uint32_t max_threads = 1024;
+  std::uint32_t required_block[3] = {};  // 0: any
   Vector<Parameter> parameters;
 };
 

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/executor.h"
+#include "faults/sim/capture.h"
+#include "faults/sim/join.h"
 #include "faults/sim/launch.h"
 
 namespace cuaudit::sim {
 namespace {
 
-constexpr std::uint64_t kMaxGridX = 2147483647;
-constexpr std::uint64_t kMaxGridYZ = 65535;
-constexpr std::uint64_t kMaxBlock = 1024;
-constexpr std::uint64_t kMaxBlockZ = 64;
-constexpr std::uint64_t kStaticShared = 49152;
-
-CUresult Launch(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, CUstream handle) {
-  CUresult result = CUDA_SUCCESS;
-  Stream* const stream = FindStream(call, handle, &result);
-  if (stream == nullptr) return result;
-  result = CheckKernel(call, kernel);
-  if (result != CUDA_SUCCESS) return result;
-  Work work;
-  work.type = WorkType::Kernel;
-  work.kernel = kernel;
-  return Submit(call, stream, CU_GRAPH_NODE_TYPE_KERNEL, work);
-}
+constexpr unsigned kLastAttribute = 14;  // CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+constexpr unsigned kMostAttributes = 64;
 
 CUDA_KERNEL_NODE_PARAMS Describe(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                  unsigned shared, void** parameters, void** extra) {
@@ -40,42 +26,49 @@ CUDA_KERNEL_NODE_PARAMS Describe(CUfunction function, unsigned gx, unsigned gy, 
   return kernel;
 }
 
-}  // namespace
-
-CUresult CheckKernel(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel) noexcept {
-  CUfunction const handle = kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
+// An event that the launch itself records: here with the kernel's end, which is the latest it may be.
+CUresult RecordWith(Call& call, CUevent handle, CUstream stream_handle) {
   CUresult result = CUDA_SUCCESS;
-  const Function* const function = FindFunction(call, handle, &result);
-  if (function == nullptr) return result;
-  if (kernel.gridDimX == 0 || kernel.gridDimY == 0 || kernel.gridDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (kernel.blockDimX == 0 || kernel.blockDimY == 0 || kernel.blockDimZ == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (kernel.gridDimX > kMaxGridX || kernel.gridDimY > kMaxGridYZ || kernel.gridDimZ > kMaxGridYZ) return CUDA_ERROR_INVALID_VALUE;
-  if (kernel.blockDimX > kMaxBlock || kernel.blockDimY > kMaxBlock || kernel.blockDimZ > kMaxBlockZ) return CUDA_ERROR_INVALID_VALUE;
-  const std::uint64_t threads = std::uint64_t{kernel.blockDimX} * kernel.blockDimY * kernel.blockDimZ;
-  if (threads > kMaxBlock || threads > function->symbol->max_threads) return CUDA_ERROR_INVALID_VALUE;
-  const std::uint64_t allowed = function->dynamic_shared != 0 ? static_cast<std::uint64_t>(function->dynamic_shared) : kStaticShared;
-  if (kernel.sharedMemBytes > allowed) return CUDA_ERROR_INVALID_VALUE;
-  if (kernel.kernelParams != nullptr && kernel.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const bool wants = function->symbol->parameters_known && !function->symbol->parameters.empty();
-  return wants && kernel.kernelParams == nullptr && kernel.extra == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  Stream* const stream = FindStream(call, stream_handle, &result);
+  Event* const event = call.world.Find<Event>(handle);
+  if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return stream->capture != nullptr ? CaptureRecord(call.world, stream, event) : RecordOn(call, stream, event);
 }
+
+}  // namespace
 
 CUresult api::LaunchKernel(Call& call, CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
                            unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void** parameters, void** extra) {
-  return Launch(call, Describe(function, gx, gy, gz, bx, by, bz, shared, parameters, extra), stream);
+  return LaunchOn(call, Describe(function, gx, gy, gz, bx, by, bz, shared, parameters, extra), stream, false);
 }
 
 CUresult api::LaunchCooperativeKernel(Call& call, CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
                                       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void** parameters) {
-  return Launch(call, Describe(function, gx, gy, gz, bx, by, bz, shared, parameters, nullptr), stream);
+  return LaunchOn(call, Describe(function, gx, gy, gz, bx, by, bz, shared, parameters, nullptr), stream, true);
 }
 
 CUresult api::LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
-  if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  return Launch(call,
-                Describe(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
-                         config->blockDimZ, config->sharedMemBytes, parameters, extra),
-                config->hStream);
+  if (config == nullptr || config->numAttrs > kMostAttributes || (config->numAttrs != 0 && config->attrs == nullptr)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const CUDA_KERNEL_NODE_PARAMS kernel = Describe(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
+                                                  config->blockDimY, config->blockDimZ, config->sharedMemBytes, parameters, extra);
+  bool cooperative = false;
+  CUevent event = nullptr;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    const unsigned id = static_cast<unsigned>(attribute.id);
+    if (id > kLastAttribute) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_VALUE);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) cooperative = attribute.value.cooperative != 0;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) event = attribute.value.programmaticEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      const CUresult result = CheckCluster(call, kernel, attribute.value);
+      if (result != CUDA_SUCCESS) return RefuseLaunch(call, config->hStream, result);
+    }
+  }
+  if (event != nullptr && call.world.Find<Event>(event) == nullptr) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_HANDLE);
+  const CUresult result = LaunchOn(call, kernel, config->hStream, cooperative);
+  return result != CUDA_SUCCESS || event == nullptr ? result : RecordWith(call, event, config->hStream);
 }
 
 }  // namespace cuaudit::sim

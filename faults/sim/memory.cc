@@ -2,7 +2,14 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/memory.h"
 
+#include "faults/sim/array.h"
+#include "faults/sim/chunks.h"
 #include "faults/sim/context.h"
+#include "faults/sim/freed.h"
+#include "faults/sim/graph_memory.h"
+#include "faults/sim/managed.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/pool.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -48,6 +55,7 @@ void Forget(World& world, Range* range) noexcept {
     if (range->next != nullptr) range->next->previous = range->previous;
   }
   world.ranges.Remove(range);
+  ForgetHistory(world, range);
   if (range->kind != Kind::None) world.Count(range->kind, -1);
   world.arena.Delete(range);
 }
@@ -62,16 +70,17 @@ bool Charge(World& world, int device, std::uint64_t bytes) noexcept {
 void Discharge(World& world, int device, std::uint64_t bytes) noexcept { world.devices[device].used -= bytes; }
 
 Range* TakeDevice(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept {
-  const std::uint64_t charged = (bytes + 511) / 512 * 512;
-  if (charged < bytes || !Charge(world, context->device, charged)) return nullptr;
   Range* const range = Take(world, world.device_memory, context, bytes, kind);
-  if (range == nullptr) {
-    Discharge(world, context->device, charged);
-    return nullptr;
-  }
+  if (range == nullptr) return nullptr;
   range->on_device = true;
-  range->charged = charged;
-  return range;
+  if (kind == Kind::StreamOrderedMemory) {
+    range->charged = (bytes + 511) / 512 * 512;  // its pool pays
+    return range;
+  }
+  range->chunked = ChargeChunks(world, context->device, range->block);
+  if (range->chunked) return range;
+  GiveBack(world, range);
+  return nullptr;
 }
 
 Range* TakeHost(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept {
@@ -80,26 +89,46 @@ Range* TakeHost(World& world, Context* context, std::uint64_t bytes, Kind kind) 
   return range;
 }
 
+Range* TakeElsewhere(World& world, Context* context, std::uint64_t bytes, Kind kind, char* where) noexcept {
+  Range* const range = Take(world, world.device_memory, context, bytes, kind);
+  if (range == nullptr) return nullptr;
+  range->on_device = true;
+  range->bytes = where;
+  return range;
+}
+
 void GiveBack(World& world, Range* range) noexcept {
+  EndShare(world, range);
+  DropParts(world, range);
+  if (range->graph != nullptr) return ReleaseGraphRange(world, range, true);
   if (range->pool != nullptr) {
     Pool* const pool = range->pool;
-    pool->used -= range->charged;
+    if (range->import == nullptr) {
+      pool->used -= range->asked;
+      pool->occupied -= range->charged;
+    }
     --pool->allocations;
     if (pool->destroyed && pool->allocations == 0) FreePool(world, pool);
-  } else if (range->charged != 0) {
-    Discharge(world, range->owner->device, range->charged);
+  } else if (range->chunked) {
+    DischargeChunks(world, range->block);
   }
+  if (range->import != nullptr) CloseShare(world, range->import);
+  if (range->kind == Kind::None) DropBindings(world, range);
+  ForgetExternal(world, range);
   if (range->block != nullptr) range->region->Free(world.arena, range->block);
   Forget(world, range);
 }
 
 void FinishFree(World& world, CUdeviceptr address) noexcept {
   Range* const range = world.ranges.Find(address);
-  if (range != nullptr && range->base == address) GiveBack(world, range);
+  if (range == nullptr || range->base != address) return;
+  if (range->graph != nullptr) return ReleaseGraphRange(world, range, false);
+  RememberFreed(world, range);
+  GiveBack(world, range);
 }
 
 void FreePool(World& world, Pool* pool) noexcept {
-  Discharge(world, pool->device, pool->reserved);
+  if (IsOnDevice(pool)) Discharge(world, pool->device, pool->reserved);
   if (!pool->destroyed) world.Retire(pool);
   world.pools.EraseValue(pool);
   world.arena.Delete(pool);
@@ -108,10 +137,10 @@ void FreePool(World& world, Pool* pool) noexcept {
 void TrimPools(World& world) noexcept {
   for (Pool* const pool : world.pools) {
     if (pool->reserved == 0) continue;
-    std::uint64_t keep = pool->used > pool->threshold ? pool->used : pool->threshold;
+    std::uint64_t keep = pool->occupied > pool->threshold ? pool->occupied : pool->threshold;
     keep = keep > pool->reserved ? pool->reserved : (keep + kPoolStep - 1) / kPoolStep * kPoolStep;
     if (keep >= pool->reserved) continue;
-    Discharge(world, pool->device, pool->reserved - keep);
+    if (IsOnDevice(pool)) Discharge(world, pool->device, pool->reserved - keep);
     pool->reserved = keep;
   }
 }

@@ -13,10 +13,12 @@
 
 namespace cuaudit::sim {
 
-// Device memory of `kind` in `context`, counted and charged. bytes > 0.
+// Device memory of `kind` in `context`, counted and, but for a pool's, charged. bytes > 0.
 Range* TakeDevice(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept;
 // Memory the host may touch: managed (charged to no device) or pinned.
 Range* TakeHost(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept;
+// Device addresses for bytes that lie at `where` and are charged to nobody.
+Range* TakeElsewhere(World& world, Context* context, std::uint64_t bytes, Kind kind, char* where) noexcept;
 void GiveBack(World& world, Range* range) noexcept;
 // Links a range into its owner's list and the books.
 void Adopt(World& world, Range* range, Context* owner) noexcept;
@@ -29,6 +31,8 @@ void TrimPools(World& world) noexcept;
 bool Charge(World& world, int device, std::uint64_t bytes) noexcept;
 void Discharge(World& world, int device, std::uint64_t bytes) noexcept;
 void FreePool(World& world, Pool* pool) noexcept;
+void ForgetExternal(World& world, Range* range) noexcept;
+void FreeExternal(World& world, External* external) noexcept;
 void FreeArray(World& world, Array* array) noexcept;
 void FreeMipmappedArray(World& world, MipmappedArray* array) noexcept;
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <sys/mman.h>
+
 #include "faults/sim/executor.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/oracle.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -19,12 +22,19 @@ CUresult AllocatePitch(Call& call, CUdeviceptr* address, std::size_t* pitch, std
   if (address == nullptr || pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
-  if (row < width || height > ~std::uint64_t{0} / row) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (row < width || height > ~std::uint64_t{0} / row) return CUDA_ERROR_INVALID_VALUE;
   const Range* const range = TakeDevice(call.world, call.context, row * height, Kind::DeviceMemory);
   if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = range->base;
   *pitch = row;
   return CUDA_SUCCESS;
+}
+
+// Kernels before 5.14 cannot say, not even of pages that surely are; then everything is taken for readable.
+bool IsReadable(const World& world, std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t first = begin / kPage * kPage;
+  if (madvise(reinterpret_cast<void*>(static_cast<std::uintptr_t>(first)), end - first, MADV_POPULATE_READ) == 0) return true;
+  return madvise(world.shell.books, kPage, MADV_POPULATE_READ) != 0;
 }
 
 Range* HostRange(const World& world, const void* pointer) { return world.ranges.Find(reinterpret_cast<std::uintptr_t>(pointer)); }
@@ -58,7 +68,9 @@ CUresult api::MemFree(Call& call, CUdeviceptr address) {
   if (range->kind != Kind::StreamOrderedMemory) DrainContext(call, range->owner);  // memory of a pool goes back without waiting
   range = call.world.ranges.Find(address);                                         // a host function may have let another thread in
   if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
-  GiveBack(call.world, range);
+  ObserveRelease(call.world, range);
+  if (range->graph != nullptr) range->freeing = true;  // a free before it may still be queued
+  FinishFree(call.world, address);
   return CUDA_SUCCESS;
 }
 
@@ -70,17 +82,9 @@ CUresult api::MemGetInfo(Call& call, std::size_t* free, std::size_t* total) {
   return CUDA_SUCCESS;
 }
 
-CUresult api::MemGetInfo(Call& call, unsigned int* free, unsigned int* total) {
-  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const DeviceState& device = call.world.devices[call.context->device];
-  if (Narrow(free, device.total - device.used) != CUDA_SUCCESS) *free = 0xffffffffU;
-  if (Narrow(total, device.total) != CUDA_SUCCESS) *total = 0xffffffffU;
-  return CUDA_SUCCESS;
-}
-
 CUresult api::MemGetAddressRange(Call& call, CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
   const Range* const range = call.world.ranges.Find(address);
-  if (range == nullptr || range->kind == Kind::HostRegistration) return CUDA_ERROR_NOT_FOUND;
+  if (range == nullptr) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = range->base;
   if (size != nullptr) *size = range->size;
   return CUDA_SUCCESS;
@@ -124,6 +128,7 @@ CUresult api::MemFreeHost(Call& call, void* pointer) {
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);
   if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
+  ObserveRelease(call.world, range);
   GiveBack(call.world, range);
   return CUDA_SUCCESS;
 }
@@ -139,7 +144,7 @@ CUresult api::MemHostGetDevicePointer(Call& call, CUdeviceptr* address, void* po
 CUresult api::MemHostGetFlags(Call& call, unsigned int* flags, void* pointer) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Range* const range = HostRange(call.world, pointer);
-  if (range == nullptr || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;
+  if (range == nullptr || (range->kind != Kind::PinnedMemory && range->kind != Kind::HostRegistration)) return CUDA_ERROR_INVALID_VALUE;
   *flags = range->flags;
   return CUDA_SUCCESS;
 }
@@ -150,9 +155,14 @@ CUresult api::MemHostRegister(Call& call, void* pointer, std::size_t bytes, unsi
   if (pointer == nullptr || bytes == 0 || (flags & ~kLegal) != 0) return CUDA_ERROR_INVALID_VALUE;
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
   if (address + bytes < address) return CUDA_ERROR_INVALID_VALUE;
-  const Range* const above = call.world.ranges.FirstFrom(address);
-  const bool overlaps = call.world.ranges.Find(address) != nullptr || (above != nullptr && above->base - address < bytes);
-  if (overlaps) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  // Registered before, or the driver's own; and pages that nobody can read cannot be pinned.
+  const std::uint64_t end = address + bytes;
+  const Range* known = call.world.ranges.Find(address);
+  if (known == nullptr) known = call.world.ranges.FirstFrom(address);
+  if (known != nullptr && known->base < end) {
+    return known->kind == Kind::HostRegistration ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!IsReadable(call.world, address, end)) return CUDA_ERROR_INVALID_VALUE;
   Range* const range = call.world.arena.New<Range>();
   if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   range->base = address;
@@ -160,7 +170,7 @@ CUresult api::MemHostRegister(Call& call, void* pointer, std::size_t bytes, unsi
   range->bytes = static_cast<char*>(pointer);
   range->kind = Kind::HostRegistration;
   range->host_visible = true;
-  range->flags = flags;
+  range->flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
   Adopt(call.world, range, call.context);
   return CUDA_SUCCESS;
 }
@@ -177,29 +187,9 @@ CUresult api::MemHostUnregister(Call& call, void* pointer) {
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);
   if (range == nullptr || range->id != id) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  ObserveRelease(call.world, range);
   GiveBack(call.world, range);
   return CUDA_SUCCESS;
-}
-
-CUresult api::MemAdvise(Call& call, CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice) {
-  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  const Range* const range = call.world.ranges.Find(address);
-  return range != nullptr && range->kind == Kind::ManagedMemory ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult api::MemAdvise(Call& call, CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUmemLocation) {
-  return MemAdvise(call, address, bytes, advice, CUdevice{0});
-}
-
-CUresult api::MemPrefetchAsync(Call& call, CUdeviceptr address, std::size_t bytes, CUdevice, CUstream handle) {
-  CUresult result = CUDA_SUCCESS;
-  if (FindStream(call, handle, &result) == nullptr) return result;
-  const Range* const range = call.world.ranges.Find(address);
-  return range != nullptr && range->kind == Kind::ManagedMemory && bytes != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult api::MemPrefetchAsync(Call& call, CUdeviceptr address, std::size_t bytes, CUmemLocation, unsigned int flags, CUstream handle) {
-  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : MemPrefetchAsync(call, address, bytes, CUdevice{0}, handle);
 }
 
 }  // namespace cuaudit::sim

@@ -12,21 +12,31 @@ Module* MakeModule(World& world, Context* context, Image* image, bool counted) n
   module->image = image;
   ++image->references;
   for (const Symbol* const symbol : image->symbols) {
-    if (symbol->kernel) continue;
-    Range* const range = TakeDevice(world, context, symbol->bytes, Kind::None);
+    if (symbol->kernel || symbol->bytes == 0) continue;
+    Range* const range =
+        symbol->managed ? TakeHost(world, context, symbol->bytes, Kind::None) : TakeDevice(world, context, symbol->bytes, Kind::None);
     if (range == nullptr || !module->globals.Push(world.arena, {symbol, range})) {
       if (range != nullptr) GiveBack(world, range);
       FreeModule(world, module);
       return nullptr;
     }
+    range->managed_global = symbol->managed;
     std::memset(range->bytes, 0, range->size);
+    if (symbol->initial != nullptr) std::memcpy(range->bytes, symbol->initial, symbol->bytes);
   }
   return module;
 }
 
 void FreeModule(World& world, Module* module) noexcept {
-  for (Function* const function : module->functions) world.Destroy(function);
+  for (Function* const function : module->functions) {
+    if (function->parameters != nullptr) world.arena.Free(function->parameters, kLegacyParameterBytes);
+    world.Destroy(function);
+  }
   for (const Global& global : module->globals) GiveBack(world, global.range);
+  for (TextureReference* const reference : module->textures) world.Destroy(reference);
+  for (SurfaceReference* const reference : module->surfaces) world.Destroy(reference);
+  module->textures.Clear(world.arena);
+  module->surfaces.Clear(world.arena);
   module->functions.Clear(world.arena);
   module->globals.Clear(world.arena);
   if (module->library != nullptr) module->library->modules.EraseValue(module);
@@ -57,6 +67,11 @@ Function* FunctionOf(World& world, Module* module, const Symbol* symbol) noexcep
   if (function == nullptr) return nullptr;
   function->module = module;
   function->symbol = symbol;
+  if (module->library != nullptr) {
+    for (const Kernel* const kernel : module->library->kernels) {
+      if (kernel->symbol == symbol) static_cast<FunctionSettings&>(*function) = kernel->settings[module->owner->device];
+    }
+  }
   if (!module->functions.Push(world.arena, function)) {
     world.Destroy(function);
     return nullptr;
@@ -76,6 +91,12 @@ Module* ModuleOf(World& world, Library* library, Context* context) noexcept {
     return nullptr;
   }
   return module;
+}
+
+std::size_t DynamicSharedLimit(const Profile& profile, const Symbol* symbol, const FunctionSettings& settings) noexcept {
+  if (settings.dynamic_shared != 0) return static_cast<std::size_t>(settings.dynamic_shared);
+  const std::size_t all = static_cast<std::size_t>(profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+  return all > symbol->shared_bytes ? all - symbol->shared_bytes : 0;
 }
 
 Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept {

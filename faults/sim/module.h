@@ -17,13 +17,30 @@ struct Kernel;
 struct Module;
 struct Library;
 
-struct Function : Object {
+// What cuFuncSetAttribute and cuKernelSetAttribute change.
+struct FunctionSettings {
+  int dynamic_shared = 0;  // 0: what every function may have
+  int carveout = -1;
+  bool non_portable_cluster = false;
+  int cluster_policy = 0;
+  int cluster[3] = {};  // required, 0: none
+};
+
+struct Function : Object, FunctionSettings {
   static constexpr Tag kTag = Tag::Function;
   Module* module = nullptr;
   const Symbol* symbol = nullptr;
-  int dynamic_shared = 0;
-  int carveout = -1;
+  int block[3] = {1, 1, 1};      // cuFuncSetBlockShape, for launches before CUDA 4.0
+  unsigned launch_shared = 0;    // cuFuncSetSharedSize, the same
+  unsigned parameter_bytes = 0;  // cuParamSetSize
+  char* parameters = nullptr;    // cuParamSeti and its kin
+  bool loaded = false;           // named or launched: an enumeration alone loads nothing
 };
+
+inline constexpr unsigned kLegacyParameterBytes = 4096;
+inline constexpr unsigned kRegisters = 4;  // of a thread of a kernel that does nothing: images are not compiled here
+// Dynamic shared memory that a block of the function may have.
+std::size_t DynamicSharedLimit(const Profile& profile, const Symbol* symbol, const FunctionSettings& settings) noexcept;
 
 struct Global {
   const Symbol* symbol;
@@ -36,12 +53,15 @@ struct Module : Object {
   Library* library = nullptr;
   Vector<Function*> functions;  // made when first asked for
   Vector<Global> globals;
+  Vector<TextureReference*> textures;  // made when first asked for
+  Vector<SurfaceReference*> surfaces;
 };
 
 struct Kernel : Object {
   static constexpr Tag kTag = Tag::Kernel;
   Library* library = nullptr;
   const Symbol* symbol = nullptr;
+  FunctionSettings settings[kMaxDevices];  // its functions begin with those of their device
 };
 
 struct Library : Object {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/sim/context.h"
 #include "faults/sim/executor.h"
 #include "faults/sim/module.h"
 
@@ -33,8 +34,7 @@ namespace {
 CUresult Place(Call& call, CUmodule* out, Image* image) {
   const std::uint64_t handle = call.context->handle;
   DrainContext(call, call.context);
-  const Context* const context = call.world.Find<Context>(handle);
-  CUresult result = context == nullptr || !context->active ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->sticky;
+  CUresult result = StateAfterWait(call.world, handle);
   if (result == CUDA_SUCCESS) {
     const Module* const module = MakeModule(call.world, call.context, image, true);
     if (module != nullptr) *out = ToHandle<CUmodule>(module);
@@ -105,8 +105,9 @@ CUresult api::ModuleGetFunction(Call& call, CUfunction* out, CUmodule handle, co
   if (name[0] == '\0') return CUDA_ERROR_INVALID_VALUE;
   const Symbol* const symbol = FindSymbol(call.world.arena, module->image, name, true);
   if (symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
-  const Function* const function = FunctionOf(call.world, module, symbol);
+  Function* const function = FunctionOf(call.world, module, symbol);
   if (function == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  function->loaded = true;
   *out = ToHandle<CUfunction>(function);
   return CUDA_SUCCESS;
 }
@@ -120,7 +121,7 @@ CUresult api::ModuleGetFunctionCount(Call& call, unsigned int* count, CUmodule h
 }
 
 CUresult api::ModuleEnumerateFunctions(Call& call, CUfunction* functions, unsigned int capacity, CUmodule handle) {
-  if (functions == nullptr || capacity == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Module* const module = call.world.Find<Module>(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   unsigned at = 0;
@@ -219,7 +220,7 @@ CUresult api::LibraryGetKernelCount(Call& call, unsigned int* count, CUlibrary h
 }
 
 CUresult api::LibraryEnumerateKernels(Call& call, CUkernel* kernels, unsigned int capacity, CUlibrary handle) {
-  if (kernels == nullptr || capacity == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   unsigned at = 0;
@@ -250,9 +251,21 @@ CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* by
   return module == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : FindGlobal(module, name, address, bytes);
 }
 
-CUresult api::LibraryGetManaged(Call& call, CUdeviceptr*, std::size_t*, CUlibrary handle, const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return call.world.Find<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_FOUND;
+// Managed memory of a library exists from the first context on that the library was loaded into.
+CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
+  if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  Library* const library = call.world.Find<Library>(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->modules.empty()) return CUDA_ERROR_NOT_FOUND;
+  CUdeviceptr found = 0;
+  std::size_t size = 0;
+  const CUresult result = FindGlobal(library->modules[0], name, &found, &size);
+  if (result != CUDA_SUCCESS) return result;
+  const Range* const range = call.world.ranges.Find(found);
+  if (range == nullptr || !range->managed_global) return CUDA_ERROR_NOT_FOUND;
+  if (address != nullptr) *address = found;
+  if (bytes != nullptr) *bytes = size;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::sim

@@ -2,11 +2,23 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/node.h"
 
+#include "faults/sim/batch_node.h"
 #include "faults/sim/copy.h"
 #include "faults/sim/executor.h"
 #include "faults/sim/launch.h"
 
 namespace cuaudit::sim {
+
+CUresult Dependencies::Resolve(CUgraph handle, const CUgraphNode* handles, std::size_t count) noexcept {
+  graph_ = world_.Find<Graph>(handle);
+  if (graph_ == nullptr || (count != 0 && handles == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    Node* const node = world_.Find<Node>(handles[i]);
+    if (node == nullptr || node->graph != graph_ || nodes_.Contains(node)) return CUDA_ERROR_INVALID_VALUE;
+    if (!nodes_.Push(world_.arena, node)) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return CUDA_SUCCESS;
+}
 
 CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& from) noexcept {
   CUDA_KERNEL_NODE_PARAMS kernel{};
@@ -24,7 +36,7 @@ CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& from) noexcept {
 }
 
 CUresult KernelWork(Call& call, const CUDA_KERNEL_NODE_PARAMS& parameters, Work* work) noexcept {
-  const CUresult result = CheckKernel(call, parameters);
+  const CUresult result = CheckKernel(call, parameters, nullptr);
   // A node without a function is no stale handle but a missing argument.
   if (result != CUDA_SUCCESS) return parameters.func == nullptr && parameters.kern == nullptr ? CUDA_ERROR_INVALID_VALUE : result;
   work->type = WorkType::Kernel;
@@ -35,7 +47,7 @@ CUresult KernelWork(Call& call, const CUDA_KERNEL_NODE_PARAMS& parameters, Work*
 CUresult CopyWork(Call& call, const CUDA_MEMCPY3D* parameters, Work* work) noexcept {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (parameters->WidthInBytes == 0 || parameters->Height == 0 || parameters->Depth == 0) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckCopy(call.world, *parameters);
+  const CUresult result = CheckCopy(call.world, *parameters, true);
   work->type = WorkType::Copy;
   work->copy = *parameters;
   return result;
@@ -43,7 +55,7 @@ CUresult CopyWork(Call& call, const CUDA_MEMCPY3D* parameters, Work* work) noexc
 
 CUresult FillWork(Call& call, const CUDA_MEMSET_NODE_PARAMS* parameters, Work* work) noexcept {
   if (parameters == nullptr || parameters->width == 0 || parameters->height == 0) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckFill(call.world, *parameters);
+  const CUresult result = CheckFill(call.world, *parameters, true);
   work->type = WorkType::Fill;
   work->fill = *parameters;
   return result;
@@ -63,8 +75,12 @@ CUresult EventWork(Call& call, CUevent event, WorkType type, Work* work) noexcep
   return CUDA_SUCCESS;
 }
 
+static bool IsReservedClear(const CUgraphNodeParams& parameters) {
+  return parameters.reserved0[0] == 0 && parameters.reserved0[1] == 0 && parameters.reserved0[2] == 0 && parameters.reserved2 == 0;
+}
+
 CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept {
-  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters == nullptr || !IsReservedClear(*parameters)) return CUDA_ERROR_INVALID_VALUE;
   *type = parameters->type;
   switch (parameters->type) {
     case CU_GRAPH_NODE_TYPE_EMPTY:
@@ -98,9 +114,13 @@ CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+      CUDA_BATCH_MEM_OP_NODE_PARAMS batch{parameters->memOp.ctx, parameters->memOp.count, parameters->memOp.paramArray,
+                                          parameters->memOp.flags};
+      return BatchWork(call, &batch, work);
+    }
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -110,23 +130,13 @@ Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept {
   return node != nullptr && node->type == type ? node : nullptr;
 }
 
-Step* FindStep(Call& call, CUgraphExec handle, CUgraphNode node) noexcept {
-  Executable* const executable = call.world.Find<Executable>(handle);
-  if (executable == nullptr) return nullptr;
+const Step* FindStep(const World& world, const Executable* executable, CUgraphNode node) noexcept {
+  if (world.Find<Node>(node) == nullptr) return nullptr;  // it must still stand in its graph
   const std::uint64_t wanted = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(node));
-  for (Step& step : executable->steps) {
+  for (const Step& step : executable->plan->steps) {
     if (step.node == wanted) return &step;
   }
   return nullptr;
-}
-
-// A launch that is under way keeps the parameters it was launched with: it finishes before they change.
-void WaitForLaunches(Call& call, Executable* executable) noexcept {
-  if (executable->in_flight == 0) return;
-  for (int i = 0; i < call.world.device_count; ++i) {
-    if (call.world.devices[i].primary->active) DrainContext(call, call.world.devices[i].primary);
-  }
-  if (executable->in_flight != 0 && call.context != nullptr) DrainContext(call, call.context);
 }
 
 }  // namespace cuaudit::sim

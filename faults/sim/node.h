@@ -8,7 +8,7 @@
 //   Source    CUDA Driver API 13.0, Graph Management.
 #pragma once
 
-#include "faults/sim/graph.h"
+#include "faults/sim/plan.h"
 
 namespace cuaudit::sim {
 
@@ -19,11 +19,29 @@ CUresult HostWork(const CUDA_HOST_NODE_PARAMS* parameters, Work* work) noexcept;
 CUresult EventWork(Call& call, CUevent event, WorkType type, Work* work) noexcept;
 // The generic form; *type says which node it is.
 CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept;
+// The live nodes behind the handles of a call that adds a node; each belongs to the graph and stands there once.
+class Dependencies {
+ public:
+  explicit Dependencies(World& world) noexcept : world_(world) {}
+  ~Dependencies() { nodes_.Clear(world_.arena); }
+  Dependencies(const Dependencies&) = delete;
+  Dependencies& operator=(const Dependencies&) = delete;
+  CUresult Resolve(CUgraph graph, const CUgraphNode* handles, std::size_t count) noexcept;
+  Graph* graph() const noexcept { return graph_; }
+  Vector<Node*>& nodes() noexcept { return nodes_; }
+
+ private:
+  World& world_;
+  Graph* graph_ = nullptr;
+  Vector<Node*> nodes_;
+};
+
+// Whether an edge between such nodes may carry that annotation.
+bool MayAnnotate(CUgraphNodeType from, CUgraphNodeType to, const CUgraphEdgeData& edge) noexcept;
 CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& parameters) noexcept;
 // A live node of that type.
 Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept;
-// The step of an executable graph that came from the node, if it has that type.
-Step* FindStep(Call& call, CUgraphExec executable, CUgraphNode node) noexcept;
-void WaitForLaunches(Call& call, Executable* executable) noexcept;
+// The step of an executable graph that came from the node.
+const Step* FindStep(const World& world, const Executable* executable, CUgraphNode node) noexcept;
 
 }  // namespace cuaudit::sim

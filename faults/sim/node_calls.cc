@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/arguments.h"
+#include "faults/sim/conditional.h"
+#include "faults/sim/graph_memory.h"
 #include "faults/sim/node.h"
 
 namespace cuaudit::sim {
@@ -10,29 +13,62 @@ constexpr CUgraphNodeType kKernel = CU_GRAPH_NODE_TYPE_KERNEL;
 // Resolves graph and dependencies, then adds the node.
 CUresult Add(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count, CUgraphNodeType type,
              const Work& work) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Dependencies earlier(call.world);
+  const CUresult result = earlier.Resolve(handle, dependencies, count);
+  if (result != CUDA_SUCCESS) return result;
+  const Node* const node = AddNode(call.world, earlier.graph(), earlier.nodes().data(), count, type, work);
+  if (node == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUgraphNode>(node);
+  return CUDA_SUCCESS;
+}
+
+// A conditional node gets its bodies at once, to be filled by the client.
+CUresult AddConditional(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
+                        CUDA_CONDITIONAL_NODE_PARAMS* parameters) {
   World& world = call.world;
-  Graph* const graph = world.Find<Graph>(handle);
-  if (out == nullptr || graph == nullptr || (count != 0 && dependencies == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  Vector<Node*> earlier;
-  CUresult result = CUDA_SUCCESS;
-  for (std::size_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {
-    Node* const node = world.Find<Node>(dependencies[i]);
-    if (node == nullptr || node->graph != graph || earlier.Contains(node)) {
-      result = CUDA_ERROR_INVALID_VALUE;
-    } else if (!earlier.Push(world.arena, node)) {
-      result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+  const Graph* const graph = world.Find<Graph>(handle);
+  if (out == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  CUresult result = ConditionalWorkOf(call, graph, parameters, &work);
+  if (result != CUDA_SUCCESS) return result;
+  result = Add(call, out, handle, dependencies, count, CU_GRAPH_NODE_TYPE_CONDITIONAL, work);
+  if (result != CUDA_SUCCESS) {
+    FreeBodies(world, work.conditional);
+    return result;
   }
-  if (result == CUDA_SUCCESS) {
-    const Node* const node = AddNode(world, graph, earlier.data(), count, type, work);
-    if (node == nullptr) {
-      result = CUDA_ERROR_OUT_OF_MEMORY;
-    } else {
-      *out = ToHandle<CUgraphNode>(node);
-    }
-  }
-  earlier.Clear(world.arena);
-  return result;
+  Node* const node = world.Find<Node>(*out);
+  world.Find<Conditional>(parameters->handle)->node = node;
+  for (unsigned i = 0; i < parameters->size; ++i) world.Find<Graph>(work.conditional.phGraph_out[i])->parent = node;
+  return CUDA_SUCCESS;
+}
+
+// Older toolkits know no ownership: a child is cloned.
+bool IsMoved(const CUgraphNodeParams& parameters) {
+#if CUDA_VERSION >= 13000
+  return parameters.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+#else
+  (void)parameters;
+  return false;
+#endif
+}
+
+// The graph itself becomes the node's, and its handle stays good for looking at it.
+CUresult MoveChild(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count, CUgraph child_handle) {
+  World& world = call.world;
+  Graph* const child = world.Find<Graph>(child_handle);
+  if (child == nullptr || child->parent != nullptr || child->capturing || child_handle == handle) return CUDA_ERROR_INVALID_VALUE;
+  if (HasConditional(child)) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result = Add(call, out, handle, dependencies, count, CU_GRAPH_NODE_TYPE_EMPTY, Work());
+  if (result != CUDA_SUCCESS) return result;
+  Node* const node = world.Find<Node>(*out);
+  node->type = CU_GRAPH_NODE_TYPE_GRAPH;
+  node->work.type = WorkType::Child;
+  node->work.child = child;
+  child->parent = node;
+  if (child->counted) world.Count(Kind::Graph, -1);
+  child->counted = false;
+  return CUDA_SUCCESS;
 }
 
 CUresult SetKernel(Call& call, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS& parameters) {
@@ -41,8 +77,7 @@ CUresult SetKernel(Call& call, CUgraphNode handle, const CUDA_KERNEL_NODE_PARAMS
   Work work;
   const CUresult result = KernelWork(call, parameters, &work);
   if (result != CUDA_SUCCESS) return result;
-  node->work = work;
-  return KeepArguments(call.world, node) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  return SetNodeWork(call.world, node, work) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult SetWork(Node* node, CUresult result, const Work& work) {
@@ -102,6 +137,7 @@ CUresult api::GraphAddChildGraphNode(Call& call, CUgraphNode* out, CUgraph graph
   work.type = WorkType::Child;
   work.child = call.world.Find<Graph>(child);
   if (work.child == nullptr || child == graph) return CUDA_ERROR_INVALID_VALUE;
+  if (OwnsMemory(work.child) || HasConditional(work.child)) return CUDA_ERROR_NOT_SUPPORTED;
   return Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, work);
 }
 
@@ -121,19 +157,49 @@ CUresult api::GraphAddEventWaitNode(Call& call, CUgraphNode* out, CUgraph graph,
 
 CUresult api::GraphAddNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
                            CUgraphNodeParams* parameters) {
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    return AddConditional(call, out, graph, dependencies, count, &parameters->conditional);
+  }
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == sizeof(parameters->alloc));
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc{};
+    std::memcpy(&alloc, &parameters->alloc, sizeof(alloc));
+    const CUresult result = GraphAddMemAllocNode(call, out, graph, dependencies, count, &alloc);
+    if (result == CUDA_SUCCESS) parameters->alloc.dptr = alloc.dptr;
+    return result;
+  }
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    return GraphAddMemFreeNode(call, out, graph, dependencies, count, parameters->free.dptr);
+  }
+  if (parameters != nullptr && parameters->type == CU_GRAPH_NODE_TYPE_GRAPH && IsMoved(*parameters)) {
+    return MoveChild(call, out, graph, dependencies, count, parameters->graph.graph);
+  }
   Work work;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   CUresult result = WorkOf(call, parameters, &type, &work);
+  if (result == CUDA_SUCCESS && work.type == WorkType::Child && (OwnsMemory(work.child) || HasConditional(work.child))) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   if (result == CUDA_SUCCESS) result = Add(call, out, graph, dependencies, count, type, work);
+  if (work.type == WorkType::Batch) DropArguments(call.world, work);
   if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH) {
     parameters->graph.graph = ToHandle<CUgraph>(call.world.Find<Node>(*out)->work.child);
   }
   return result;
 }
 
-CUresult api::GraphAddNode_v2(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*,
+CUresult api::GraphAddNode_v2(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* edges,
                               std::size_t count, CUgraphNodeParams* parameters) {
-  return GraphAddNode(call, out, graph, dependencies, count, parameters);
+  for (std::size_t i = 0; edges != nullptr && i < count; ++i) {
+    const Node* const earlier = dependencies == nullptr ? nullptr : call.world.Find<Node>(dependencies[i]);
+    const bool good = earlier != nullptr && parameters != nullptr && MayAnnotate(earlier->type, parameters->type, edges[i]);
+    if (!good) return CUDA_ERROR_INVALID_VALUE;
+  }
+  const CUresult result = GraphAddNode(call, out, graph, dependencies, count, parameters);
+  if (result != CUDA_SUCCESS || edges == nullptr) return result;
+  Node* const node = call.world.Find<Node>(*out);
+  for (std::size_t i = 0; i < count; ++i) node->edges[i] = edges[i];
+  return CUDA_SUCCESS;
 }
 
 CUresult api::GraphChildGraphNodeGetGraph(Call& call, CUgraphNode handle, CUgraph* out) {
@@ -237,6 +303,13 @@ CUresult api::GraphNodeSetParams(Call& call, CUgraphNode handle, CUgraphNodePara
   const CUresult result = WorkOf(call, parameters, &type, &work);
   if (result == CUDA_SUCCESS && type == kKernel) return SetKernel(call, handle, work.kernel);
   if (type == CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_NOT_SUPPORTED;
+  if (result == CUDA_SUCCESS && work.type == WorkType::Batch) {
+    Node* const node = FindNode(call, handle, type);
+    if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    DropArguments(call.world, node->work);
+    node->work = work;
+    return CUDA_SUCCESS;
+  }
   return SetWork(FindNode(call, handle, type), result, work);
 }
 

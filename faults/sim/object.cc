@@ -38,20 +38,30 @@ driver::Kind KindOf(Tag tag) noexcept {
       return Kind::UserObject;
     case Tag::Physical:
       return Kind::PhysicalMemory;
+    case Tag::External:
+      return Kind::ExternalMemory;
+    case Tag::Callback:
+      return Kind::Callback;
+    case Tag::GreenContext:
+      return Kind::GreenContext;
+    case Tag::TextureReference:
+      return Kind::TextureReference;
     case Tag::None:
+    case Tag::SurfaceReference:
+    case Tag::ResourceDescriptor:
     case Tag::Function:
     case Tag::Kernel:
+    case Tag::Conditional:
       return Kind::None;
   }
   return Kind::None;
 }
 
-bool HandleTable::Adopt(Arena& arena, std::size_t slots, std::uint32_t world) noexcept {
-  slots_ = static_cast<Slot*>(arena.Allocate(slots * sizeof(Slot)));
+void HandleTable::Adopt(char* memory, std::size_t slots, std::uint32_t world) noexcept {
+  slots_ = reinterpret_cast<Slot*>(memory);
   capacity_ = static_cast<std::uint32_t>(slots);
   prefix_ = (std::uint64_t{1} << 46) | (std::uint64_t{world & 0x3ffU} << 36);
   used_ = 1;  // slot 0 stays empty so that no handle looks like a bare prefix
-  return slots_ != nullptr;
 }
 
 bool HandleTable::Insert(Object* object) noexcept {
@@ -76,7 +86,7 @@ bool HandleTable::Insert(Object* object) noexcept {
 void HandleTable::Remove(Object* object) noexcept {
   const std::uint32_t index = static_cast<std::uint32_t>((object->handle >> 4) & kIndexMask);
   slots_[index].object = nullptr;
-  slots_[index].died_with_context = ending_context ? 1 : 0;
+  slots_[index].died_with = static_cast<std::uint32_t>(ending) & 3U;
   if (free_last_ != 0) {
     slots_[free_last_ - 1].next_free = index + 1;
   } else {

@@ -37,8 +37,15 @@ enum class Tag : std::uint8_t {
   Graph,
   Node,
   Executable,
+  Conditional,
   UserObject,
   Physical,
+  External,
+  TextureReference,
+  SurfaceReference,
+  Callback,
+  GreenContext,
+  ResourceDescriptor,
 };
 driver::Kind KindOf(Tag tag) noexcept;
 
@@ -66,9 +73,16 @@ struct ObjectList {
   }
 };
 
+// What removes objects right now: the end of what they live in.
+enum class Ending : std::uint8_t { Nothing, Context, Green };
+
 class HandleTable {
  public:
-  bool Adopt(Arena& arena, std::size_t slots, std::uint32_t world) noexcept;
+  // `memory` is zeroed and has room for `slots` slots.
+  static constexpr std::size_t kSlotBytes = 16;
+  void Adopt(char* memory, std::size_t slots, std::uint32_t world) noexcept;
+  char* memory() const noexcept { return reinterpret_cast<char*>(slots_); }
+  std::size_t used_bytes() const noexcept { return used_ * sizeof(Slot); }
   bool Insert(Object* object) noexcept;  // sets object->handle; false when full
   void Remove(Object* object) noexcept;
   Object* Find(std::uint64_t handle) const noexcept {
@@ -86,9 +100,12 @@ class HandleTable {
   }
   // Such a handle whose object died with its context.
   bool DiedWithContext(std::uint64_t handle) const noexcept {
-    return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with_context != 0;
+    return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Context);
   }
-  bool ending_context = false;  // what is removed meanwhile dies with it
+  bool DiedWithGreen(std::uint64_t handle) const noexcept {
+    return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
+  }
+  Ending ending = Ending::Nothing;
 
  private:
   static constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 20) - 1;
@@ -97,10 +114,11 @@ class HandleTable {
   static constexpr std::uint32_t kRest = 1024;  // freed slots wait behind this many others
   struct Slot {
     Object* object;
-    std::uint32_t generation : 31;
-    std::uint32_t died_with_context : 1;
-    std::uint32_t next_free;  // index + 1
+    std::uint32_t generation : 30;
+    std::uint32_t died_with : 2;  // Ending
+    std::uint32_t next_free;      // index + 1
   };
+  static_assert(sizeof(Slot) == kSlotBytes);
   Slot* slots_ = nullptr;
   std::uint32_t capacity_ = 0;
   std::uint32_t used_ = 0;

@@ -13,21 +13,35 @@
 
 #include <cstdint>
 
+#include "faults/sim/clock.h"
 #include "faults/sim/object.h"
 #include "faults/sim/range.h"
+#include "faults/sim/share.h"
 
 namespace cuaudit::sim {
 
+struct Backing;
+struct Binding;
+struct History;
 struct Operation;
 struct Capture;
+struct GraphMemory;
 struct Node;
+struct Coredump;
+struct Module;
 struct Stream;
+struct Symbol;
+struct Marker;
+struct GreenContext;
+
+inline constexpr int kLimits = 10;  // of CUDA 13.0
 
 struct Context : Object {
   static constexpr Tag kTag = Tag::Context;
   CUdevice device = 0;
   bool primary = false;
   bool active = false;           // a primary context is a handle for life and alive only while somebody retains it
+  std::uint32_t ending = 0;      // calls that finish its work now, to end it then
   std::uint32_t references = 0;  // of a primary context
   std::uint32_t flags = 0;
   std::uint32_t api_version = 0;
@@ -36,10 +50,19 @@ struct Context : Object {
   ObjectList children;
   Range* ranges = nullptr;
   Stream* legacy = nullptr;
-  Vector<Stream*> streams;  // all of them, default streams included
+  Stream* carrier = nullptr;          // of what the context as a whole records and waits for
+  Marker* gate = nullptr;             // what new streams wait for
+  GreenContext* green = nullptr;      // this is its view; calls work in its primary context
+  std::uint32_t greens = 0;           // green contexts that hold this primary context
+  Vector<std::uint64_t> peers;        // contexts whose memory kernels of this one may use
+  Vector<Stream*> own_streams;        // per-thread default streams
+  Vector<std::uint32_t> fresh_slots;  // of blocking streams with work that the legacy stream's clock does not include
+  std::uint64_t time = 0;             // when the last operation of any of its streams ended
+  std::uint64_t blocking_time = 0;    // when the last operation of a blocking stream ended
   CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
-  CUsharedconfig banks = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
-  std::uint64_t limits[CU_LIMIT_MAX] = {};
+  Coredump* coredump = nullptr;   // null: as the whole driver
+  std::uint32_t attachments = 0;  // cuCtxAttach without cuCtxDetach
+  std::uint64_t limits[kLimits] = {};
 };
 
 // One recording of an event: done once the operations before it have run.
@@ -49,6 +72,14 @@ struct Marker {
   std::uint64_t ticket = 0;
   std::uint64_t time = 0;
   Stream* stream = nullptr;  // valid until done
+  Clock clock;
+};
+
+struct StreamAttributes {
+  CUaccessPolicyWindow window = {};
+  std::uint32_t policy = ~0U;  // what the driver tells of a stream nobody has set one for
+  CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+  CUlaunchMemSyncDomainMap domains = {0, 1};
 };
 
 struct Stream : Object {
@@ -57,9 +88,16 @@ struct Stream : Object {
   bool legacy = false;
   std::uint32_t flags = 0;
   int priority = 0;
+  StreamAttributes attributes;
+  GreenContext* green = nullptr;
   std::uint64_t id = 0;
   std::uint64_t thread = 0;  // of a per-thread default stream
-  bool busy = false;         // its operation runs right now, perhaps without the lock
+  bool busy = false;         // its first operation runs right now, perhaps without the lock
+  bool destroyed = false;    // the handle is gone, work is left or somebody still looks at it
+  std::uint32_t pins = 0;
+  std::uint32_t busy_index = 0;  // 1 + its place in World::busy_streams; 0: no work is left
+  std::uint64_t time = 0;        // when its last operation ended
+  std::uint32_t slot = 0;        // of its clock; 0: no work yet
   Operation* head = nullptr;
   Operation* tail = nullptr;
   Capture* capture = nullptr;
@@ -72,6 +110,8 @@ struct Event : Object {
   Marker* marker = nullptr;  // null until recorded
   Capture* capture = nullptr;
   bool was_captured = false;  // its last record was
+  std::uint32_t share = 0;    // other processes may open it: its slot in share.h
+  bool foreign = false;       // of another process
   Vector<Node*> capture_tips;
 };
 
@@ -84,9 +124,13 @@ struct Pool : Object {
   std::uint64_t threshold = 0;
   std::uint64_t reserved = 0;
   std::uint64_t reserved_high = 0;
-  std::uint64_t used = 0;
+  std::uint64_t used = 0;      // as asked for
+  std::uint64_t occupied = 0;  // as rounded
   std::uint64_t used_high = 0;
   std::uint64_t allocations = 0;
+  std::uint32_t share = 0;  // exported: its slot in share.h
+  bool imported = false;    // of another process
+  ShareName origin = {};
   int reuse[3] = {1, 1, 1};
   CUmemAccess_flags access[8] = {};
 };
@@ -128,6 +172,38 @@ struct Surface : Object {
   CUDA_RESOURCE_DESC resource = {};
 };
 
+struct TextureReference : Object {
+  static constexpr Tag kTag = Tag::TextureReference;
+  Module* module = nullptr;  // that declares it; null: of cuTexRefCreate
+  const Symbol* symbol = nullptr;
+  std::uint64_t address = 0;  // at most one of these three is not 0
+  std::uint64_t array = 0;    // handle
+  std::uint64_t levels = 0;   // handle of a mipmapped array
+  CUarray_format format = CU_AD_FORMAT_FLOAT;
+  int channels = 1;
+  CUaddress_mode address_mode[3] = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP};
+  CUfilter_mode filter = CU_TR_FILTER_MODE_POINT;
+  CUfilter_mode level_filter = CU_TR_FILTER_MODE_POINT;
+  float level_bias = 0;
+  float least_level = 0;
+  float most_level = 0;
+  int anisotropy = 0;
+  float border[4] = {};
+  unsigned flags = 0;
+};
+
+struct SurfaceReference : Object {
+  static constexpr Tag kTag = Tag::SurfaceReference;
+  const Symbol* symbol = nullptr;
+  std::uint64_t array = 0;  // handle
+};
+
+// A callback that the simulator never has a reason to call.
+struct CallbackEntry : Object {
+  static constexpr Tag kTag = Tag::Callback;
+  CUdevice device = -1;  // of an asynchronous notification; -1: of log messages
+};
+
 struct Physical : Object {
   static constexpr Tag kTag = Tag::Physical;
   CUmemAllocationProp properties = {};
@@ -135,8 +211,14 @@ struct Physical : Object {
   std::uint32_t references = 1;  // of clients
   std::uint32_t mappings = 0;
   bool released = false;  // no client holds it, mappings do
-  Block* block = nullptr;
-  Region* region = nullptr;
+  Backing* backing = nullptr;
+};
+
+struct External : Object {
+  static constexpr Tag kTag = Tag::External;
+  Backing* backing = nullptr;
+  std::uint32_t mappings = 0;
+  bool destroyed = false;  // no client holds it, mapped buffers and arrays do
 };
 
 struct Reservation {

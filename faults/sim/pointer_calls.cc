@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/call.h"
+#include "faults/sim/pool.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -9,6 +9,11 @@ template <typename T>
 CUresult Put(void* out, T value) {
   std::memcpy(out, &value, sizeof(value));
   return CUDA_SUCCESS;
+}
+
+unsigned long long HandleTypes(const Range* range) {
+  if (range->physical != nullptr) return static_cast<unsigned long long>(range->physical->properties.requestedHandleTypes);
+  return range->pool != nullptr ? static_cast<unsigned long long>(range->pool->properties.handleTypes) : 0;
 }
 
 CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute, CUdeviceptr address) {
@@ -31,7 +36,7 @@ CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Put(out, static_cast<unsigned long long>(range->id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return Put(out, range->kind == Kind::ManagedMemory ? 1U : 0U);
+      return Put(out, IsManaged(range) ? 1U : 0U);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return Put(out, device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -43,14 +48,14 @@ CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return Put(out, 1U);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      return Put(out, 0ULL);
+      return Put(out, HandleTypes(range));
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return Put(out, 0U);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Put(out, static_cast<unsigned>(range->accessible ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
                                                               : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return Put(out, range->pool == nullptr || range->pool->destroyed ? CUmemoryPool{} : ToHandle<CUmemoryPool>(range->pool));
+      return Put(out, range->pool == nullptr ? CUmemoryPool{} : ToHandle<CUmemoryPool>(range->pool));  // though it be destroyed
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return Put(out, static_cast<std::size_t>(range->size));
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -58,12 +63,22 @@ CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return Put(out, static_cast<unsigned long long>(range->id));
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+      return range->on_device ? Put(out, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS{}) : CUDA_ERROR_INVALID_VALUE;
 #if CUDA_VERSION >= 12080
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 #endif
       return CUDA_ERROR_NOT_SUPPORTED;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+
+bool IsAttribute(CUpointer_attribute attribute) {
+#if CUDA_VERSION >= 12080
+  constexpr CUpointer_attribute kLast = CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+#else
+  constexpr CUpointer_attribute kLast = CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID;
+#endif
+  return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT && attribute <= kLast;
 }
 
 // What the plural form writes for memory the driver does not know.
@@ -98,7 +113,7 @@ CUresult api::PointerGetAttribute(Call& call, void* out, CUpointer_attribute att
 CUresult api::PointerGetAttributes(Call& call, unsigned int count, CUpointer_attribute* attributes, void** out, CUdeviceptr address) {
   if (count == 0 || attributes == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; ++i) {
-    if (out[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (out[i] == nullptr || !IsAttribute(attributes[i])) return CUDA_ERROR_INVALID_VALUE;
     if (Attribute(call.world, out[i], attributes[i], address) != CUDA_SUCCESS) PutNothing(out[i], attributes[i]);
   }
   return CUDA_SUCCESS;

@@ -1,42 +1,17 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/capture.h"
+#include "faults/sim/context.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/graph_memory.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/pool.h"
 
 namespace cuaudit::sim {
 namespace {
 
 constexpr std::uint64_t kStep = std::uint64_t{32} << 20;
-
-// Grows the pool's reservation when its free part is too small.
-Range* Take(World& world, Context* context, Pool* pool, std::uint64_t bytes) {
-  const std::uint64_t charged = (bytes + 511) / 512 * 512;
-  if (charged < bytes) return nullptr;
-  const std::uint64_t used = pool->used + charged;
-  std::uint64_t grow = 0;
-  if (used > pool->reserved) {
-    grow = (used - pool->reserved + kStep - 1) / kStep * kStep;
-    if (pool->properties.maxSize != 0 && pool->reserved + grow > pool->properties.maxSize) return nullptr;
-    if (!Charge(world, pool->device, grow)) {
-      grow = used - pool->reserved;
-      if (!Charge(world, pool->device, grow)) return nullptr;
-    }
-  }
-  Range* const range = TakeDevice(world, context, bytes, Kind::StreamOrderedMemory);
-  if (range == nullptr) {
-    Discharge(world, pool->device, grow);
-    return nullptr;
-  }
-  Discharge(world, context->device, range->charged);  // the pool pays
-  range->pool = pool;
-  ++pool->allocations;
-  pool->reserved += grow;
-  pool->used = used;
-  if (pool->reserved > pool->reserved_high) pool->reserved_high = pool->reserved;
-  if (pool->used > pool->used_high) pool->used_high = pool->used;
-  return range;
-}
 
 // pool null: the current one of the stream's device.
 CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* pool, CUstream handle) {
@@ -45,28 +20,34 @@ CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* poo
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   if (stream->capture != nullptr) {
-    // Graph-owned memory is not modelled.
-    Invalidate(stream->capture);
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (pool == nullptr) pool = call.world.devices[stream->owner->device].current_pool;
+    return CaptureAlloc(call, stream, pool, bytes, address);
   }
+  if (call.world.captures != 0 && (result = RefuseUnsafe(call.world, call.thread)) != CUDA_SUCCESS) return result;
   if (pool == nullptr) pool = call.world.devices[stream->owner->device].current_pool;
   if (bytes == 0) {
     *address = 0;  // nothing to free
     return CUDA_SUCCESS;
   }
-  const Range* range = Take(call.world, stream->owner, pool, bytes);
+  Range* range = TakeFromPool(call.world, stream->owner, pool, bytes);
   if (range == nullptr) {
-    DrainContext(call, stream->owner);  // frees that are queued make room
+    const std::uint64_t kept = pool->handle;
+    const std::uint64_t context = stream->owner->handle;
+    Pin(stream);
+    DrainContext(call, stream->owner);  // frees that are queued make room; another thread may come in meanwhile
+    const bool gone = stream->destroyed;
+    Unpin(call.world, stream);
     TrimPools(call.world);
-    range = Take(call.world, stream->owner, pool, bytes);
+    if ((result = StateAfterWait(call.world, context)) != CUDA_SUCCESS) return result;
+    if (gone) return CUDA_ERROR_INVALID_HANDLE;
+    pool = call.world.Find<Pool>(kept);
+    if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    range = TakeFromPool(call.world, stream->owner, pool, bytes);
   }
   if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  ObserveAllocation(call.world, stream, range);
   *address = range->base;
   return CUDA_SUCCESS;
-}
-
-bool IsDevice(const World& world, const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id >= 0 && location.id < world.device_count;
 }
 
 }  // namespace
@@ -77,22 +58,19 @@ CUresult api::MemAllocAsync(Call& call, CUdeviceptr* address, std::size_t bytes,
 
 CUresult api::MemAllocFromPoolAsync(Call& call, CUdeviceptr* address, std::size_t bytes, CUmemoryPool handle, CUstream stream) {
   Pool* const pool = call.world.Find<Pool>(handle);
-  return pool == nullptr ? CUDA_ERROR_INVALID_VALUE : Allocate(call, address, bytes, pool, stream);
+  return pool == nullptr || pool->imported ? CUDA_ERROR_INVALID_VALUE : Allocate(call, address, bytes, pool, stream);
 }
 
 CUresult api::MemFreeAsync(Call& call, CUdeviceptr address, CUstream handle) {
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  if (address == 0 && stream->capture == nullptr) return CUDA_SUCCESS;
+  if (stream->capture != nullptr) return CaptureFree(call, stream, address);
+  if (address == 0) return CUDA_SUCCESS;
   Range* const range = call.world.ranges.Find(address);
   if (range == nullptr || range->base != address || range->freeing) return CUDA_ERROR_INVALID_VALUE;
   if (range->kind == Kind::ManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
   if (range->kind != Kind::StreamOrderedMemory && range->kind != Kind::DeviceMemory) return CUDA_ERROR_INVALID_VALUE;
-  if (stream->capture != nullptr) {
-    Invalidate(stream->capture);
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  }
   Work work;
   work.type = WorkType::Free;
   work.address = address;
@@ -101,70 +79,13 @@ CUresult api::MemFreeAsync(Call& call, CUdeviceptr address, CUstream handle) {
   return result;
 }
 
-CUresult api::MemPoolCreate(Call& call, CUmemoryPool* out, const CUmemPoolProps* properties) {
-  World& world = call.world;
-  if (const CUresult result = RefuseUnsafe(world, call.thread); result != CUDA_SUCCESS) return result;
-  if (out == nullptr || properties == nullptr || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  if (!IsDevice(world, properties->location)) return CUDA_ERROR_INVALID_DEVICE;
-  Pool* const pool = world.Make<Pool>(nullptr);
-  if (pool == nullptr || !world.pools.Push(world.arena, pool)) {
-    if (pool != nullptr) world.Destroy(pool);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  pool->device = properties->location.id;
-  pool->properties = *properties;
-  pool->access[pool->device] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  *out = ToHandle<CUmemoryPool>(pool);
-  return CUDA_SUCCESS;
-}
-
-CUresult api::MemPoolDestroy(Call& call, CUmemoryPool handle) {
-  World& world = call.world;
-  Pool* const pool = world.Find<Pool>(handle);
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (pool->is_default) return CUDA_ERROR_INVALID_VALUE;
-  for (int i = 0; i < world.device_count; ++i) {
-    if (world.devices[i].current_pool == pool) world.devices[i].current_pool = world.devices[i].default_pool;
-  }
-  if (pool->allocations == 0) {
-    FreePool(world, pool);
-  } else {
-    world.Retire(pool);
-    pool->destroyed = true;
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult api::DeviceGetDefaultMemPool(Call& call, CUmemoryPool* out, CUdevice device) {
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
-  *out = ToHandle<CUmemoryPool>(call.world.devices[device].default_pool);
-  return CUDA_SUCCESS;
-}
-
-CUresult api::DeviceGetMemPool(Call& call, CUmemoryPool* out, CUdevice device) {
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
-  *out = ToHandle<CUmemoryPool>(call.world.devices[device].current_pool);
-  return CUDA_SUCCESS;
-}
-
-CUresult api::DeviceSetMemPool(Call& call, CUdevice device, CUmemoryPool handle) {
-  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
-  Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
-  call.world.devices[device].current_pool = pool;
-  return CUDA_SUCCESS;
-}
-
 CUresult api::MemPoolTrimTo(Call& call, CUmemoryPool handle, std::size_t keep) {
   Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::uint64_t target = pool->used > keep ? pool->used : keep;
+  if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  std::uint64_t target = pool->occupied > keep ? pool->occupied : keep;
   target = (target + kStep - 1) / kStep * kStep;
   if (target < pool->reserved) {
-    Discharge(call.world, pool->device, pool->reserved - target);
+    if (IsOnDevice(pool)) Discharge(call.world, pool->device, pool->reserved - target);
     pool->reserved = target;
   }
   return CUDA_SUCCESS;
@@ -172,7 +93,7 @@ CUresult api::MemPoolTrimTo(Call& call, CUmemoryPool handle, std::size_t keep) {
 
 CUresult api::MemPoolGetAttribute(Call& call, CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   const Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->imported || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES && attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
     std::memcpy(value, &pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], sizeof(int));
     return CUDA_SUCCESS;
@@ -197,9 +118,11 @@ CUresult api::MemPoolGetAttribute(Call& call, CUmemoryPool handle, CUmemPool_att
 
 CUresult api::MemPoolSetAttribute(Call& call, CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->imported || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES && attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
-    std::memcpy(&pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value, sizeof(int));
+    int on = 0;
+    std::memcpy(&on, value, sizeof(on));
+    pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] = on != 0 ? 1 : 0;
     return CUDA_SUCCESS;
   }
   std::uint64_t number = 0;
@@ -218,25 +141,6 @@ CUresult api::MemPoolSetAttribute(Call& call, CUmemoryPool handle, CUmemPool_att
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult api::MemPoolSetAccess(Call& call, CUmemoryPool handle, const CUmemAccessDesc* list, std::size_t count) {
-  Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || (list == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!IsDevice(call.world, list[i].location)) return CUDA_ERROR_INVALID_DEVICE;
-    if (list[i].location.id == pool->device && list[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_INVALID_VALUE;
-    pool->access[list[i].location.id] = list[i].flags;
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult api::MemPoolGetAccess(Call& call, CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
-  const Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!IsDevice(call.world, *location)) return CUDA_ERROR_INVALID_DEVICE;
-  *flags = pool->access[location->id];
-  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::sim

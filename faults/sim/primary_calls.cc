@@ -6,24 +6,40 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr unsigned kPrimaryFlags = CU_CTX_SCHED_MASK | CU_CTX_MAP_HOST | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |
-                                   CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
+constexpr unsigned kPrimaryFlags =
+    CU_CTX_SCHED_MASK | CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
 
 DeviceState* Device(Call& call, CUdevice device) {
   return device >= 0 && device < call.world.device_count ? &call.world.devices[device] : nullptr;
 }
 
+CUresult Revive(World& world, const DeviceState& state) {
+  if (state.primary->active) return CUDA_SUCCESS;
+  if (!StartContext(world, state.primary)) return CUDA_ERROR_OUT_OF_MEMORY;
+  state.primary->flags = state.primary_flags;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
+
+CUresult HoldPrimary(World& world, CUdevice device) noexcept {
+  const CUresult result = Revive(world, world.devices[device]);
+  if (result == CUDA_SUCCESS) ++world.devices[device].primary->greens;
+  return result;
+}
+
+void DropPrimary(Call& call, Context* primary) noexcept {
+  --primary->greens;
+  EndUnlessHeld(call, primary);
+}
 
 CUresult api::DevicePrimaryCtxRetain(Call& call, CUcontext* out, CUdevice device) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   DeviceState* const state = Device(call, device);
   if (state == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   Context* const context = state->primary;
-  if (!context->active) {
-    if (!StartContext(call.world, context)) return CUDA_ERROR_OUT_OF_MEMORY;
-    context->flags = state->primary_flags;
-  }
+  const CUresult result = Revive(call.world, *state);
+  if (result != CUDA_SUCCESS) return result;
   ++context->references;
   call.world.Count(Kind::PrimaryContext, 1);
   *out = ToHandle<CUcontext>(context);
@@ -36,7 +52,8 @@ CUresult api::DevicePrimaryCtxRelease(Call& call, CUdevice device) {
   Context* const context = state->primary;
   if (context->references == 0) return CUDA_ERROR_INVALID_CONTEXT;
   call.world.Count(Kind::PrimaryContext, -1);
-  if (--context->references == 0 && context->active) EndContext(call, context);
+  --context->references;
+  EndUnlessHeld(call, context);
   return CUDA_SUCCESS;
 }
 
@@ -44,7 +61,9 @@ CUresult api::DevicePrimaryCtxReset(Call& call, CUdevice device) {
   DeviceState* const state = Device(call, device);
   if (state == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   Context* const context = state->primary;
-  if (context->active) EndContext(call, context);  // whoever retained it still has to release it
+  if (context->greens != 0) return CUDA_ERROR_NOT_PERMITTED;
+  if (context->active) (void)EndContext(call, context);  // whoever retained it still has to release it
+  state->primary_flags = 0;
   return CUDA_SUCCESS;
 }
 
@@ -52,7 +71,7 @@ CUresult api::DevicePrimaryCtxGetState(Call& call, CUdevice device, unsigned int
   if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const DeviceState* const state = Device(call, device);
   if (state == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *flags = state->primary->active ? state->primary->flags : state->primary_flags;
+  *flags = state->primary_flags;
   *active = state->primary->active ? 1 : 0;
   return CUDA_SUCCESS;
 }

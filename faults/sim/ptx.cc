@@ -41,6 +41,9 @@ class Lexer {
     return Slice(start, 1);
   }
 
+  bool saw_texture = false;  // in the declaration read last
+  bool saw_surface = false;
+
  private:
   // substr may throw and so needs the C++ runtime.
   std::string_view Slice(std::size_t start, std::size_t length) const { return {text_.data() + start, length}; }
@@ -89,8 +92,11 @@ std::string_view Declaration(Lexer& lexer, std::string_view* name, std::uint64_t
   std::uint32_t width = 0;
   std::uint64_t count = 1;
   *alignment = 0;
+  lexer.saw_texture = lexer.saw_surface = false;
   for (;;) {
     const std::string_view word = lexer.Next();
+    if (word == ".texref") lexer.saw_texture = true;
+    if (word == ".surfref") lexer.saw_surface = true;
     if (word.empty() || word == "," || word == ")" || word == ";" || word == "=" || word == "{" || word == "}") {
       if (*alignment == 0) *alignment = width == 0 ? 1 : width;
       *bytes = width * count;
@@ -168,6 +174,14 @@ CUresult ParsePtx(Arena& arena, std::string_view text, Image* image) noexcept {
       word = lexer.Next();
       if (word == "(" && !Parameters(arena, lexer, kernel)) return CUDA_ERROR_INVALID_PTX;
       if (word == "{") ++depth;
+    } else if (word == ".reqntid" && kernel != nullptr) {
+      Lexer ahead = lexer;
+      for (std::uint32_t& each : kernel->required_block) {
+        each = static_cast<std::uint32_t>(Number(ahead.Next()));
+        lexer = ahead;
+        if (ahead.Next() != ",") break;
+      }
+      for (std::uint32_t& each : kernel->required_block) each = each == 0 ? 1 : each;
     } else if (word == ".maxntid" && kernel != nullptr) {
       const std::uint64_t threads = Number(lexer.Next());
       if (threads != 0 && threads < kernel->max_threads) kernel->max_threads = static_cast<std::uint32_t>(threads);
@@ -178,10 +192,13 @@ CUresult ParsePtx(Arena& arena, std::string_view text, Image* image) noexcept {
       const std::string_view end = Declaration(lexer, &name, &bytes, &alignment);
       if (end.empty()) return CUDA_ERROR_INVALID_PTX;
       if (end == "{") ++depth;
-      if (name.empty() || bytes == 0) continue;
+      const bool reference = lexer.saw_texture || lexer.saw_surface;
+      if (name.empty() || (bytes == 0 && !reference)) continue;
       Symbol* const variable = AddSymbol(arena, image, name, false);
       if (variable == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
       variable->bytes = bytes;
+      variable->texture = lexer.saw_texture;
+      variable->surface = lexer.saw_surface;
     }
   }
   return depth == 0 && target ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;

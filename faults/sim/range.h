@@ -17,6 +17,13 @@
 
 namespace cuaudit::sim {
 
+inline constexpr int kMaxDevices = 8;
+
+struct History;
+struct External;
+struct Import;
+struct Managed;
+struct GraphMemory;
 struct Pool;
 struct Physical;
 
@@ -27,19 +34,28 @@ struct Range {
   driver::Kind kind = driver::Kind::None;  // None: internal, such as a module's globals
   bool on_device = false;                  // CU_MEMORYTYPE_DEVICE
   bool host_visible = false;               // clients may dereference it
+  bool managed_global = false;             // a managed global of a module; allocations say so by their kind
   bool freeing = false;                    // a stream-ordered free is queued
-  bool accessible = true;                  // false: mapped, but no access was granted
+  bool accessible = true;                  // false: mapped, but no device was granted access
   bool sync_memops = false;                // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   std::uint32_t flags = 0;                 // as given to the call that made it
   std::uint64_t id = 0;                    // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  std::uint64_t charged = 0;               // bytes taken from the device's budget
+  bool chunked = false;                    // its block is charged by chunks, see chunks.h
+  std::uint64_t charged = 0;               // bytes taken from a pool
   std::uint64_t asked = 0;                 // bytes the client asked for
   Block* block = nullptr;
   Region* region = nullptr;
   Context* owner = nullptr;
   Pool* pool = nullptr;
+  GraphMemory* graph = nullptr;  // of memory that a graph owns
   Physical* physical = nullptr;
-  Range* next = nullptr;  // in the owner's list
+  Managed* managed = nullptr;                 // advice about its parts; null: none
+  std::uint8_t access[kMaxDevices + 1] = {};  // of a mapping: CUmemAccess_flags by device, the host last
+  std::uint32_t share = 0;                    // other processes may open it: its slot in share.h
+  External* external = nullptr;               // external memory holds the bytes
+  Import* import = nullptr;                   // another process owns the bytes
+  History* history = nullptr;                 // who touched it
+  Range* next = nullptr;                      // in the owner's list
   Range* previous = nullptr;
   Range* left = nullptr;
   Range* right = nullptr;

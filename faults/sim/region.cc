@@ -12,28 +12,16 @@ constexpr std::uint64_t kLarge = std::uint64_t{2} << 20;
 constexpr std::uint64_t kReturnToSystem = std::uint64_t{1} << 20;
 }  // namespace
 
-bool Region::Map(Arena& arena, std::size_t bytes, bool hidden) noexcept {
-  visible_ = MapReserve(bytes, !hidden, kLarge);
-  if (visible_ == nullptr) return false;
-  bytes_ = hidden ? MapReserve(bytes, true, kLarge) : visible_;
-  Block* const all = bytes_ == nullptr ? nullptr : arena.New<Block>();
-  size_ = bytes;
-  if (all == nullptr) {
-    Unmap();
-    return false;
-  }
-  base_ = reinterpret_cast<std::uintptr_t>(visible_);
+bool Region::Adopt(Arena& arena, char* visible, char* bytes, std::size_t size) noexcept {
+  Block* const all = arena.New<Block>();
+  if (all == nullptr) return false;
+  base_ = reinterpret_cast<std::uintptr_t>(visible);
+  size_ = size;
+  bytes_ = bytes;
   all->base = base_;
   all->size = size_;
   Link(all);
   return true;
-}
-
-void Region::Unmap() noexcept {
-  if (bytes_ != visible_) MapRelease(bytes_, size_);
-  MapRelease(visible_, size_);
-  visible_ = bytes_ = nullptr;
-  size_ = 0;
 }
 
 int Region::BinOf(std::uint64_t size) noexcept { return static_cast<int>(std::bit_width(size / kSmall)) - 1; }
@@ -87,6 +75,8 @@ Block* Region::Allocate(Arena& arena, std::uint64_t bytes) noexcept {
         Block* const rest = Split(arena, block, size);
         if (rest != nullptr) Link(rest);
       }
+      const std::uint64_t end = block->base + block->size - base_;
+      if (end > used_) used_ = end;
       return block;
     }
   }

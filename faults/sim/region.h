@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // region.h: address-space allocation with neighbours that merge: device memory, and memory that the host may touch.
 //
-//   Owns      one reservation that clients see, and for device memory a second one where the bytes really are.
+//   Owns      nothing; the mappings are the world's shell.
 //   Threads   not thread-safe; the world's lock is held by every caller.
 //   Units     bytes; blocks are aligned to 512, or to 2 MiB when they are that large.
 //   Errors    nullptr when no hole is large enough or the books are full.
@@ -28,14 +28,17 @@ struct Block {
 
 class Region {
  public:
-  // hidden: clients get addresses they cannot dereference; the bytes lie elsewhere.
-  bool Map(Arena& arena, std::size_t bytes, bool hidden) noexcept;
-  void Unmap() noexcept;
+  // Clients see addresses from `visible` on, which for device memory they cannot dereference; the bytes lie at `bytes`.
+  bool Adopt(Arena& arena, char* visible, char* bytes, std::size_t size) noexcept;
   Block* Allocate(Arena& arena, std::uint64_t bytes) noexcept;
   void Free(Arena& arena, Block* block) noexcept;
   char* Bytes(std::uint64_t address) const noexcept { return bytes_ + (address - base_); }
   bool Contains(std::uint64_t address) const noexcept { return address - base_ < size_; }
   std::uint64_t size() const noexcept { return size_; }
+  std::uint64_t base() const noexcept { return base_; }
+  char* bytes() const noexcept { return bytes_; }
+  // No block ever ended above base + used.
+  std::uint64_t used() const noexcept { return used_; }
 
  private:
   static constexpr int kBins = 48;
@@ -46,7 +49,7 @@ class Region {
 
   std::uint64_t base_ = 0;
   std::uint64_t size_ = 0;
-  char* visible_ = nullptr;
+  std::uint64_t used_ = 0;
   char* bytes_ = nullptr;
   Block* bins_[kBins] = {};
 };

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/capture.h"
+#include "faults/sim/context.h"
 #include "faults/sim/executor.h"
+#include "faults/sim/green.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/schedule.h"
 
 namespace cuaudit::sim {
 namespace {
-
-constexpr int kGreatestPriority = -5;
 
 CUresult Create(Call& call, CUstream* out, unsigned flags, int priority) {
   if (out == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* const stream = MakeStream(call.world, call.context, true);
   if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   stream->flags = flags;
+  if (call.context->greens != 0) stream->green = CurrentGreen(call.world, call.thread);
   stream->blocking = flags == 0;
-  stream->priority = priority > 0 ? 0 : (priority < kGreatestPriority ? kGreatestPriority : priority);
+  stream->priority = ClampPriority(priority);
   *out = ToHandle<CUstream>(stream);
   return CUDA_SUCCESS;
 }
@@ -30,10 +33,10 @@ CUresult api::StreamCreateWithPriority(Call& call, CUstream* out, unsigned int f
 
 CUresult api::StreamDestroy(Call& call, CUstream handle) {
   Stream* const stream = call.world.Find<Stream>(handle);
+  if (stream == nullptr && call.world.DiedWithGreen(handle)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (stream == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, stream->owner);
   if (result != CUDA_SUCCESS) return result;
-  Drain(call, stream);
   FreeStream(call.world, stream);
   return CUDA_SUCCESS;
 }
@@ -47,18 +50,19 @@ CUresult api::StreamQuery(Call& call, CUstream handle) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   if (stream->legacy && (result = RefuseImplicit(call.world, call.context)) != CUDA_SUCCESS) return result;
-  if (!IsIdle(stream)) {
-    RunNext(call, stream);
+  Context* const owner = stream->owner;
+  Stream* const busy = stream->legacy ? BusyBlocking(call.world, owner) : (IsIdle(stream) ? nullptr : stream);
+  if (busy != nullptr) {
+    Nudge(call.world, call.thread, Goal{busy, call.world.next_ticket});
     return CUDA_ERROR_NOT_READY;
   }
-  if (stream->legacy && call.world.pending != 0) {
-    for (Stream* const other : stream->owner->streams) {
-      if (!other->blocking || IsIdle(other)) continue;
-      RunNext(call, other);
-      return CUDA_ERROR_NOT_READY;
-    }
+  const std::uint64_t context = owner->handle;
+  if (stream->legacy) {
+    DrainLegacy(call, owner);
+  } else {
+    Drain(call, stream);
   }
-  return stream->owner->sticky;
+  return StateAfterWait(call.world, context);
 }
 
 CUresult api::StreamSynchronize(Call& call, CUstream handle) {
@@ -70,23 +74,15 @@ CUresult api::StreamSynchronize(Call& call, CUstream handle) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   Context* const owner = stream->owner;
+  const std::uint64_t context = owner->handle;
   if (stream->legacy) {
     if ((result = RefuseImplicit(call.world, owner)) != CUDA_SUCCESS) return result;
-    // Waiting for the legacy stream waits for the blocking streams too.
-    for (bool again = call.world.pending != 0; again;) {
-      again = false;
-      for (std::size_t i = 0; i < owner->streams.size() && !again; ++i) {
-        Stream* const other = owner->streams[i];
-        if (!other->blocking || IsIdle(other)) continue;
-        Drain(call, other);
-        again = true;
-      }
-    }
+    DrainLegacy(call, owner);
   } else {
     Drain(call, stream);
   }
   TrimPools(call.world);
-  return owner->sticky;
+  return StateAfterWait(call.world, context);
 }
 
 CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle, unsigned int flags) {
@@ -96,8 +92,11 @@ CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle,
   Event* const event = call.world.Find<Event>(event_handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (flags == CU_EVENT_WAIT_EXTERNAL) return CaptureExternal(call.world, stream, WorkType::Wait, event_handle);
   if (event->capture != nullptr || stream->capture != nullptr) return CaptureWait(call.world, stream, event);
-  if (event->marker == nullptr || event->marker->done) return CUDA_SUCCESS;
+  if (event->foreign) ObserveStranger(call.world, stream);
+  // What the host knows to be done needs no waiting; what was merely done early still delays the stream in virtual time.
+  if (event->marker == nullptr || (event->marker->time <= call.world.clock && IsOver(call.world, *event->marker))) return CUDA_SUCCESS;
   Work work;
   work.type = WorkType::Wait;
   work.marker = event->marker;
@@ -152,15 +151,19 @@ CUresult api::StreamGetCtx(Call& call, CUstream handle, CUcontext* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
   const Stream* const stream = FindStream(call, handle, &result);
-  if (stream != nullptr) *out = ToHandle<CUcontext>(stream->owner);
+  if (stream != nullptr) *out = ToHandle<CUcontext>(stream->green == nullptr ? stream->owner : stream->green->view);
   return result;
 }
 
 #ifdef CUAUDIT_HAS_StreamGetCtx_v2
 CUresult api::StreamGetCtx_v2(Call& call, CUstream handle, CUcontext* out, CUgreenCtx* green) {
-  const CUresult result = StreamGetCtx(call, handle, out);
-  if (result == CUDA_SUCCESS && green != nullptr) *green = nullptr;
-  return result;
+  CUresult result = CUDA_SUCCESS;
+  const Stream* const stream = FindStream(call, handle, &result);
+  if (stream == nullptr) return result;
+  if (handle == CU_STREAM_PER_THREAD && stream->green != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out != nullptr) *out = ToHandle<CUcontext>(stream->owner);
+  if (green != nullptr) *green = stream->green == nullptr ? nullptr : ToHandle<CUgreenCtx>(stream->green);
+  return CUDA_SUCCESS;
 }
 #endif
 
@@ -182,12 +185,12 @@ CUresult api::StreamGetId(Call& call, CUstream handle, unsigned long long* id) {
   return result;
 }
 
-CUresult api::StreamAttachMemAsync(Call& call, CUstream handle, CUdeviceptr address, std::size_t, unsigned int flags) {
+CUresult api::StreamAttachMemAsync(Call& call, CUstream handle, CUdeviceptr address, std::size_t bytes, unsigned int flags) {
   CUresult result = CUDA_SUCCESS;
   const Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   const Range* const range = call.world.ranges.Find(address);
-  if (range == nullptr || range->kind != Kind::ManagedMemory) return CUDA_ERROR_INVALID_VALUE;
+  if (range == nullptr || range->kind != Kind::ManagedMemory || (bytes != 0 && bytes != range->size)) return CUDA_ERROR_INVALID_VALUE;
   return flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST || flags == CU_MEM_ATTACH_SINGLE ? CUDA_SUCCESS
                                                                                                        : CUDA_ERROR_INVALID_VALUE;
 }

@@ -23,6 +23,15 @@ struct Bound {
 #include "faults/sim/bindings.def"
 #undef CUAUDIT_SIM
 
+#define CUAUDIT_SIM_OLD(id)                                        \
+  template <>                                                      \
+  struct Bound<CallId::id> {                                       \
+    static constexpr bool kModelled = true;                        \
+    static constexpr auto kEntry = &ModelOf<CallId::id>::Outdated; \
+  };
+#include "faults/sim/old_bindings.def"
+#undef CUAUDIT_SIM_OLD
+
 }  // namespace
 
 const driver::DriverTable kTable = {{

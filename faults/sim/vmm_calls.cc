@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <sys/mman.h>
+
 #include "faults/sim/executor.h"
 #include "faults/sim/memory.h"
+#include "faults/sim/oracle.h"
+#include "faults/sim/physical.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -18,19 +22,6 @@ Reservation** FindReservation(World& world, std::uint64_t address, std::uint64_t
   return nullptr;
 }
 
-CUresult CheckProperties(const World& world, const CUmemAllocationProp* properties) {
-  if (properties == nullptr || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-  return properties->location.id >= 0 && properties->location.id < world.device_count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
-void FreePhysical(World& world, Physical* physical) {
-  physical->region->Free(world.arena, physical->block);
-  Discharge(world, physical->properties.location.id, physical->size);
-  if (!physical->released) world.Retire(physical);
-  world.arena.Delete(physical);
-}
-
 // Calls `visit` for each mapping inside the interval; false when they do not cover it exactly.
 template <typename F>
 bool ForEachMapping(World& world, std::uint64_t address, std::uint64_t bytes, F visit) {
@@ -42,6 +33,32 @@ bool ForEachMapping(World& world, std::uint64_t address, std::uint64_t bytes, F 
     visit(range);
   }
   return true;
+}
+
+constexpr int kHost = kMaxDevices;
+
+// An index of Range::access; -1: no such place.
+int PlaceOf(const World& world, const CUmemLocation& location) {
+  switch (static_cast<int>(location.type)) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return location.id >= 0 && location.id < world.device_count ? location.id : -1;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      return location.id == 0 ? kHost : -1;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+      return kHost;
+    default:
+      return -1;
+  }
+}
+
+// Memory on the host becomes readable and writable where it is mapped, or unreachable again.
+bool ShowToHost(Range* range, CUmemAccess_flags flags) {
+  void* const at = reinterpret_cast<void*>(static_cast<std::uintptr_t>(range->base));
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+    return mmap(at, range->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  const int rights = flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? PROT_READ : PROT_READ | PROT_WRITE;
+  return mmap(at, range->size, rights, MAP_SHARED | MAP_FIXED, range->physical->backing->file, 0) != MAP_FAILED;
 }
 
 // No mapping sticks out of the interval.
@@ -61,7 +78,13 @@ CUresult api::MemAddressReserve(Call& call, CUdeviceptr* out, std::size_t bytes,
   const std::size_t aligned = alignment > kGranularity ? alignment : kGranularity;
   Reservation* const reservation = call.world.arena.New<Reservation>();
   if (reservation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  char* const base = MapReserve(bytes, false, aligned, reinterpret_cast<void*>(static_cast<std::uintptr_t>(hint)));
+  char* base = nullptr;
+  if (hint != 0 && hint % aligned == 0) base = MapReserve(bytes, false, 0, reinterpret_cast<void*>(static_cast<std::uintptr_t>(hint)));
+  if (base != nullptr && reinterpret_cast<std::uintptr_t>(base) != hint) {  // taken, by whomever
+    MapRelease(base, bytes);
+    base = nullptr;
+  }
+  if (base == nullptr) base = MapReserve(bytes, false, aligned);
   if (base == nullptr) {
     call.world.arena.Delete(reservation);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -88,57 +111,22 @@ CUresult api::MemAddressFree(Call& call, CUdeviceptr address, std::size_t bytes)
   return CUDA_SUCCESS;
 }
 
-CUresult api::MemCreate(Call& call, CUmemGenericAllocationHandle* out, std::size_t bytes, const CUmemAllocationProp* properties,
-                        unsigned long long flags) {
-  World& world = call.world;
-  if (out == nullptr || bytes == 0 || !IsGranular(bytes) || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckProperties(world, properties);
-  if (result != CUDA_SUCCESS) return result;
-  if (!Charge(world, properties->location.id, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  Block* const block = world.device_memory.Allocate(world.arena, bytes);
-  Physical* const physical = block == nullptr ? nullptr : world.Make<Physical>(nullptr);
-  if (physical == nullptr) {
-    if (block != nullptr) world.device_memory.Free(world.arena, block);
-    Discharge(world, properties->location.id, bytes);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  physical->properties = *properties;
-  physical->size = bytes;
-  physical->block = block;
-  physical->region = &world.device_memory;
-  *out = ToHandle<CUmemGenericAllocationHandle>(physical);
-  return CUDA_SUCCESS;
-}
-
-CUresult api::MemRelease(Call& call, CUmemGenericAllocationHandle handle) {
-  Physical* const physical = call.world.Find<Physical>(handle);
-  if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (--physical->references != 0) return CUDA_SUCCESS;
-  if (physical->mappings == 0) {
-    FreePhysical(call.world, physical);
-  } else {
-    call.world.Retire(physical);
-    physical->released = true;
-  }
-  return CUDA_SUCCESS;
-}
-
 CUresult api::MemMap(Call& call, CUdeviceptr address, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
                      unsigned long long flags) {
   World& world = call.world;
   Physical* const physical = world.Find<Physical>(handle);
-  if (physical == nullptr || flags != 0 || offset != 0 || bytes == 0 || !IsGranular(bytes) || !IsGranular(address))
-    return CUDA_ERROR_INVALID_VALUE;
-  if (bytes != physical->size || FindReservation(world, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (physical == nullptr || flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes != physical->size || offset != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!IsGranular(address) || FindReservation(world, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Range* const above = world.ranges.FirstFrom(address);
   if (world.ranges.Find(address) != nullptr || (above != nullptr && above->base - address < bytes)) return CUDA_ERROR_INVALID_VALUE;
   Range* const range = world.arena.New<Range>();
   if (range == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   range->base = address;
   range->size = range->asked = bytes;
-  range->bytes = physical->region->Bytes(physical->block->base);
+  range->bytes = physical->backing->bytes;
   range->kind = Kind::Mapping;
-  range->on_device = true;
+  range->on_device = !IsOnHost(physical->properties);
   range->accessible = false;
   range->physical = physical;
   ++physical->mappings;
@@ -150,15 +138,15 @@ CUresult api::MemUnmap(Call& call, CUdeviceptr address, std::size_t bytes) {
   World& world = call.world;
   if (bytes == 0 || FindReservation(world, address, bytes) == nullptr || !CoversWhole(world, address, bytes))
     return CUDA_ERROR_INVALID_VALUE;
-  for (int i = 0; i < world.device_count; ++i) {
-    if (world.devices[i].primary->active) DrainContext(call, world.devices[i].primary);
-  }
-  // Nothing may be mapped there at all.
+  // It does not wait. Nothing may be mapped there at all.
   for (Range* range = world.ranges.FirstFrom(address); range != nullptr && range->base - address < bytes;
        range = world.ranges.FirstFrom(address)) {
     Physical* const physical = range->physical;
+    if (physical->mappings == 1) ObserveRelease(world, range);  // else other addresses still reach the bytes
+    if (range->access[kHost] != 0) (void)ShowToHost(range, CU_MEM_ACCESS_FLAGS_PROT_NONE);
     Forget(world, range);
-    if (--physical->mappings == 0 && physical->released) FreePhysical(world, physical);
+    --physical->mappings;
+    DropPhysical(world, physical);
   }
   return CUDA_SUCCESS;
 }
@@ -167,56 +155,41 @@ CUresult api::MemSetAccess(Call& call, CUdeviceptr address, std::size_t bytes, c
   World& world = call.world;
   if (list == nullptr || count == 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < count; ++i) {
-    const CUmemLocation& location = list[i].location;
-    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    if (location.id < 0 || location.id >= world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+    const unsigned flags = static_cast<unsigned>(list[i].flags);
+    const bool known =
+        flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || flags == CU_MEM_ACCESS_FLAGS_PROT_READ || flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (!known || PlaceOf(world, list[i].location) < 0) return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!ForEachMapping(world, address, bytes, [](Range*) {})) return CUDA_ERROR_INVALID_VALUE;
-  const unsigned flags = static_cast<unsigned>(list[0].flags);
-  (void)ForEachMapping(world, address, bytes, [flags](Range* range) {
-    range->flags = flags;
-    range->accessible = flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  bool on_host = true;
+  if (!ForEachMapping(world, address, bytes, [&](const Range* range) { on_host = on_host && !range->on_device; }))
+    return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (PlaceOf(world, list[i].location) == kHost && !on_host) return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  CUresult result = CUDA_SUCCESS;
+  (void)ForEachMapping(world, address, bytes, [&](Range* range) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const int place = PlaceOf(world, list[i].location);
+      if (place == kHost && !ShowToHost(range, list[i].flags)) result = CUDA_ERROR_OUT_OF_MEMORY;
+      range->access[place] = static_cast<std::uint8_t>(list[i].flags);
+    }
+    range->accessible = range->host_visible = range->access[kHost] != 0;
+    for (int device = 0; device < world.device_count; ++device) range->accessible = range->accessible || range->access[device] != 0;
   });
-  return CUDA_SUCCESS;
+  return result;
 }
 
 CUresult api::MemGetAccess(Call& call, unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Range* const range = call.world.ranges.Find(address);
-  if (range == nullptr || range->kind != Kind::Mapping) return CUDA_ERROR_INVALID_VALUE;
-  *flags = range->flags;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::MemGetAllocationGranularity(Call& call, std::size_t* granularity, const CUmemAllocationProp* properties,
-                                          CUmemAllocationGranularity_flags option) {
-  if (granularity == nullptr || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckProperties(call.world, properties);
-  if (result == CUDA_SUCCESS) *granularity = kGranularity;
-  return result;
-}
-
-CUresult api::MemGetAllocationPropertiesFromHandle(Call& call, CUmemAllocationProp* out, CUmemGenericAllocationHandle handle) {
-  const Physical* const physical = call.world.Find<Physical>(handle);
-  if (out == nullptr || physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = physical->properties;
-  return CUDA_SUCCESS;
-}
-
-CUresult api::MemRetainAllocationHandle(Call& call, CUmemGenericAllocationHandle* out, void* pointer) {
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Range* const range = call.world.ranges.Find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (range == nullptr || range->kind != Kind::Mapping) return CUDA_ERROR_INVALID_VALUE;
-  Physical* const physical = range->physical;
-  if (physical->released) {
-    // Mappings kept it alive: it gets a handle again.
-    if (!call.world.handles.Insert(physical)) return CUDA_ERROR_OUT_OF_MEMORY;
-    call.world.free_standing.Add(physical);
-    call.world.Count(Kind::PhysicalMemory, 1);
-    physical->released = false;
+  const int place = PlaceOf(call.world, *location);
+  if (range == nullptr || place < 0) return CUDA_ERROR_INVALID_VALUE;
+  if (range->kind == Kind::Mapping) {
+    *flags = range->access[place];
+  } else {
+    const bool own = range->owner != nullptr && place == range->owner->device;
+    *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   }
-  ++physical->references;
-  *out = ToHandle<CUmemGenericAllocationHandle>(physical);
   return CUDA_SUCCESS;
 }
 

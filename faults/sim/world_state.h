@@ -2,7 +2,7 @@
 // world_state.h: the world itself: its lock, its books, its devices and threads.
 //
 //   Owns      everything; lives at the start of its own arena.
-//   Threads   the fields belong to the lock, except `alive`, which a fork wipes in the child.
+//   Threads   the fields belong to the lock, except `closed`, and `alive`, which a fork wipes in the child.
 //   Errors    allocation answers nullptr; Find answers nullptr for what is no live object.
 //   Faults    makes no driver calls.
 //   Source    ours.
@@ -13,12 +13,15 @@
 #include <atomic>
 #include <cstdint>
 
+#include "faults/sim/freed.h"
+#include "faults/sim/history.h"
 #include "faults/sim/objects.h"
+#include "faults/sim/profile.h"
+#include "faults/sim/share.h"
+#include "faults/sim/shell.h"
 #include "faults/sim/world.h"
 
 namespace cuaudit::sim {
-
-inline constexpr int kMaxDevices = 8;
 
 // What a thread keeps in this world. Found by a number that no other thread ever has.
 struct Thread {
@@ -33,6 +36,10 @@ struct Thread {
 std::uint64_t ThreadSerial() noexcept;
 
 struct DeviceState {
+  std::uint64_t graph_used = 0;  // memory that graphs own
+  std::uint64_t graph_used_high = 0;
+  std::uint64_t graph_reserved = 0;
+  std::uint64_t graph_reserved_high = 0;
   std::uint64_t total = 0;
   std::uint64_t used = 0;
   Context* primary = nullptr;
@@ -41,26 +48,50 @@ struct DeviceState {
   std::uint32_t primary_flags = 0;
 };
 
+// The pools of a place other than a device's pinned ones; null: not asked for yet.
+struct PlacePools {
+  Pool* standard = nullptr;
+  Pool* current = nullptr;
+};
+
+// 2 MiB of device memory, see chunks.h.
+struct Chunk {
+  std::uint16_t blocks : 13;  // at most 4096 of 512 bytes
+  std::uint16_t device : 3;   // whose budget it is in
+};
+static_assert(kMaxDevices == 8);
+
 // A host function to be called once the lock is free: the destructor of a user object.
 struct Farewell {
   CUhostFn function;
   void* argument;
 };
 
+// One misuse that the call under way has told of.
+struct Told {
+  driver::MisuseRule rule;
+  std::uint64_t other;
+  std::uint64_t at;
+};
+
 class World {
  public:
   pthread_mutex_t lock;
   pthread_cond_t turn;
-  const std::uint32_t* alive = nullptr;  // 1; 0 in a forked child
+  std::atomic<std::uint32_t>* alive = nullptr;  // 1; 0 in a forked child, see process.h
+  std::atomic<bool> closed{false};              // the process is exiting
   Arena arena;
   HandleTable handles;
   RangeTree ranges;
-  Region device_memory;  // addresses that clients cannot dereference
-  Region host_memory;    // pinned and managed memory
+  Region device_memory;     // addresses that clients cannot dereference
+  Region host_memory;       // pinned and managed memory
+  Chunk* chunks = nullptr;  // of device_memory, from its first block on
   Reservation* reservations = nullptr;
   ObjectList free_standing;  // objects that outlive contexts
   DeviceState devices[kMaxDevices];
   int device_count = 1;
+  const Profile* profile = nullptr;
+  Coredump* coredump = nullptr;  // null: as the driver begins
   char device_name[64] = {};
   std::uint64_t seed = 1;
   bool initialized = false;
@@ -68,20 +99,47 @@ class World {
 
   std::uint64_t next_ticket = 1;
   std::uint64_t next_id = 1;
-  std::uint64_t clock = 0;     // virtual nanoseconds
-  std::uint64_t pending = 0;   // operations queued or running
-  std::uint64_t executor = 0;  // serial of the thread that runs operations, 0: none
+  std::uint64_t clock = 0;    // virtual nanoseconds, as the host knows them
+  std::uint64_t now = 0;      // virtual time inside the operation that is performed
+  std::uint64_t pending = 0;  // operations queued or running
+  std::uint32_t running = 0;  // host functions that run without the lock
   std::uint32_t waiting_turns = 0;
+  Schedule schedule = Schedule::Lazy;
+  std::uint64_t random = 0;       // state of Schedule::Random
+  std::uint64_t patience_ms = 0;  // see value_work.h
+  std::uint64_t stuck_since = 0;  // real nanoseconds; 0: something can run
+  Vector<Stream*> busy_streams;   // those with operations, in no order
+  Order order;
+  History* histories = nullptr;
+  std::uint64_t spans = 0;        // of all histories
+  std::uint64_t sweep_at = 4096;  // when so many spans are there, those that are over are dropped
+  Vector<Told> told;
+  Vector<Freed> freed;         // a ring
+  std::size_t freed_next = 0;  // where the next goes
+  void (*on_misuse)(void* observer, const driver::Misuse& misuse) = nullptr;
+  std::uint64_t (*origin)(void* observer) = nullptr;
+  void* observer = nullptr;
+  bool (*on_awaited)(void* observer) = nullptr;
+  bool attended = false;       // somebody calls RunUnattended
+  std::uint64_t calls = 0;     // while so
   std::uint32_t captures = 0;  // captures under way
   Capture* capture_list = nullptr;
   Vector<Farewell> farewells;
   Vector<Pool*> pools;
+  PlacePools place_pools[2][kMaxDevices + 3] = {};  // pinned, managed; devices, the host, its node, nowhere
+  Vector<GraphMemory*> graph_memory;
+  Vector<const cuaudit_kernel*> host_kernels;
+  const std::atomic<cuaudit_kernel*>* process_kernels = nullptr;
+  std::atomic<std::uint64_t> own_kernel_counts[kKernelCounts] = {};
+  std::atomic<std::uint64_t>* kernel_counts = own_kernel_counts;
+  ShareFile share;
+  Vector<Binding*> bindings;       // of arrays whose memory came later
+  Vector<Backing*> file_backings;  // physical memory that lies in files
 
   static constexpr std::size_t kThreadBuckets = 256;
   Thread* threads[kThreadBuckets] = {};
-  char* mapping = nullptr;
-  std::size_t mapping_bytes = 0;
-  std::size_t alive_bytes = 0;
+  Shell shell;
+  char* book_start = nullptr;  // of the arena
 
   Thread* FindThread(std::uint64_t serial) noexcept {
     for (Thread* thread = threads[serial % kThreadBuckets]; thread != nullptr; thread = thread->next) {
@@ -107,6 +165,10 @@ class World {
   template <typename Handle>
   bool DiedWithContext(Handle* handle) const noexcept {
     return handles.DiedWithContext(reinterpret_cast<std::uintptr_t>(handle));
+  }
+  template <typename Handle>
+  bool DiedWithGreen(Handle* handle) const noexcept {
+    return handles.DiedWithGreen(reinterpret_cast<std::uintptr_t>(handle));
   }
 
   // A live object with a handle. owner null: it outlives contexts.

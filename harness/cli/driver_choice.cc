@@ -27,6 +27,8 @@ Result<Machine> LookAround(const std::string& real_driver) {
   const std::string drop_in = machine.drop_in_dir + "/libcuda.so.1";
   machine.drop_in = fs::is_regular_file(drop_in, error);
   machine.host_drop_in = fs::is_regular_file(machine.drop_in_dir + "/libcuaudit_host.so", error);
+  const std::string cudart = machine.drop_in_dir + "/cudart";
+  if (fs::is_regular_file(cudart + "/libcudart.so.13", error)) machine.cudart_dir = cudart;
   if (!real_driver.empty()) {
     const fs::path wished = fs::canonical(real_driver, error);
     if (error || !fs::is_regular_file(wished, error)) return Status(Exit::Usage, "--real-driver: " + real_driver + ": not found");

@@ -20,6 +20,7 @@ namespace cuaudit::harness {
 struct Machine {
   std::string drop_in_dir;     // <tool>/../lib/cuaudit
   bool drop_in = false;        // libcuda.so.1 is there
+  std::string cudart_dir;      // cuaudit's own CUDA runtime, empty: none
   bool host_drop_in = false;   // libcuaudit_host.so is there
   std::string genuine_driver;  // absolute path, empty: none
   std::vector<std::string> device_nodes;

@@ -64,6 +64,8 @@ std::string_view ProcessName(std::uint16_t call) {
       return "process forked";
     case faults::ProcessEvent::Exit:
       return "process reached exit";
+    case faults::ProcessEvent::RuntimeExit:
+      return "CUDA runtime gives back what it holds";
   }
   return "unknown process event";
 }
@@ -94,6 +96,8 @@ void AddHeader(const faults::JournalView& journal, Page* page) {
   page->Line("driver    {}, CUDA {}.{}", DriverName(header.driver_kind.load()), version / 1000, version % 1000 / 10);
   if (header.driver_path[0] != '\0') page->Line("path      {}", text(header.driver_path, sizeof(header.driver_path)));
   if (header.device_name[0] != '\0') page->Line("device    {}", text(header.device_name, sizeof(header.device_name)));
+  if (header.world[0] != '\0') page->Line("world     {}", text(header.world, sizeof(header.world)));
+  if (const auto kernels = KernelsOf(journal)) page->Line("kernels   {}", report::Describe(*kernels));
   page->Line("records   {} of {}", journal.records().size(), header.record_capacity);
   page->Line("modules   {}, stacks {} of {} frames", header.next_module.load(), header.next_stack.load(), header.stack_depth.load());
   if ((flags & faults::kRecordsDropped) != 0)
@@ -130,11 +134,25 @@ std::string CallLine(const faults::Record& record) {
   return line;
 }
 
+std::string MisuseLine(const faults::Record& record) {
+  if (record.call >= driver::kMisuseRuleCount || record.argument[0] >= driver::kKindCount)
+    return fmt::format("unknown misuse {}", record.call);
+  std::string line =
+      fmt::format("misuse {}: {} {:#x}, {} bytes, by call {}", driver::Name(static_cast<driver::MisuseRule>(record.call)),
+                  driver::Name(static_cast<driver::Kind>(record.argument[0])), record.argument[1], record.argument[2], record.argument[3]);
+  if (record.argument[4] != 0) line += fmt::format(", collides with call {}", record.argument[4]);
+  return line;
+}
+
 std::string RecordLine(const faults::Record& record) {
   switch (record.kind) {
     case faults::RecordKind::Call:
       return CallLine(record);
     case faults::RecordKind::Argument:
+      if ((record.flags & faults::kMemoryNode) != 0)
+        return fmt::format("memory node of call {}: {:#x}, {} bytes", record.context, record.argument[0], record.argument[1]);
+      if ((record.flags & faults::kMovedGraph) != 0)
+        return fmt::format("child graph moved by call {}: {:#x}", record.context, record.argument[0]);
       return fmt::format("addresses for call {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
                          record.argument[2]);
     case faults::RecordKind::Mark:
@@ -144,6 +162,8 @@ std::string RecordLine(const faults::Record& record) {
       return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);
     case faults::RecordKind::Host:
       return fmt::format("{}({:#x}, {})", CallName(RecordSite(record)), record.argument[0], record.argument[1]);
+    case faults::RecordKind::Misuse:
+      return MisuseLine(record);
     case faults::RecordKind::Empty:
       return "never written";
   }
@@ -190,6 +210,7 @@ void AddLedger(const Observation& seen, Page* page) {
   for (const Violation& violation : seen.ledger.violations) {
     page->Line("{}: {} {:#x}", Name(violation.rule), driver::Name(violation.kind), violation.handle);
     AddPlace("shown by", seen, violation.where, &sites, page);
+    AddPlace("collides with", seen, violation.other, &sites, page);
   }
   if (seen.ledger.violations.empty()) page->Line("none");
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/shell_quote.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -16,6 +18,8 @@ std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
     ++row.acquired;
     if (object.state == State::Released) {
       ++row.released;
+    } else if (object.state == State::Orphaned) {
+      ++row.orphaned;
     } else {
       ++row.live;
       row.bytes += object.bytes;
@@ -30,12 +34,11 @@ std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
   return table;
 }
 
-Result<Observation> RunInForeground(const Session& session) {
+Result<Observation> RunInForeground(const Session& session, int* interrupted) {
   const std::string journal = session.dir().File("run.journal");
   const Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
   if (!launch.ok()) return launch.status();
-  int interrupted = 0;
-  const Result<Ending> ending = RunToEnd(*launch, &interrupted);
+  const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
   return ReadObservation(journal, *ending);
 }
@@ -48,12 +51,21 @@ Exit RunCommand(const Options& options) {
     Say(session.status().message());
     return session.status().exit();
   }
-  const Result<Observation> seen = RunInForeground(*session);
+  int interrupted = 0;
+  const Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session, "run");
+  // What the signal ended was ended by whoever sent it to us: no crash, and no whole run either.
+  if (interrupted != 0 && seen->ending.signal == interrupted) {
+    const std::string name = ShellQuote(session->subject().command.front());
+    const Status stopped(Exit::Failure, name + ": interrupted by signal " + std::to_string(interrupted) + " (" + strsignal(interrupted) +
+                                            ") before it ended: nothing was judged");
+    return EndBy(interrupted, stopped, *session, "run");
+  }
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;
   const std::string how_it_ended = "the program " + Describe(ending, subject.deadline_ms);
-  if (ending.timed_out || ending.signal != 0 || ending.exit_status != 0) Say(how_it_ended);
+  const bool refused = seen->journal.header().refused_runtime[0] != '\0';  // then we ended it, and say why
+  if (!refused && (ending.timed_out || ending.signal != 0 || ending.exit_status != 0)) Say(how_it_ended);
   const Status exercised = CheckExercised(subject, *seen);
   if (!exercised.ok()) return Fail(exercised, *session, "run");
 

@@ -2,7 +2,9 @@
 #include "harness/cli/session.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "faults/interpose/world_options.h"
 #include "harness/sweep/shell_quote.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
@@ -53,6 +56,23 @@ Status CheckOutput(const std::string& output) {
   return {};
 }
 
+// The path from the root, because the program may run elsewhere. What cannot be a library is found out before the program runs.
+Result<std::string> SharedLibrary(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(file, error).lexically_normal();
+  if (error || !std::filesystem::exists(path, error)) return Status(Exit::Usage, file + ": not found");
+  if (!std::filesystem::is_regular_file(path, error)) return Status(Exit::Usage, file + ": is no file");
+  ElfW(Ehdr) header = {};
+  const int opened = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return Status(Exit::Usage, file + ": " + std::strerror(errno));
+  const ssize_t bytes = read(opened, &header, sizeof(header));
+  close(opened);
+  if (bytes != static_cast<ssize_t>(sizeof(header)) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
+    return Status(Exit::Usage, file + ": expected a shared library");
+  }
+  return path.string();
+}
+
 std::string Timestamp() {
   std::time_t now = std::time(nullptr);
   if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10));
@@ -78,6 +98,35 @@ Exit ExitOf(const report::Run& run) {
 
 }  // namespace
 
+Result<std::string> WorldText(const Options& options) {
+  struct Given {
+    const char* key;
+    const char* flag;
+    const std::string* value;
+  };
+  const Given all[] = {
+#define CUAUDIT_WORLD_OPTION(key, flag, operand, fallback, help) {#key, flag, &options.key},
+#include "faults/interpose/world_options.def"
+#undef CUAUDIT_WORLD_OPTION
+  };
+  faults::WorldRequest request;
+  std::string text;
+  for (const Given& given : all) {
+    if (given.value->empty()) continue;
+    std::string value = *given.value;
+    if (std::string_view(given.key) == "kernels") {
+      Result<std::string> found = SharedLibrary(value);
+      if (!found.ok()) return Status(Exit::Usage, std::string(given.flag) + ": " + found.status().message());
+      value = std::move(*found);
+    }
+    if (const char* const expected = faults::SetWorldOption(given.key, value, &request)) {
+      return Status(Exit::Usage, std::string(given.flag) + ": '" + *given.value + "': expected " + expected);
+    }
+    text += std::string(text.empty() ? "" : ";") + given.key + "=" + value;
+  }
+  return text;
+}
+
 void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", line.c_str()); }
 
 Exit Print(std::string_view text) {
@@ -99,18 +148,25 @@ Result<Session> Session::Open(const Options& options) {
   Status writable = CheckOutput(options.output);
   if (!writable.ok()) return writable;
 
+  const Result<std::string> world = WorldText(options);
+  if (!world.ok()) return world.status();
+  const Status only_simulated(Exit::Usage, *world + ": only the simulated driver can be asked for it: expected --driver=sim");
+  if (!world->empty() && options.driver == "real") return only_simulated;
   const Result<Machine> machine = LookAround(options.real_driver);
   if (!machine.ok()) return machine.status();
   const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
   if (!chosen.ok()) return chosen.status();
+  if (!world->empty() && chosen->driver == DriverChoice::Genuine) return only_simulated;
+  subject.launch.world = *world;
   subject.launch.drop_in_dir = machine->drop_in_dir;
+  subject.launch.cudart_dir = machine->cudart_dir;
   subject.launch.driver = chosen->driver;
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
   // `run` is for whole programs, where a stack for each of a million launches would be most of its cost; the places where objects came
-  // from and went to are enough for its table.
-  subject.launch.stacks_of_objects_only = options.command == kRun;
+  // from and went to are enough for its table. The simulated driver proves misuse between any two calls, and both places matter.
+  subject.launch.stacks_of_objects_only = options.command == kRun && chosen->driver == DriverChoice::Genuine;
   subject.launch.host_probes = options.host || (options.command == kCycles && !options.no_host);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
@@ -203,6 +259,22 @@ Exit Fail(const Status& status, const Session& session, const char* mode) {
   run.message = status.message();
   const Exit delivered = Deliver(run, session.options());
   return delivered == Exit::Failure ? delivered : status.exit();
+}
+
+Exit EndBy(int number, const Status& status, const Session& session, const char* mode) {
+  if (number == 0) return Fail(status, session, mode);
+  const bool goes_on = session.options().command != kRun;
+  if (!goes_on) {
+    (void)Fail(status, session, mode);
+  } else if (session.dir().fresh()) {
+    Say(status.message());
+  } else {
+    Say(status.message() + "; the same command goes on from here");
+  }
+  if (session.dir().fresh() && !session.options().keep) session.dir().Remove();
+  signal(number, SIG_DFL);
+  raise(number);
+  return Exit::Failure;
 }
 
 }  // namespace cuaudit::harness

@@ -22,6 +22,9 @@
 
 namespace cuaudit::harness {
 
+// The options of the simulated driver as the drop-in reads them; a Status for the first value that it would not take.
+Result<std::string> WorldText(const Options& options);
+
 class Session {
  public:
   static Result<Session> Open(const Options& options);
@@ -55,6 +58,10 @@ Exit Deliver(const report::Run& run, const Options& options);
 
 // The line on stderr, and for commands that deliver reports a report that says so.
 Exit Fail(const Status& status, const Session& session, const char* mode);
+
+// The same after a signal to this process, which then ends by it, as a shell expects. Of trials only the line is told: the same command
+// goes on where they stopped. `number` 0: there was none.
+Exit EndBy(int number, const Status& status, const Session& session, const char* mode);
 
 // Text to stdout; says so on stderr when that fails.
 Exit Print(std::string_view text);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <signal.h>
 #include <unistd.h>
 
 #include "faults/plan/fault.h"
@@ -10,20 +9,6 @@
 
 namespace cuaudit::harness {
 namespace {
-
-// Ctrl-C ends this process by that signal, as a shell expects, after all trials were killed.
-Exit EndBy(int number, const Status& status, const Session& session, const char* mode) {
-  if (number == 0) return Fail(status, session, mode);
-  if (session.dir().fresh()) {
-    if (!session.options().keep) session.dir().Remove();
-    Say(status.message());
-  } else {
-    Say(status.message() + "; the same command goes on from here");
-  }
-  signal(number, SIG_DFL);
-  raise(number);
-  return Exit::Failure;
-}
 
 void SayWarnings(const report::Run& run) {
   for (const auto& [reason, count] : run.totals.skipped) {
@@ -94,7 +79,7 @@ Exit SweepCommand(const Options& options) {
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
   SayWarnings(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
-      std::to_string(run.findings.size()) + " findings");
+      std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings"));
   return Deliver(run, options);
 }
 

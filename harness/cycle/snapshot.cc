@@ -59,6 +59,8 @@ struct SiteRow {
   std::vector<std::uint64_t> bytes;
 };
 
+using ViolationKey = std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t, std::uint64_t>;
+
 struct ViolationRow {
   ViolationSite site;
   std::vector<std::uint64_t> count;
@@ -97,10 +99,10 @@ std::vector<SiteRow> CollectRows(std::span<const Snapshot> snapshots) {
 
 std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots) {
   std::vector<ViolationRow> rows;
-  std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::size_t> index;
+  std::map<ViolationKey, std::size_t> index;
   for (std::size_t s = 0; s < snapshots.size(); ++s) {
     for (const ViolationSite& site : snapshots[s].violations) {
-      const auto key = std::make_tuple(site.rule, site.kind, site.acquired_key, site.where_key);
+      const ViolationKey key{site.rule, site.kind, site.acquired_key, site.where_key, site.other_key};
       const auto [at, fresh] = index.emplace(key, rows.size());
       if (fresh) rows.push_back({site, std::vector<std::uint64_t>(snapshots.size())});
       rows[at->second].count[s] += site.count;
@@ -110,7 +112,7 @@ std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots)
 }
 
 report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired& acquired, const report::Acquired& where,
-                            FingerprintSet* fingerprints) {
+                            const report::Acquired& other, FingerprintSet* fingerprints) {
   report::Finding finding;
   finding.rule = std::string(Name(rule));
   finding.title = std::string(Row(rule).title);
@@ -118,11 +120,13 @@ report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired
   finding.acquired = acquired;
   finding.where = where.call;
   finding.where_stack = where.stack;
+  finding.other = other;
   TrialFindingText text;
   text.rule = finding.rule;
   text.kind = finding.kind;
   text.acquired = acquired;
   text.where = where;
+  text.other = other;
   finding.fingerprint = fingerprints->Claim(Fingerprint(text, std::nullopt));
   return finding;
 }
@@ -151,18 +155,28 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
     snapshot.live[at->second].live += std::max<std::uint64_t>(1, object.references);
     snapshot.live[at->second].bytes += object.bytes;
   }
-  std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::size_t> violations;
+  std::map<ViolationKey, std::size_t> violations;
   for (const Violation& violation : run.ledger.violations) {
     if (violation.where.begin > until) continue;
     const Site acquired = violation.object < 0 ? Site() : run.ledger.objects[static_cast<std::size_t>(violation.object)].acquired;
     const std::uint64_t acquired_key = violation.object < 0 ? 0 : keys.Of(acquired);
     const std::uint64_t where_key = keys.Of(violation.where);
+    const std::uint64_t other_key = violation.other.record_kind == faults::RecordKind::Empty ? 0 : keys.Of(violation.other);
+    // Two calls that collide are one row, whichever object they collide in.
+    const std::uint64_t object_key = IsProved(violation.rule) ? 0 : acquired_key;
     const auto [at, fresh] =
-        violations.emplace(std::make_tuple(violation.rule, violation.kind, acquired_key, where_key), snapshot.violations.size());
+        violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, other_key}, snapshot.violations.size());
     if (fresh) {
-      snapshot.violations.push_back({violation.rule, violation.kind, acquired_key, where_key,
-                                     sites->Text(run.journal, acquired, acquired_key), sites->Text(run.journal, violation.where, where_key),
-                                     0});
+      ViolationSite site;
+      site.rule = violation.rule;
+      site.kind = violation.kind;
+      site.acquired_key = object_key;
+      site.where_key = where_key;
+      site.acquired = sites->Text(run.journal, acquired, acquired_key);
+      site.where = sites->Text(run.journal, violation.where, where_key);
+      site.other = sites->Text(run.journal, violation.other, other_key);
+      site.other_key = other_key;
+      snapshot.violations.push_back(std::move(site));
     }
     ++snapshot.violations[at->second].count;
   }
@@ -185,7 +199,7 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     const bool inside = row.key == kInsideTheDriver;
     if (out.per_cycle != 0 && !inside) run->per_cycle[out.kind] += out.per_cycle;
     if (out.per_cycle > 0 && !inside) {
-      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, &fingerprints);
+      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, {}, &fingerprints);
       finding.count = AtLeastOne(out.per_cycle);
       finding.bytes = out.bytes_per_cycle;
       finding.verdict = std::string(Name(Verdict::Leak));
@@ -195,7 +209,7 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     run->cycle_rows.push_back(std::move(out));
   }
   for (const ViolationRow& row : CollectViolations(snapshots)) {
-    report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired, row.site.where, &fingerprints);
+    report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired, row.site.where, row.site.other, &fingerprints);
     const double grown = PerCycle(row.count, cycles);
     finding.count = grown > 0 ? AtLeastOne(grown) : *std::max_element(row.count.begin(), row.count.end());
     finding.verdict = std::string(Name(Verdict::Misuse));

@@ -39,6 +39,8 @@ struct ViolationSite {
   report::Acquired acquired;
   report::Acquired where;
   std::uint64_t count = 0;
+  report::Acquired other{};  // what it collides with
+  std::uint64_t other_key = 0;
 };
 
 struct Snapshot {

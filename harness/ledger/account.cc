@@ -69,7 +69,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
   object.cycle = record.cycle;
   object.acquired = SiteOf(record);
   if (driver::DiesWithOf(object.kind) == DiesWith::Context) {
-    object.context = record.context;
+    if (object.context == 0) object.context = record.context;
     if (object.context != 0) by_context_[object.context].push_back(index);
   }
   books_->beneath.push_back(entry.top);
@@ -208,6 +208,22 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
   }
 }
 
+void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site) {
+  const auto found = by_context_.find(context);
+  if (context == 0 || found == by_context_.end()) return;
+  const std::vector<std::int64_t> children = std::move(found->second);
+  by_context_.erase(found);
+  for (const std::int64_t index : children) {
+    Object& object = books_->object(index);
+    if (object.kind == kind && object.state == State::Live) {
+      Close(index, State::Orphaned, site);
+    } else if (heir != 0) {
+      object.context = heir;
+      by_context_[heir].push_back(index);
+    }
+  }
+}
+
 void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
   if (family == Family::Pointer) space_.ForgetDead(handle, bytes);
@@ -221,6 +237,13 @@ void Account::AcquireUnowned(Family family, std::uint64_t handle, std::uint64_t 
   entry.borrowed = true;
   while (entry.top >= 0) Close(entry.top, State::Released, Site{});
   if (family == Family::Pointer || family == Family::HostPointer || family == Family::Mapping) space_.ForgetDead(handle, bytes);
+}
+
+std::int64_t Account::ObjectAt(Kind kind, std::uint64_t handle) {
+  if (HasRange(kind)) return space_.ObjectAt(handle);
+  const HandleEntry* entry = Find(driver::FamilyOf(kind), handle);
+  if (entry == nullptr) return -1;
+  return entry->top >= 0 ? entry->top : entry->last;
 }
 
 std::int64_t Account::DeadObjectAt(std::uint64_t address) const {

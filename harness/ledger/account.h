@@ -58,6 +58,8 @@ class Account {
   void Close(std::int64_t object, State state, const Site& site);
   // Every live object in `context` dies with it.
   void Orphan(std::uint64_t context, const Site& site);
+  // Of those only the live objects of `kind`; the others live in `heir` from now on.
+  void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
   // The handle was answered by a query: it is valid now. `bytes`: how long the memory at an address is, 0 when nobody said.
   void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);
   // The driver made an object, the caller was told that it had not: valid from now on, may be released, and is nobody's leak.
@@ -82,6 +84,8 @@ class Account {
   void set_plan_left_something() { plan_left_something_ = true; }
   // The host's own allocations are recorded, so that a host address that somebody else gets is known.
   void set_host_probed() { host_probed_ = true; }
+  // The newest object of that handle, or the allocation that the address lies in or last lay in; -1 for none that we know.
+  std::int64_t ObjectAt(driver::Kind kind, std::uint64_t handle);
   // The released allocation that `address` lies in, -1 when it is alive, unknown or may be somebody else's by now.
   std::int64_t DeadObjectAt(std::uint64_t address) const;
 

@@ -83,4 +83,11 @@ std::int64_t AddressSpace::DeadObjectAt(std::uint64_t address) const {
   return piece->second.object;
 }
 
+std::int64_t AddressSpace::ObjectAt(std::uint64_t address) const {
+  const auto next = pieces_.upper_bound(address);
+  if (next == pieces_.begin()) return -1;
+  const auto piece = std::prev(next);
+  return address < piece->second.end ? piece->second.object : -1;
+}
+
 }  // namespace cuaudit::harness

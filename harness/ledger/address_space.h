@@ -28,6 +28,8 @@ class AddressSpace {
   void ForgetDead(std::uint64_t base, std::uint64_t bytes);
   // The released allocation that `address` lies in, -1 when it lies in a live one or in none we know.
   std::int64_t DeadObjectAt(std::uint64_t address) const;
+  // The same, whether released or alive.
+  std::int64_t ObjectAt(std::uint64_t address) const;
   // Changes whenever an allocation dies: what was clean at this value is clean until it changes.
   std::uint64_t deaths() const { return deaths_; }
 

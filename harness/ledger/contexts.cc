@@ -74,7 +74,8 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
-  if (primary.references.empty() && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
+  if (runtime_exits_) return;
+  if (primary.references.empty() && primary.greens == 0 && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
 }
 
 // "Resetting the primary context does not release it" (CUDA Driver API): the children die, the references stay.

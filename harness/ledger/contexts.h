@@ -32,9 +32,17 @@ class Contexts {
   void ReleasePrimary(const faults::Record& record, Outcome outcome);
   void ResetPrimary(const faults::Record& record, Outcome outcome);
 
+  // From here on the runtime releases, not the program: its last reference takes nobody's context away.
+  void RuntimeExit() { runtime_exits_ = true; }
+
   void Create(const faults::Record& record);
   void Attach(const faults::Record& record);
   void Destroy(const faults::Record& record, Outcome outcome);
+
+  void CreateGreen(const faults::Record& record);
+  void ViewGreen(const faults::Record& record);
+  // Its streams die with it; the primary context too, if nobody else holds it.
+  void DestroyGreen(const faults::Record& record, Outcome outcome);
 
   void Push(const faults::Record& record);
   void Pop(const faults::Record& record, Outcome outcome);
@@ -65,6 +73,11 @@ class Contexts {
     std::uint64_t context = 0;
     bool seen = false;
     bool held_elsewhere = false;
+    std::uint32_t greens = 0;  // green contexts that hold it
+  };
+  struct Green {
+    std::uint64_t device = 0;
+    std::uint64_t view = 0;  // the context that stands for it, once somebody asked
   };
 
   Stack& StackOf(const faults::Record& record);
@@ -75,10 +88,12 @@ class Contexts {
 
   Account* account_;
   std::unordered_map<std::uint64_t, Primary> primaries_;  // by device
+  std::unordered_map<std::uint64_t, Green> greens_;       // by handle
   std::vector<Stack> stacks_;                             // in order of appearance
   std::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
   std::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;
+  bool runtime_exits_ = false;
 };
 
 }  // namespace cuaudit::harness

@@ -61,6 +61,33 @@ void Graphs::Begin(std::uint64_t graph) {
   graphs_[graph];
 }
 
+// A child graph is copied into the node, with the user objects it holds.
+void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
+  Hold(child, true);
+  Content& content = Change(graph);
+  Addresses& all = content.nodes[node];
+  for (const auto& [inner, list] : child.nodes) all.insert(all.end(), list.begin(), list.end());
+  if (!child.user_objects.empty()) content.of_child[node] = child.user_objects;
+  for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
+}
+
+// The child's nodes keep their handles, and setting one of them sets it in the parent.
+void Graphs::MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child) {
+  Graph& from = graphs_[child];
+  const std::shared_ptr<Content> moved = from.content;
+  Content& content = Change(graphs_[handle]);
+  content.nodes.erase(node);
+  for (const auto& [inner, list] : moved->nodes) content.nodes[inner == 0 ? node : inner] = list;
+  for (const std::int64_t object : from.node_objects) {
+    const Object& inner = account_->books().object(object);
+    if (inner.state != State::Live) continue;
+    content.moved[node].push_back(inner.handle);
+    graph_of_node_[inner.handle] = handle;
+  }
+  Drop(from);
+  from.content = std::make_shared<Content>();
+}
+
 void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   const std::uint64_t node = record.argument[0];
   const std::uint64_t handle = record.argument[1];
@@ -72,16 +99,13 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   graph.node_objects.push_back(account_->Acquire(object, record));
   graph_of_node_[node] = handle;
   const BaseId base = BaseOf(record);
-  // A child graph is copied into the node, with the user objects it holds.
-  if (base == BaseId::GraphAddChildGraphNode) {
-    const auto child = graphs_.find(record.argument[4]);
-    if (child != graphs_.end()) {
-      const std::shared_ptr<Content> copied = child->second.content;
-      Hold(*copied, true);
-      Content& content = Change(graph);
-      content.nodes[node] = AddressesOf(record.argument[4]);
-      if (!copied->user_objects.empty()) content.of_child[node] = copied->user_objects;
-      for (const auto& [user, count] : copied->user_objects) content.user_objects[user] += count;
+  const auto moved = moved_.find(record.begin);
+  const std::uint64_t child = moved != moved_.end() ? moved->second : record.argument[4];
+  if (base == BaseId::GraphAddChildGraphNode || moved != moved_.end()) {
+    if (const auto found = graphs_.find(child); found != graphs_.end()) {
+      const std::shared_ptr<Content> copied = found->second.content;
+      CopyChild(graph, node, *copied);
+      if (moved != moved_.end()) MoveChild(handle, node, child);
     }
   }
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
@@ -109,6 +133,15 @@ void Graphs::DestroyNode(std::uint64_t node) {
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
   if (graph.content->nodes.count(node) != 0) Change(graph).nodes.erase(node);
+  if (const auto moved = graph.content->moved.find(node); moved != graph.content->moved.end()) {
+    const std::vector<std::uint64_t> inside = moved->second;
+    Content& content = Change(graph);
+    content.moved.erase(node);
+    for (const std::uint64_t inner : inside) {
+      content.nodes.erase(inner);
+      graph_of_node_.erase(inner);
+    }
+  }
   const auto brought = graph.content->of_child.find(node);
   if (brought != graph.content->of_child.end()) {
     const std::map<std::uint64_t, std::uint64_t> gone = brought->second;

@@ -28,6 +28,8 @@ class Graphs {
   explicit Graphs(Account* account) : account_(account) {}
 
   void Begin(std::uint64_t graph);  // a new graph, known to be empty
+  // The child graph that the call with this begin ticket moves into the node it adds.
+  void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
   void AddNode(const faults::Record& record, const Addresses& addresses);
   void SetNode(const faults::Record& record, const Addresses& addresses);
   void DestroyNode(std::uint64_t node);
@@ -60,6 +62,7 @@ class Graphs {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
+    std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // the nodes of a child graph that is a node's own now
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
@@ -79,6 +82,8 @@ class Graphs {
   void Share(Graph& to, const Graph& from);
   void Drop(Graph& graph);
   void Hold(const Content& content, bool hold);
+  void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
+  void MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child);
   void Deactivate(std::int64_t capture);
   static std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
@@ -86,6 +91,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
+  std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "harness/ledger/process_fold.h"
+#include "harness/ledger/rules.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -52,6 +55,7 @@ class Folder {
     Schedule();
     for (const Event& event : events_) Apply(event);
     for (const std::unique_ptr<ProcessFold>& process : processes_) process->Finish();
+    DropSaidTwice();
     return std::move(books_.ledger);
   }
 
@@ -71,6 +75,10 @@ class Folder {
           if (record.end != 0) events_.push_back({record.end, i, true});
           break;
         case RecordKind::Argument: {
+          if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph)) != 0) {
+            contents_[record.context] = &record;
+            break;
+          }
           Graphs::Addresses& addresses = addresses_[record.context];
           for (const std::uint64_t address : record.argument) {
             if (address != 0) addresses.push_back(address);
@@ -82,6 +90,7 @@ class Folder {
           break;
         case RecordKind::Mark:
         case RecordKind::Process:
+        case RecordKind::Misuse:
           events_.push_back({record.begin, i, false});
           break;
       }
@@ -101,6 +110,9 @@ class Folder {
     switch (record.kind) {
       case RecordKind::Call:
         if (event.returned) {
+          if (const auto content = contents_.find(record.begin); content != contents_.end()) {
+            ProcessOf(record.pid).NodeContent(*content->second);
+          }
           ProcessOf(record.pid).Return(record, AddressesOf(record));
         } else {
           ProcessOf(record.pid).Enter(record, AddressesOf(record));
@@ -115,10 +127,41 @@ class Folder {
       case RecordKind::Process:
         Process(record);
         break;
+      case RecordKind::Misuse:
+        Misuse(record);
+        break;
       case RecordKind::Empty:
       case RecordKind::Argument:
         break;
     }
+  }
+
+  // A use of freed memory that the calls alone already show is not said again by the simulated driver's proof: one bug, one violation.
+  void DropSaidTwice() {
+    std::vector<Violation>& violations = books_.ledger.violations;
+    std::set<std::tuple<std::uint32_t, std::int64_t, std::uint64_t>> shown;
+    for (const Violation& violation : violations) {
+      if (violation.rule == Rule::UseAfterRelease) shown.emplace(violation.pid, violation.object, violation.where.begin);
+    }
+    std::erase_if(violations, [&](const Violation& violation) {
+      return violation.object >= 0 && IsProved(violation.rule) &&
+             shown.count({violation.pid, violation.object, violation.where.begin}) != 0;
+    });
+  }
+
+  // The calls that a proof names may have returned long ago, in whichever process queued them.
+  void Misuse(const Record& record) {
+    if (record.call >= driver::kMisuseRuleCount || record.argument[0] >= driver::kKindCount) return;
+    if (calls_.empty()) {
+      for (const Record& call : records_) {
+        if (IsProgramCall(call)) calls_.emplace(call.begin, &call);
+      }
+    }
+    const auto place = [&](std::uint64_t begin) {
+      const auto call = calls_.find(begin);
+      return call == calls_.end() ? Site() : SiteOf(*call->second);
+    };
+    ProcessOf(record.pid).Misuse(record, place(record.argument[3]), place(record.argument[4]));
   }
 
   void Process(const Record& record) {
@@ -134,6 +177,9 @@ class Folder {
       }
       case ProcessEvent::Exit:
         if (record.pid == first_pid_) books_.ledger.exited = true;
+        break;
+      case ProcessEvent::RuntimeExit:
+        ProcessOf(record.pid).RuntimeExit();
         break;
     }
   }
@@ -159,6 +205,8 @@ class Folder {
   std::span<const Record> records_;
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, Graphs::Addresses> addresses_;  // by the begin ticket of the call
+  std::unordered_map<std::uint64_t, const Record*> contents_;       // of a graph node that the call adds; the same
+  std::unordered_map<std::uint64_t, const Record*> calls_;          // the same; filled by the first proved misuse
   Books books_;
   std::vector<std::unique_ptr<ProcessFold>> processes_;
   std::unordered_map<std::uint32_t, std::size_t> current_;

@@ -66,6 +66,8 @@ struct Violation {
   std::uint64_t handle = 0;
   Site where;
   std::int64_t object = -1;  // index into Ledger::objects when the handle was once known
+  Site other{};              // what it collides with; record_kind Empty when there is nothing
+  std::uint64_t bytes = 0;   // of a proved misuse; 0: the object's own
 };
 
 struct Ledger {

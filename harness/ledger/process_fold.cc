@@ -163,10 +163,12 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
     object.bytes = BytesOf(record, row);
   }
   object.parent = ParentOf(record, row);
+  if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
   if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) {
     // The memory belongs to the graph and comes to life with its launches.
     account_.set_graph_memory();
     account_.space().Forget(object.handle, object.bytes);
+    account_.Borrow(Family::Pointer, object.handle, object.bytes);
     return;
   }
   account_.Acquire(object, record);
@@ -178,6 +180,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
+  if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);
   if (row.effect == Effect::EndsCapture && outcome != Outcome::Refused) {
     const bool into_given = graphs_.EndCapture(record);
     if (outcome == Outcome::After && !into_given) AcquireUnowned(record, row);
@@ -195,6 +198,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
     case Effect::AcquiresCounted:
     case Effect::AcquiresGiven:
       Acquire(record, row);
+      if (row.kind == Kind::GreenContext) contexts_.CreateGreen(record);
       break;
     case Effect::Retains:
     case Effect::RetainsCounted: {
@@ -250,6 +254,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
       break;
     case Effect::Queries:
       BorrowAnswers(record);
+      if (row.base == driver::BaseId::CtxFromGreenCtx) contexts_.ViewGreen(record);
       break;
     case Effect::Uses:
       if (SetsNode(record)) graphs_.SetNode(record, addresses);
@@ -270,8 +275,34 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   }
 }
 
+void ProcessFold::NodeContent(const faults::Record& record) {
+  // The memory comes to life with the launches and may be freed outside the graph; what lay at its address before is no matter.
+  if ((record.flags & faults::kMemoryNode) != 0) {
+    account_.set_graph_memory();
+    account_.Borrow(Family::Pointer, record.argument[0], record.argument[1]);
+  }
+  if ((record.flags & faults::kMovedGraph) != 0) {
+    graphs_.NameMoved(record.context, record.argument[0]);
+    account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
+  }
+}
+
 void ProcessFold::Mark(const faults::Record& record) {
   if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) contexts_.EndCycle(record);
+}
+
+void ProcessFold::Misuse(const faults::Record& record, const Site& where, const Site& other) {
+  const auto kind = static_cast<Kind>(record.argument[0]);
+  Violation violation;
+  violation.rule = RuleOf(static_cast<driver::MisuseRule>(record.call));
+  violation.kind = kind;
+  violation.pid = record.pid;
+  violation.handle = record.argument[1];
+  violation.where = where;
+  violation.object = account_.ObjectAt(kind, record.argument[1]);
+  violation.other = other;
+  violation.bytes = record.argument[2];
+  account_.books().ledger.violations.push_back(violation);
 }
 
 }  // namespace cuaudit::harness

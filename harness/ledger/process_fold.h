@@ -30,6 +30,11 @@ class ProcessFold {
   void Return(const faults::Record& record, const Graphs::Addresses& addresses);
   void Host(const faults::Record& record);
   void Mark(const faults::Record& record);
+  // What a node was given, where the call's own arguments do not say it (ArgumentFlag).
+  void NodeContent(const faults::Record& record);
+  // A proof of misuse: the call that is wrong, and the one that it collides with.
+  void Misuse(const faults::Record& record, const Site& where, const Site& other);
+  void RuntimeExit() { contexts_.RuntimeExit(); }
   void Finish() { contexts_.Finish(); }
 
  private:

@@ -42,6 +42,7 @@ report::Finding ToFinding(const TrialFindingText& text) {
   finding.acquired = text.acquired;
   finding.where = text.where.call;
   finding.where_stack = text.where.stack;
+  finding.other = text.other;
   return finding;
 }
 
@@ -207,6 +208,14 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
   AddFaultFree(run_seen, reproduction, sites, &groups, run);
 }
 
+std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal) {
+  const auto count = [&journal](faults::KernelFate fate) { return journal.header().kernels[static_cast<std::size_t>(fate)].load(); };
+  const report::Kernels kernels = {count(faults::KernelFate::Hosted), count(faults::KernelFate::Idle),
+                                   count(faults::KernelFate::Mismatched)};
+  if (kernels.hosted == 0 && kernels.idle == 0) return std::nullopt;
+  return kernels;
+}
+
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
@@ -223,7 +232,11 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   }
   const int version = header.driver_version.load();
   if (version > 0) run->driver.version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  const int runtime = header.runtime_version.load();
+  if (runtime > 0) run->driver.runtime = "cuaudit's own, " + std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
   run->driver.device = text(header.device_name, sizeof(header.device_name));
+  run->driver.world = text(header.world, sizeof(header.world));
+  run->driver.kernels = KernelsOf(run_seen.journal);
 
   run->totals.calls = run_seen.ledger.calls;
   std::unordered_set<std::uint64_t> sites;
@@ -232,6 +245,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
     sites.insert(SiteKey(run_seen.journal, RecordSite(record)));
   }
   run->totals.sites = sites.size();
+  run->totals.forced = header.forced_progress.load();
   if (run_seen.ledger.unmodelled_calls != 0) run->totals.skipped["unmodelled calls"] = run_seen.ledger.unmodelled_calls;
   const std::uint32_t flags = run_seen.flags();
   const std::uint32_t unaudited = header.unknown_pointers.load();

@@ -51,6 +51,9 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
 // The same for a report to which nothing else is added.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run);
 
+// What became of the kernels; nothing when none ran on the simulated driver.
+std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal);
+
 // Driver, totals.calls, totals.sites and what the run could not see.
 void DescribeRun(const Observation& run_seen, report::Run* run);
 

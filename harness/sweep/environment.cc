@@ -34,6 +34,7 @@ std::string OptionsText(const LaunchOptions& options, const std::string& journal
   text.append(";driver=").append(Name(options.driver));
   if (options.driver == DriverChoice::Genuine && !options.real_driver.empty()) text += ";real_driver=" + options.real_driver;
   text += options.pinned_scope ? ";scope=pinned" : ";scope=process";
+  if (!options.world.empty()) text += ";" + options.world;
   for (const std::string& fault : faults) text += ";fault=" + fault;
   return text;
 }
@@ -58,7 +59,9 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   // The loader initialises the last preload first: the driver drop-in is ready before the host probes begin to watch it.
   if (options.host_probes) libraries += options.drop_in_dir + "/libcuaudit_host.so:";
   libraries += options.drop_in_dir + "/libcuda.so.1";
-  lines.push_back(Joined(kLibraryPath, options.drop_in_dir, library_path));
+  std::string directories = options.drop_in_dir;
+  if (options.driver == DriverChoice::Simulated && !options.cudart_dir.empty()) directories += ":" + options.cudart_dir;
+  lines.push_back(Joined(kLibraryPath, directories, library_path));
   lines.push_back(Joined(kPreload, libraries, preload));
   lines.push_back(std::string(kOptions) + options_text);
   return lines;

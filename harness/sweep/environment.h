@@ -23,12 +23,14 @@ enum class DriverChoice : std::uint8_t { Simulated, Genuine };
 // What is the same for every run of one command.
 struct LaunchOptions {
   std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so
+  std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime, which serves the simulated driver only; empty: none
   DriverChoice driver = DriverChoice::Simulated;
   std::string real_driver;  // absolute path of the genuine libcuda
   bool pinned_scope = true;
   std::uint32_t stack_depth = 16;
   bool stacks_of_objects_only = false;  // no stacks for calls that neither acquire nor release
   bool host_probes = false;
+  std::string world;  // options of the simulated driver: "schedule=fifo;devices=2"
 };
 
 std::string_view Name(DriverChoice driver) noexcept;  // "sim", "real"

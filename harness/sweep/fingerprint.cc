@@ -23,7 +23,12 @@ std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { ret
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
   std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
   // A violation is where it shows; two uses of one dead object are two findings.
-  hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
+  if (finding.other_key != 0) {
+    // A collision is where its two calls are, whichever object they collide in.
+    hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
+  } else {
+    hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
+  }
   if (!fault.has_value()) return hash;
   hash = HashNumber(fault_key, HashText(fault->call, hash));
   return HashText(fault->how, HashText(fault->code, hash));
@@ -31,7 +36,9 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
 
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault) {
   std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
-  hash = HashPlace(finding.where, HashPlace(finding.acquired, hash));
+  if (finding.other.call.empty()) hash = HashPlace(finding.acquired, hash);
+  hash = HashPlace(finding.where, hash);
+  if (!finding.other.call.empty()) hash = HashPlace(finding.other, hash);
   if (fault.has_value()) {
     hash = HashStack(fault->stack, HashText(fault->call, hash));
     hash = HashText(fault->how, HashText(fault->code, hash));

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "faults/driver/foreign_runtime.h"
 #include "faults/journal/journal_file.h"
 #include "harness/sweep/shell_quote.h"
 #include "harness/verdict/driver_owned.h"
@@ -63,8 +64,24 @@ std::string WhyDropped(const Observation& run) {
   return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records";
 }
 
+namespace {
+
+// NVIDIA's runtime met the simulated driver: the drop-in ended the program there.
+std::string RefusedRuntime(const Subject& subject, const Observation& run) {
+  const char(&object)[256] = run.journal.header().refused_runtime;
+  if (object[0] == '\0') return {};
+  char text[2048];
+  driver::ExplainForeignRuntime(std::string(object, strnlen(object, sizeof(object))).c_str(), subject.launch.cudart_dir.c_str(), text,
+                                sizeof(text));
+  return text;
+}
+
+}  // namespace
+
 Status CheckExercised(const Subject& subject, const Observation& run) {
   const std::string name = ShellQuote(subject.command.front());
+  const std::string refused = RefusedRuntime(subject, run);
+  if (!refused.empty()) return Status::NotExercised("not exercised: " + refused);
   if ((run.flags() & faults::kRecordsDropped) != 0) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
@@ -80,7 +97,7 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
 
 Status CheckFaultFree(const Subject& subject, const Observation& run) {
   const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
-  if (!as_expected) {
+  if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
     return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
                                    Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
                                    std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty"};

@@ -145,6 +145,11 @@ ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   int status = 0;
   while (waitpid(one.pid, &status, 0) < 0 && errno == EINTR) {
   }
+  // A signal to the whole group may end the program before we have read our own.
+  signalfd_siginfo seen = {};
+  if (one.foreground && interrupted_ == 0 && read(signals_.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) {
+    interrupted_ = static_cast<int>(seen.ssi_signo);
+  }
   const Ended ended{one.tag, FromWaitStatus(status, one.timed_out)};
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   return ended;

@@ -41,6 +41,7 @@ std::string CallName(const Site& site) {
     case faults::RecordKind::Argument:
     case faults::RecordKind::Mark:
     case faults::RecordKind::Process:
+    case faults::RecordKind::Misuse:
       return {};
   }
   return {};

@@ -46,8 +46,10 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
     text.bytes = finding.bytes;
     text.acquired_key = finding.acquired_key;
     text.where_key = finding.where_key;
+    text.other_key = finding.other_key;
     text.acquired = sites->Text(journal, finding.acquired, finding.acquired_key);
     text.where = sites->Text(journal, finding.where, finding.where_key);
+    text.other = sites->Text(journal, finding.other, finding.other_key);
     texts.push_back(std::move(text));
   }
   return texts;

@@ -28,8 +28,10 @@ struct TrialFindingText {
   std::uint64_t bytes = 0;
   std::uint64_t acquired_key = 0;
   std::uint64_t where_key = 0;
+  std::uint64_t other_key = 0;
   report::Acquired acquired;
   report::Acquired where;
+  report::Acquired other;
 };
 
 // Why a trial says nothing about the fault it was made for.

@@ -36,8 +36,10 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
                     {"bytes", finding.bytes},
                     {"acquired_key", finding.acquired_key},
                     {"where_key", finding.where_key},
+                    {"other_key", finding.other_key},
                     {"acquired", FromSite(finding.acquired)},
-                    {"where", FromSite(finding.where)}});
+                    {"where", FromSite(finding.where)},
+                    {"other", FromSite(finding.other)}});
   }
   return rows;
 }
@@ -67,8 +69,10 @@ std::vector<TrialFindingText> ToFindings(const Json& json) {
     finding.bytes = row.at("bytes").get<std::uint64_t>();
     finding.acquired_key = row.at("acquired_key").get<std::uint64_t>();
     finding.where_key = row.at("where_key").get<std::uint64_t>();
+    finding.other_key = row.at("other_key").get<std::uint64_t>();
     finding.acquired = ToSite(row.at("acquired"));
     finding.where = ToSite(row.at("where"));
+    finding.other = ToSite(row.at("other"));
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -10,7 +10,25 @@ namespace cuaudit::harness {
 namespace {
 
 // The genuine driver is loaded under the same name only where no drop-in is; its frames are never the innermost ones of a record.
-bool IsOwn(const report::Frame& frame) { return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_"); }
+// The shared CUDA runtime, NVIDIA's or ours, is between the program and its driver call: which of its functions ran, the call tells.
+bool IsBelowTheProgram(const report::Frame& frame) {
+  return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || frame.module.starts_with("libcudart.so.");
+}
+
+bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
+
+// cuaudit's CUDA runtime where it is linked in statically: its frames lie in the program's own file.
+bool IsOwnRuntime(const report::Frame& frame) {
+  return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
+         ComesFrom(frame, "faults/cudart/") || ComesFrom(frame, "faults/driver/genuine_driver.cc") ||
+         ComesFrom(frame, "generated/driver_methods.inc") || ComesFrom(frame, "generated/cudart_exports_");
+}
+
+// What the runtime exports, where there is no debug information that says so.
+bool IsExport(const report::Frame& frame) {
+  return frame.file.empty() && frame.function.find('(') == std::string::npos &&
+         (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
+}
 
 bool IsStartCode(const report::Frame& frame) {
   static constexpr std::array<std::string_view, 3> kModules = {"libc.so", "libpthread.so", "ld-linux"};
@@ -25,8 +43,20 @@ bool IsStartCode(const report::Frame& frame) {
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   std::size_t first = 0;
   std::size_t last = frames.size();
-  while (first < last && IsOwn(frames[first])) ++first;
+  const report::Frame* runtime = nullptr;
+  for (; first < last; ++first) {
+    const bool own = IsOwnRuntime(frames[first]);
+    if (!own && !IsBelowTheProgram(frames[first])) break;
+    if (own) runtime = &frames[first];
+  }
+  if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
   while (first < last && IsStartCode(frames[last - 1])) --last;
+  if (first == last && runtime != nullptr) {  // what the runtime does by itself, at exit for one
+    report::Frame whole;
+    whole.module = runtime->module;
+    whole.function = "cuaudit's CUDA runtime";
+    return {whole};
+  }
   if (first == last) return frames;
   const auto begin = frames.begin();
   return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)};

@@ -56,8 +56,10 @@ struct TrialFinding {
   std::uint64_t bytes = 0;
   Site acquired;                   // record_kind Empty when unknown
   Site where;                      // violation, crash or hang: the call at which it showed; record_kind Empty otherwise
-  std::uint64_t acquired_key = 0;  // SiteKey of the two
+  Site other;                      // what it collides with; record_kind Empty when there is nothing
+  std::uint64_t acquired_key = 0;  // SiteKey of the three
   std::uint64_t where_key = 0;
+  std::uint64_t other_key = 0;
 };
 
 struct Judgement {

@@ -34,11 +34,14 @@ class Keys {
   std::unordered_map<std::uint64_t, std::uint64_t> keys_;
 };
 
-// Collects findings that agree in rule, kind and both places, in order of first appearance.
+// Collects findings that agree in rule, kind and all places, in order of first appearance. Two calls that collide are one finding however
+// many buffers they collide in.
 class Groups {
  public:
   void Add(const TrialFinding& finding) {
-    const auto [found, added] = index_.try_emplace({finding.rule, finding.kind, finding.acquired_key, finding.where_key}, findings_.size());
+    const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
+    const auto [found, added] =
+        index_.try_emplace({finding.rule, finding.kind, acquired_key, finding.where_key, finding.other_key}, findings_.size());
     if (added) {
       findings_.push_back(finding);
     } else {
@@ -49,7 +52,7 @@ class Groups {
   std::vector<TrialFinding> Take() { return std::move(findings_); }
 
  private:
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t>, std::size_t> index_;
+  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t>, std::size_t> index_;
   std::vector<TrialFinding> findings_;
 };
 
@@ -159,6 +162,15 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     finding.where_key = keys.Of(where);
     return finding;
   };
+  // What died with its context says at which call, and so is told apart from what still lives.
+  const auto Kept = [&](const Object& object, std::uint64_t key) {
+    TrialFinding finding = FindingOf(Rule::ProcessLifetime, object, key);
+    if (object.state == State::Orphaned) {
+      finding.where = object.released;
+      finding.where_key = keys.Of(object.released);
+    }
+    return finding;
+  };
   Groups leaks;
   Groups refused;
   Groups lifetime;
@@ -172,7 +184,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     if (vanished.count(object.pid) != 0) continue;
     Allowance& allowance = allowances[{object.kind, key}];
     if (rehearsal == nullptr || Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
-      lifetime.Add(FindingOf(Rule::ProcessLifetime, object, key));
+      lifetime.Add(Kept(object, key));
     } else {
       unmatched.push_back({&object, key});
     }
@@ -181,7 +193,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
     if (Take(&allowance.live) || Take(&allowance.orphaned)) {
-      lifetime.Add(FindingOf(Rule::ProcessLifetime, *left.object, left.key));
+      lifetime.Add(Kept(*left.object, left.key));
       continue;
     }
     if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
@@ -200,13 +212,13 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
 }
 
 std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {
-  std::map<std::tuple<Rule, Kind, std::uint64_t>, std::uint64_t> allowed;
+  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t>, std::uint64_t> allowed;
   std::set<std::uint32_t> vanished;
   if (rehearsal != nullptr) {
     vanished = Vanished(*trial.journal);
     Keys keys(*rehearsal->journal);
     for (const Violation& violation : rehearsal->ledger->violations) {
-      ++allowed[{violation.rule, violation.kind, keys.Of(violation.where)}];
+      ++allowed[{violation.rule, violation.kind, keys.Of(violation.where), keys.Of(violation.other)}];
     }
   }
   Keys keys(*trial.journal);
@@ -214,16 +226,20 @@ std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evi
   for (const Violation& violation : trial.ledger->violations) {
     if (violation.rule == Rule::ContextStack && vanished.count(violation.pid) != 0) continue;
     const std::uint64_t where_key = keys.Of(violation.where);
-    if (Take(&allowed[{violation.rule, violation.kind, where_key}])) continue;
+    const std::uint64_t other_key = keys.Of(violation.other);
+    if (Take(&allowed[{violation.rule, violation.kind, where_key, other_key}])) continue;
     TrialFinding finding;
     finding.rule = violation.rule;
     finding.kind = violation.kind;
     finding.count = 1;
     finding.where = violation.where;
     finding.where_key = where_key;
+    finding.other = violation.other;
+    finding.other_key = other_key;
+    finding.bytes = violation.bytes;
     if (violation.object >= 0) {
       const Object& object = trial.ledger->objects[static_cast<std::size_t>(violation.object)];
-      finding.bytes = object.bytes;
+      if (!IsProved(violation.rule)) finding.bytes = object.bytes;
       finding.acquired = object.acquired;
       finding.acquired_key = keys.Of(object.acquired);
     }

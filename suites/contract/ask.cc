@@ -15,8 +15,8 @@ namespace cuaudit::contract {
 
 constexpr int kPatienceMs = 30000;  // a first cuInit can take seconds
 
-std::string AskSimulated(const Question& question) {
-  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30});
+std::string AskSimulated(const Question& question, int devices) {
+  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .device_count = devices});
   if (world == nullptr) return "no world";
   Asker asker(sim::Driver(world));
   question.ask(asker);

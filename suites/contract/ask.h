@@ -14,7 +14,7 @@
 
 namespace cuaudit::contract {
 
-std::string AskSimulated(const Question& question);
+std::string AskSimulated(const Question& question, int devices = 1);
 
 // The same behind the gate with a journal, scope=process. "no record" when the gate wrote none.
 std::string AskGated(const Question& question);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
-//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]
+//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] [--devices N] [--partner ROLE]
+//   --partner  answers as the second process of a question: see partner.h
+//   --devices  how many devices sim has, 1 unless said
 //   --check    compares with the answers beside the questions     --expect   with recorded ones
 //   dropin     the drop-in library at PATH, with the simulated driver behind it
 // For all but real the accepted differences of differences.def apply.
@@ -12,6 +14,7 @@
 #include "faults/driver/genuine_driver.h"
 #include "suites/contract/ask.h"
 #include "suites/contract/comparison.h"
+#include "suites/contract/partner.h"
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract {
@@ -19,10 +22,12 @@ namespace {
 
 struct Options {
   std::string driver = "sim";
+  int devices = 1;
   bool check = false;
   std::string library = "libcuda.so.1";
   std::string expect;
   std::string ask;
+  std::string partner;
 };
 
 bool Parse(int count, char** words, Options* options) {
@@ -42,6 +47,10 @@ bool Parse(int count, char** words, Options* options) {
       options->expect = value;
     } else if (word == "--ask") {
       options->ask = value;
+    } else if (word == "--devices" && value.size() == 1 && value[0] >= '1' && value[0] <= '8') {
+      options->devices = value[0] - '0';
+    } else if (word == "--partner") {
+      options->partner = value;
     } else {
       return false;
     }
@@ -49,28 +58,40 @@ bool Parse(int count, char** words, Options* options) {
   return true;
 }
 
+bool IsLibrary(const Options& options) { return options.driver == "real" || options.driver == "dropin"; }
+
+// A world within this process does not end with it.
+bool IsAsked(const Question& question, const Options& options) { return question.manner != Manner::Exits || IsLibrary(options); }
+
+bool OpenDriver(const Options& options, driver::GenuineDriver* genuine) {
+  if (!IsLibrary(options)) return true;
+  const char* const trouble = driver::OpenGenuineDriver(options.library.c_str(), genuine);
+  if (trouble != nullptr) std::fprintf(stderr, "cuaudit_contract: %s: %s\n", options.library.c_str(), trouble);
+  return trouble == nullptr;
+}
+
+std::string Ask(const Options& options, const Question& question, driver::GenuineDriver* genuine) {
+  if (options.driver == "sim") return AskSimulated(question, options.devices);
+  return options.driver == "gate" ? AskGated(question) : AskGenuine(question, driver::Driver(genuine));
+}
+
+int AnswerPartner(const Options& options) {
+  static driver::GenuineDriver genuine;
+  const Question* const question = FindPartnerQuestion(options.partner);
+  if (question == nullptr) return 2;
+  if (!OpenDriver(options, &genuine)) return 3;
+  PartnerAnswer(Ask(options, *question, &genuine));
+  return 0;
+}
+
 // Prints every answer as it comes when `print`: a driver that hangs is caught at its question.
 bool AskAll(const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
-  if (options.driver == "real" || options.driver == "dropin") {
-    const char* const trouble = driver::OpenGenuineDriver(options.library.c_str(), &genuine);
-    if (trouble != nullptr) {
-      std::fprintf(stderr, "cuaudit_contract: %s: %s\n", options.library.c_str(), trouble);
-      return false;
-    }
-  }
+  if (!OpenDriver(options, &genuine)) return false;
   for (const Question& question : AllQuestions()) {
-    if (!options.ask.empty() && options.ask != question.name) continue;
-    std::string answer;
-    if (options.driver == "sim") {
-      answer = AskSimulated(question);
-    } else if (options.driver == "gate") {
-      answer = AskGated(question);
-    } else if (options.ask.empty() && question.manner != Manner::Plain) {
-      answer = AskChild(question, options.driver, options.library);
-    } else {
-      answer = AskGenuine(question, driver::Driver(&genuine));
-    }
+    if ((!options.ask.empty() && options.ask != question.name) || !IsAsked(question, options)) continue;
+    const bool apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
+    const std::string answer = apart ? AskChild(question, options.driver, options.library) : Ask(options, question, &genuine);
     if (print) {
       std::printf("%s\t%s\n", question.name, answer.c_str());
       std::fflush(stdout);
@@ -80,9 +101,15 @@ bool AskAll(const Options& options, bool print, Answers* answers) {
   return true;
 }
 
-std::size_t Report(const char* reference, const Answers& answers, const Answers& expected, const Options& options) {
-  const std::vector<std::string> broken =
-      Compare(answers, expected, options.driver == "real" ? std::span<const Difference>() : AcceptedDifferences(), options.ask.empty());
+std::size_t Report(const char* reference, const Answers& answers, Answers expected, const Options& options) {
+  std::vector<Difference> accepted;
+  if (options.driver != "real") accepted.assign(AcceptedDifferences().begin(), AcceptedDifferences().end());
+  for (const Question& question : AllQuestions()) {
+    if (IsAsked(question, options)) continue;
+    expected.erase(question.name);
+    std::erase_if(accepted, [&](const Difference& row) { return std::string(row.question) == question.name; });
+  }
+  const std::vector<std::string> broken = Compare(answers, expected, accepted, options.ask.empty());
   std::size_t compared = 0;
   for (const auto& [question, answer] : answers) compared += expected.contains(question) ? 1U : 0U;
   for (const std::string& line : broken) std::printf("%s\n", line.c_str());
@@ -91,6 +118,8 @@ std::size_t Report(const char* reference, const Answers& answers, const Answers&
 }
 
 int Run(const Options& options) {
+  SetPartnerDriver(options.driver, options.library);
+  if (!options.partner.empty()) return AnswerPartner(options);
   Answers recorded;
   if (!options.expect.empty()) {
     const std::optional<Answers> read = ReadAnswers(options.expect);
@@ -124,7 +153,8 @@ int main(int count, char** words) {
   cuaudit::contract::Options options;
   if (!cuaudit::contract::Parse(count, words, &options)) {
     std::fprintf(stderr,
-                 "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME]\n");
+                 "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] "
+                 "[--devices N]\n");
     return 2;
   }
   return cuaudit::contract::Run(options);

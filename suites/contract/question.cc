@@ -39,10 +39,11 @@ Ready::~Ready() {
 
 std::vector<Question> AllQuestions() {
   std::vector<Question> all;
-  for (const auto& part : {DeviceQuestions(), ContextQuestions(), LifetimeQuestions(), NoContextQuestions(), ElsewhereQuestions(),
-                           StreamQuestions(), WaitingQuestions(), EventQuestions(), MemoryQuestions(), PoolQuestions(), FreeQuestions(),
-                           ArrayQuestions(), ModuleQuestions(), GraphQuestions(), GraphOwnershipQuestions(), UserObjectQuestions(),
-                           CaptureQuestions(), CaptureRuleQuestions(), VirtualMemoryQuestions()}) {
+  for (const auto& part : {
+#define CUAUDIT_SUBJECT(name) name##Questions(),
+#include "suites/contract/subjects.def"
+#undef CUAUDIT_SUBJECT
+       }) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

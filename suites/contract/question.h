@@ -54,6 +54,7 @@ enum class Manner : std::uint8_t {
   Plain,  // any process with an initialised driver will do
   Fresh,  // needs a process of its own: it asks about cuInit or about the primary context's count
   Risky,  // stale or invented handles: a genuine driver may crash, so a process of its own too
+  Exits,  // about a process that ends: only a library can be asked, in a process of its own
 };
 
 struct Question {
@@ -63,25 +64,9 @@ struct Question {
   void (*ask)(Asker&);
 };
 
-std::span<const Question> DeviceQuestions();
-std::span<const Question> ContextQuestions();
-std::span<const Question> LifetimeQuestions();
-std::span<const Question> NoContextQuestions();
-std::span<const Question> ElsewhereQuestions();
-std::span<const Question> StreamQuestions();
-std::span<const Question> WaitingQuestions();
-std::span<const Question> EventQuestions();
-std::span<const Question> MemoryQuestions();
-std::span<const Question> PoolQuestions();
-std::span<const Question> FreeQuestions();
-std::span<const Question> ArrayQuestions();
-std::span<const Question> ModuleQuestions();
-std::span<const Question> GraphQuestions();
-std::span<const Question> GraphOwnershipQuestions();
-std::span<const Question> UserObjectQuestions();
-std::span<const Question> CaptureQuestions();
-std::span<const Question> CaptureRuleQuestions();
-std::span<const Question> VirtualMemoryQuestions();
+#define CUAUDIT_SUBJECT(name) std::span<const Question> name##Questions();
+#include "suites/contract/subjects.def"
+#undef CUAUDIT_SUBJECT
 std::vector<Question> AllQuestions();
 
 // A value that the enumeration does not have.

@@ -99,7 +99,19 @@ TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
       {"driver", "key=value"},
       {"driver=fake", "expected auto, real or sim"},
       {"scope=wide", "expected pinned or process"},
-      {"colour=red", "expected one of journal driver real_driver scope fault"},
+      {"colour=red", "expected one of journal driver real_driver scope fault schedule devices device_memory profile seed kernels"},
+      {"driver=sim;schedule=quick", "schedule=quick: expected lazy, fifo"},
+      {"driver=sim;devices=0", "devices=0: expected a number of devices from 1 to 8"},
+      {"driver=sim;device_memory=1", "device_memory=1: expected a size from 64MiB"},
+      {"driver=sim;profile=", "profile=: expected h200 or small"},
+      {"driver=sim;seed=", "seed=: expected a number"},
+      {"driver=sim;seed=1;schedule=random:2", "expected the seed once"},
+      {"driver=sim;kernels=kernels.so", "kernels=kernels.so: expected an absolute path"},
+      {"driver=real;kernels=/kernels.so", "driver=real: expected the simulated driver with kernels"},
+      {"driver=sim;kernels=/nonexistent/kernels.so", "kernels: /nonexistent/kernels.so: cannot open shared object file"},
+      {"driver=sim;kernels=" + DropInDirectory() + "/libcuaudit_host.so", "registered no host kernel"},
+      {"driver=real;devices=2", "driver=real: expected the simulated driver with devices"},
+      {"schedule=fifo;driver=real", "driver=real: expected the simulated driver with schedule"},
       {"driver=sim;fault=cuMemAlloc#1=NONSENSE", "fault="},
       {"driver=sim;fault=cuMemAlloc", "fault="},
       {"real_driver=relative/libcuda.so.1", "absolute path"},
@@ -116,6 +128,19 @@ TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
     EXPECT_THAT(run.err, HasSubstr(words)) << options;
     EXPECT_THAT(run.err, StartsWith("cuaudit: ")) << options;
   }
+}
+
+TEST(BadKernels, AreRefusedBeforeTheProgramRuns) {
+  const std::string directory = TemporaryDirectory();
+  WriteFile(directory + "/text.so", "no library\n");
+  const auto kernels = [&](const std::string& driver, const std::string& file) {
+    return std::vector<std::string>{"run", "--driver=" + driver, "--kernels=" + file, "--", "/bin/sh", "-c", "touch " + directory + "/ran"};
+  };
+  ExpectOneLine(kernels("sim", directory + "/missing.so"), 2, "--kernels: " + directory + "/missing.so: not found");
+  ExpectOneLine(kernels("sim", directory), 2, "is no file");
+  ExpectOneLine(kernels("sim", directory + "/text.so"), 2, "expected a shared library");
+  ExpectOneLine(kernels("real", DropInDirectory() + "/libcuaudit_host.so"), 2, "only the simulated driver can be asked for it");
+  EXPECT_NE(access((directory + "/ran").c_str(), F_OK), 0);
 }
 
 TEST(BadOptions, SixteenFaultsAreTakenAndOneMoreIsNot) {

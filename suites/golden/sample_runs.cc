@@ -18,6 +18,7 @@ Run Base(std::string mode, std::string outcome) {
   run.outcome = std::move(outcome);
   run.command = {"./player", "--frames", "30"};
   run.driver = {"sim", "13.0", "", "cuaudit simulated device"};
+  run.driver.world = "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1";
   run.scope = "pinned";
   run.generated = "2026-01-02T03:04:05Z";
   run.tool_version = "0.1.0";
@@ -161,6 +162,7 @@ Run AbandonedTrials() {
 
 Run LiveTable() {
   Run run = Base("run", "clean");
+  run.driver.kernels = {3, 12, 2};
   run.totals.calls = 9;
   run.totals.sites = 9;
   run.live = {{"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}, {"stream", 5, 0, 5, 0}};
@@ -180,6 +182,32 @@ Run LiveTable() {
   left.acquired = {"cuStreamCreate", {Known("load", "src/load.c", 14, 0x1e22)}};
   left.fingerprint = "process_lifetime-2";
   run.notes.push_back(left);
+  return run;
+}
+
+// The simulated driver proved that nothing orders two operations; once without a fault, and once more where an event could not be made.
+Run ProvedMisuse() {
+  Run run = Base("sweep", "findings");
+  run.totals = {41, 29, 58, 58, {{"misuse", 1}, {"pass", 57}}, {}};
+  Finding race;
+  race.rule = "unordered_access";
+  race.title = "two operations use the same bytes, one of them writes, nothing orders them";
+  race.kind = "device_memory";
+  race.count = 1;
+  race.bytes = 4096;
+  race.verdict = "misuse";
+  race.acquired = {"cuMemAlloc", {Known("picture_alloc", "src/picture.c", 120, 0x1fe0)}};
+  race.where = "cuMemcpyDtoHAsync";
+  race.where_stack = {Known("download", "src/picture.c", 201, 0x2100), Known("main", "src/main.c", 12, 0x1100)};
+  race.other = {"cuMemsetD8Async", {Known("clear", "src/picture.c", 170, 0x2040), Known("main", "src/main.c", 11, 0x10f0)}};
+  race.fingerprint = "v1-0123456789abcdef";
+  race.reproduce = "cuaudit run --driver=sim --schedule=adversarial -- ./player --frames 30";
+  run.findings.push_back(race);
+  race.fault = LostStream().fault;
+  race.where_stack = race.other.stack;
+  race.acquired = {};
+  race.fingerprint = "v1-0123456789abcdee";
+  run.findings.push_back(race);
   return run;
 }
 
@@ -217,6 +245,7 @@ std::vector<Sample> Samples() {
           {"one_place_many_calls", OnePlaceManyCalls()},
           {"abandoned_trials", AbandonedTrials()},
           {"live_table", LiveTable()},
+          {"proved_misuse", ProvedMisuse()},
           {"clean_sweep", CleanSweep()},
           {"not_exercised", NotExercised()},
           {"hostile_strings", HostileStrings()},

@@ -24,6 +24,7 @@ report::Run CyclesWithGrowth();
 report::Run OnePlaceManyCalls();
 report::Run AbandonedTrials();
 report::Run LiveTable();
+report::Run ProvedMisuse();
 report::Run CleanSweep();
 report::Run NotExercised();
 report::Run HostileStrings();  // markup, control characters, bytes that are not UTF-8, shell metacharacters

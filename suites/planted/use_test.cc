@@ -32,6 +32,19 @@ CUAUDIT_CASE(UseAfterRelease, ADestroyedStreamIsSynchronised) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
 }
 
+CUAUDIT_CASE(UseAfterRelease, WhatTheSimulatorProvesOfTheSameLaunchIsNotSaidAgain) {
+  constexpr std::uint64_t memory = 0x7000;
+  Trace t;
+  t.Alloc(memory);
+  t.Call(CallId::GraphCreate).Out(0, kGraph);
+  KernelNode(t, kGraph, memory);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+  const Step free = t.Free(memory);
+  const Step launch = t.Call(CallId::GraphLaunch).In(0, kExecutable).In(1, kStream);
+  t.Misuse(driver::MisuseRule::GraphReadsFreed, driver::Kind::DeviceMemory, memory, 64, launch.begin(), free.begin());
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
 CUAUDIT_CASE(UseAfterRelease, EachDeadHandleOfACallIsNamed) {
   Trace t;
   t.CreateStream(0x10);

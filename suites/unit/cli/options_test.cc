@@ -77,6 +77,14 @@ TEST(CommandLine, EchoesOnlyWhatChangesTheResultAndTheCommandKnows) {
   EXPECT_THAT(EchoOptions(Options(), kReplay), IsEmpty());
 }
 
+TEST(CommandLine, EchoesWhatTheSimulatedDriverIsAskedFor) {
+  const Result<Options> options = ParseOptions(Words{"sweep", "--schedule=random:7", "--devices=2", "--device-memory=64MiB", "--", "prog"});
+  ASSERT_TRUE(options.ok());
+  for (const Command command : {kReplay, kRun, kCycles}) {
+    EXPECT_THAT(EchoOptions(*options, command), ElementsAre("--schedule=random:7", "--devices=2", "--device-memory=64MiB"));
+  }
+}
+
 TEST(CommandLine, EchoedOptionsReadBackAsTheSame) {
   const Result<Options> first = ParseOptions(Words{"cycles", "--n=2,30", "--expect-exit=3", "--deadline-ms=500", "--no-host", "--", "p"});
   ASSERT_TRUE(first.ok());

@@ -63,6 +63,28 @@ TEST(Usage, BadPlanOptionsAreOneLine) {
   ExpectOneLine(RunTool({"cycles", "--n=10,1", "--", "true"}), 2, "--n: '10,1'");
 }
 
+TEST(Usage, BadOptionsOfTheSimulatedDriverAreOneLine) {
+  for (const char* const command : {"run", "sweep", "cycles"}) {
+    const auto refused = [&](const char* flag, const std::string& what) {
+      ExpectOneLine(RunTool({command, "--driver=sim", flag, "--", "true"}), 2, what);
+    };
+    refused("--schedule=quick", "--schedule: 'quick': expected lazy, fifo, random:SEED");
+    refused("--schedule=random:", "--schedule: 'random:': expected");
+    refused("--devices=9", "--devices: '9': expected a number of devices from 1 to 8");
+    refused("--device-memory=64MB", "--device-memory: '64MB': expected a size from 64MiB to 1024GiB");
+    refused("--profile=h100", "--profile: 'h100': expected h200 or small");
+    refused("--seed=x", "--seed: 'x': expected a number");
+  }
+  ExpectOneLine(RunTool({"run", "--driver=sim", "--schedule=random:7", "--seed=7", "--", "true"}), 2,
+                "--seed: '7': expected the seed once");
+}
+
+TEST(Usage, ARealDriverIsNotAskedForASimulatedOnesOptions) {
+  for (const char* const flag : {"--schedule=fifo", "--devices=2", "--device-memory=64MiB", "--profile=small", "--seed=2"}) {
+    ExpectOneLine(RunTool({"run", "--driver=real", flag, "--", "true"}), 2, "only the simulated driver can be asked for it");
+  }
+}
+
 TEST(Usage, OrdersOfTheUsersOwnAreRefused) {
   ExpectOneLine(RunTool({"run", "--driver=sim", "--", "true"}, {"CUAUDIT_OPTIONS=driver=sim"}), 2, "CUAUDIT_OPTIONS");
 }

@@ -158,7 +158,7 @@ TEST(Journal, RefusesWhatIsNoJournal) {
   bytes[0] = 'X';
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
   bytes = file.Bytes();
-  reinterpret_cast<JournalHeader*>(bytes.data())->version = 2;
+  reinterpret_cast<JournalHeader*>(bytes.data())->version = kJournalVersion + 1;
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
   bytes = file.Bytes();
   reinterpret_cast<JournalHeader*>(bytes.data())->table_digest ^= 1;

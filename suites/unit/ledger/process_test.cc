@@ -83,6 +83,20 @@ TEST(Processes, ANewImageUnderTheSameNumberStartsEmpty) {
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
 }
 
+TEST(Processes, WhatTheRuntimeReleasesAtExitOrphansNothing) {
+  for (const bool by_runtime : {false, true}) {
+    Trace t;
+    t.Retain();
+    t.CreateStream(0x10);
+    t.Event(ProcessEvent::Exit);
+    if (by_runtime) t.Event(ProcessEvent::RuntimeExit);
+    t.ReleasePrimary().Fails(CUDA_ERROR_DEINITIALIZED);
+    const Ledger ledger = t.Fold();
+    EXPECT_EQ(ledger.objects[0].state, harness::State::Released);
+    EXPECT_EQ(ledger.objects[1].state, by_runtime ? harness::State::Live : harness::State::Orphaned);
+  }
+}
+
 TEST(Processes, OnlyTheFirstOnesExitCounts) {
   Trace t;
   t.Event(ProcessEvent::Start);

@@ -124,6 +124,19 @@ Step Trace::Arguments(const Step& call, const std::vector<std::uint64_t>& addres
   return step;
 }
 
+Step Trace::NodeContent(const Step& call, std::uint16_t flag, std::uint64_t first, std::uint64_t second) {
+  Record& record = Next(RecordKind::Argument, 0);
+  record.context = call.begin();
+  record.flags = flag;
+  return Step(&record).In(0, first).In(1, second);
+}
+
+Step Trace::Misuse(driver::MisuseRule rule, driver::Kind kind, std::uint64_t object, std::uint64_t bytes, std::uint64_t origin,
+                   std::uint64_t other) {
+  Step step(&Next(RecordKind::Misuse, static_cast<std::uint16_t>(rule)));
+  return step.In(0, static_cast<std::uint64_t>(kind)).In(1, object).In(2, bytes).In(3, origin).In(4, other);
+}
+
 Step Trace::Retain(std::uint64_t context, std::uint64_t device) {
   return Call(CallId::DevicePrimaryCtxRetain).Out(0, context).In(1, device).Context(0);
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "faults/driver/misuse.h"
 #include "faults/journal/record.h"
 #include "harness/ledger/ledger.h"
 
@@ -62,6 +63,13 @@ class Trace {
   Step Event(faults::ProcessEvent event, std::uint32_t pid = kProcess, std::uint32_t parent = 1);
   // The device addresses that `call` hands to a kernel or a graph node.
   Step Arguments(const Step& call, const std::vector<std::uint64_t>& addresses);
+
+  // What a graph node of `call` was given (ArgumentFlag).
+  Step NodeContent(const Step& call, std::uint16_t flag, std::uint64_t first, std::uint64_t second = 0);
+
+  // What a simulated world proves: `origin` is wrong, or queued what is wrong, and collides with what `other` queued (0: nothing).
+  Step Misuse(driver::MisuseRule rule, driver::Kind kind, std::uint64_t object, std::uint64_t bytes, std::uint64_t origin,
+              std::uint64_t other = 0);
 
   // The commonest calls in one word each.
   Step Retain(std::uint64_t context = kContext, std::uint64_t device = 0);

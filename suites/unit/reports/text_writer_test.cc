@@ -32,6 +32,14 @@ TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
   }
 }
 
+TEST(TextWriter, NotExercisedIsSaidOnce) {
+  report::Run run;
+  run.mode = "run";
+  run.outcome = "not_exercised";
+  run.message = "not exercised: a reason";
+  EXPECT_TRUE(Written(run).starts_with("cuaudit run: not exercised\n  a reason\n")) << Written(run);
+}
+
 TEST(TextWriter, AFindingNamesWhereItWasAcquiredAndWhatLostIt) {
   const std::string text = Written(suites::SweepWithFindings());
   EXPECT_TRUE(Holds(text, ": 2 findings at 2 places\n"));
@@ -148,6 +156,20 @@ TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
   EXPECT_TRUE(Holds(text, "notes: 7 abandoned_at_exit\n  abandoned_at_exit: the program left by exit"));
   EXPECT_EQ(CountOf(text, "    1 stream, cuStreamCreate < make_stream src/picture.c:61, fault cuEventCreate#"), 5U);
   EXPECT_TRUE(Holds(text, "    … 2 more\n"));
+}
+
+TEST(TextWriter, KernelsThatDidNothingAreSaid) {
+  report::Run run = suites::LiveTable();
+  EXPECT_TRUE(Holds(Written(run),
+                    "  kernels  host kernels stood in for 3; 12 launches of kernels did nothing: register host kernels with "
+                    "--kernels; of these, 2 had other parameters than the host kernel registered\n"))
+      << Written(run);
+  run.driver.kernels = report::Kernels{0, 1, 0};
+  EXPECT_TRUE(Holds(Written(run), "  kernels  1 launch of kernels did nothing: register host kernels with --kernels\n")) << Written(run);
+  run.driver.kernels = report::Kernels{4, 0, 0};
+  EXPECT_TRUE(Holds(Written(run), "  kernels  host kernels stood in for 4\n")) << Written(run);
+  run.driver.kernels.reset();
+  EXPECT_FALSE(Holds(Written(run), "kernels"));
 }
 
 TEST(TextWriter, WhatARunLeavesIsListedByPlace) {

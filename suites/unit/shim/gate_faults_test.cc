@@ -105,6 +105,60 @@ TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilAReset) {
   EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
 }
 
+TEST(GateFaults, StickyLosesOneContextAndNoOther) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext lost = nullptr;
+  CUcontext other = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxGetCurrent(&other), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxCreate(&lost, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
+  CUcontext popped = nullptr;
+  ASSERT_EQ(d.CtxPopCurrent(&popped), CUDA_SUCCESS) << "another context can be made current";
+  EXPECT_EQ(popped, lost);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  EXPECT_EQ(d.DevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxPushCurrent(lost), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED) << "resetting another context recovers nothing";
+  EXPECT_EQ(d.CtxDestroy(lost), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxCreate(&lost, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, StickyEndsWithTheProgramsLastReference) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Pinned);
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext again = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(d.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED) << "one reference is left";
+  ASSERT_EQ(d.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxSetCurrent(again), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, MoreLostContextsThanAreFollowedLoseAll) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,persist"});
+  LostContexts lost;
+  world.Start();
+  CUcontext context = nullptr;
+  for (int i = 0; i < 17; ++i) {
+    ASSERT_EQ(world.below().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+    lost.Lose(world.below(), {CUDA_ERROR_LAUNCH_FAILED, 1});
+  }
+  ASSERT_EQ(world.below().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(lost.Find(world.below()).code, CUDA_ERROR_LAUNCH_FAILED);
+  lost.ForgetAll();
+  EXPECT_EQ(lost.Find(world.below()).code, CUDA_SUCCESS);
+}
+
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
   GatedWorld world({"cuMemAlloc#1@work=OUT_OF_MEMORY,refuse"});
   world.Start();

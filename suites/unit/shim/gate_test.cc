@@ -46,11 +46,10 @@ TEST(Gate, FailedCallRecordsNoOutput) {
 TEST(Gate, EntryPointsNobodyModelsAreMarked) {
   GatedWorld world;
   world.Start();
-  CUcoredumpSettings settings = CU_COREDUMP_LIGHTWEIGHT;
-  int value = 0;
-  std::size_t size = sizeof(value);
-  EXPECT_EQ(world.driver().CoredumpGetAttribute(settings, &value, &size), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_TRUE(world.Last(BaseId::CoredumpGetAttribute).flags & kUnmodelled);
+  char luid[8] = {};
+  unsigned mask = 0;
+  EXPECT_EQ(world.driver().DeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_TRUE(world.Last(BaseId::DeviceGetLuid).flags & kUnmodelled);
   EXPECT_FALSE(world.Last(BaseId::Init).flags & kUnmodelled);
 }
 
@@ -176,6 +175,56 @@ TEST(Gate, WithoutJournalAndPlanCallsGoStraightThrough) {
   EXPECT_FALSE(gate.armed());
   EXPECT_EQ(Driver(&gate).Init(0), CUDA_SUCCESS);
   sim::DestroyWorld(world);
+}
+
+struct Seen {
+  Gate* gate;
+  std::uint64_t inside = 0;
+};
+
+TEST(Gate, NamesTheCallUnderWay) {
+  GatedWorld world;
+  world.Start();
+  Seen seen{&world.gate()};
+  const auto ask = [](void* data) {
+    Seen* const asked = static_cast<Seen*>(data);
+    asked->inside = Gate::CallUnderWay(asked->gate);
+  };
+  CUstream stream = nullptr;
+  ASSERT_EQ(world.driver().StreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().LaunchHostFunc(stream, ask, &seen), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().StreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(seen.inside, world.Last(BaseId::StreamSynchronize).begin);
+  EXPECT_EQ(Gate::CallUnderWay(&world.gate()), 0u);
+}
+
+TEST(Gate, AnotherGatesCallIsNotUnderWayHere) {
+  GatedWorld world;
+  GatedWorld other;
+  world.Start();
+  Seen seen{&other.gate(), 7};
+  const auto ask = [](void* data) {
+    Seen* const asked = static_cast<Seen*>(data);
+    asked->inside = Gate::CallUnderWay(asked->gate);
+  };
+  ASSERT_EQ(world.driver().LaunchHostFunc(nullptr, ask, &seen), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().CtxSynchronize(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(seen.inside, 0u);
+}
+
+TEST(Gate, WritesDownProvedMisuse) {
+  GatedWorld world;
+  world.Start();
+  Gate::NoteMisuse(&world.gate(), {driver::MisuseRule::FreedInUse, driver::Kind::DeviceMemory, 0x1000, 64, 5, 3});
+  const Record record = world.Records().back();
+  EXPECT_EQ(record.kind, RecordKind::Misuse);
+  EXPECT_EQ(record.call, static_cast<std::uint16_t>(driver::MisuseRule::FreedInUse));
+  EXPECT_EQ(record.argument[0], static_cast<std::uint64_t>(driver::Kind::DeviceMemory));
+  EXPECT_EQ(record.argument[1], 0x1000u);
+  EXPECT_EQ(record.argument[2], 64u);
+  EXPECT_EQ(record.argument[3], 5u);
+  EXPECT_EQ(record.argument[4], 3u);
+  EXPECT_NE(record.end, 0u);
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ TEST(Work, AnEventOfAnEndedCaptureIsInvalidUntilRecordedAgain) {
   EXPECT_OK(sim.d.EventSynchronize(e));
 }
 
-TEST(Work, ACaptureToleratesNoSynchronousCopyButAPageableUpload) {
+TEST(Work, ACaptureOfANonBlockingStreamToleratesSynchronousCopies) {
   Simulated sim;
   CUstream s = nullptr;
   CUdeviceptr p = 0;
@@ -236,9 +236,14 @@ TEST(Work, ACaptureToleratesNoSynchronousCopyButAPageableUpload) {
   EXPECT_OK(sim.d.MemAllocHost(&pinned, 16));
   EXPECT_OK(sim.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
   EXPECT_OK(sim.d.MemcpyHtoD(p, &value, sizeof(value)));
-  EXPECT_EQ(sim.d.MemcpyHtoD(p, pinned, 16), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_EQ(sim.d.MemcpyDtoH(&value, p, sizeof(value)), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_EQ(sim.d.StreamEndCapture(s, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_OK(sim.d.MemcpyDtoH(&value, p, sizeof(value)));
+  EXPECT_OK(sim.d.MemcpyHtoD(p, pinned, 16));
+  EXPECT_OK(sim.d.StreamEndCapture(s, &g));
+  CUstream blocking = nullptr;
+  EXPECT_OK(sim.d.StreamCreate(&blocking, CU_STREAM_DEFAULT));
+  EXPECT_OK(sim.d.StreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_EQ(sim.d.MemcpyHtoD(p, &value, sizeof(value)), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(sim.d.StreamEndCapture(blocking, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
 }  // namespace

@@ -277,6 +277,7 @@ TEST(World, RefusedAddressSpaceIsNoCrash) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    DropSpareWorlds();
     rlimit limit{std::size_t{2} << 20, std::size_t{2} << 20};
     setrlimit(RLIMIT_AS, &limit);
     _exit(CreateWorld({}) == nullptr ? 0 : 1);
@@ -290,6 +291,7 @@ TEST(World, ModestAddressSpaceGivesASmallerDevice) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    DropSpareWorlds();
     rlimit limit{std::size_t{3} << 30, std::size_t{3} << 30};
     setrlimit(RLIMIT_AS, &limit);
     World* const world = CreateWorld({});

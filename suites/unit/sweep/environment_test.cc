@@ -25,6 +25,9 @@ TEST(Environment, OrdersNameJournalDriverScopeStacksAndFaults) {
   const std::vector<std::string> faults = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#2=OUT_OF_MEMORY,after"};
   EXPECT_EQ(OptionsText(options, "/tmp/j", faults),
             "journal=/tmp/j;driver=sim;scope=pinned;fault=cuInit#1=INVALID_VALUE,refuse;fault=cuMemAlloc#2=OUT_OF_MEMORY,after");
+  options.world = "schedule=fifo;devices=2";
+  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=sim;scope=pinned;schedule=fifo;devices=2");
+  options.world.clear();
   options.driver = DriverChoice::Genuine;
   options.real_driver = "/usr/lib/libcuda.so.1";
   options.pinned_scope = false;
@@ -42,6 +45,15 @@ TEST(Environment, PutsTheDropInBeforeTheUsersOwn) {
 TEST(Environment, LeavesNoEmptyEntries) {
   EXPECT_THAT(MakeEnvironment(Sample(), "", "o", std::vector<std::string>{"LD_PRELOAD=", "CUAUDIT_OPTIONS="}),
               ElementsAre("LD_LIBRARY_PATH=/opt/cuaudit/lib", "LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1", "CUAUDIT_OPTIONS=o"));
+}
+
+TEST(Environment, OwnRuntimeServesTheSimulatedDriverOnly) {
+  LaunchOptions options = Sample();
+  options.cudart_dir = "/opt/cuaudit/lib/cudart";
+  const std::vector<std::string> base = {"LD_LIBRARY_PATH=/a"};
+  EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/opt/cuaudit/lib/cudart:/a"));
+  options.driver = DriverChoice::Genuine;
+  EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/a"));
 }
 
 TEST(Environment, PreloadsTheHostProbesOnlyWhenAsked) {

@@ -32,6 +32,8 @@ TrialResult Sample(std::size_t index) {
   finding.acquired_key = 7;
   finding.where_key = 8;
   finding.acquired = {"cuStreamCreate", {{"prog", "Open", "", 0, 1}, {"libc.so.6", "", "", 0, 2}}};
+  finding.other_key = 9;
+  finding.other = {"cuMemsetD8Async", {{"prog", "Clear", "", 0, 3}}};
   trial.findings = {finding, finding};
   trial.notes = {finding};
   return trial;
@@ -45,6 +47,8 @@ TEST(TrialLog, RoundTrips) {
   // The text form holds every field, so equal texts are equal trials.
   EXPECT_EQ(FormatTrial(read->trials.front()), line);
   EXPECT_EQ(read->trials.front().findings.front().acquired.stack.front().function, "Open");
+  EXPECT_EQ(read->trials.front().findings.front().other.stack.front().function, "Clear");
+  EXPECT_EQ(read->trials.front().findings.front().other_key, 9u);
   EXPECT_EQ(read->trials.front().fault_key, 0xfedcba9876543210U);
 }
 

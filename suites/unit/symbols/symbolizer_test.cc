@@ -283,6 +283,37 @@ TEST(Trim, LeavesOutOwnFramesInsideAndStartCodeOutside) {
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"work", "main"}));
 }
 
+TEST(Trim, LeavesOutTheRuntimeThatMadeTheCall) {
+  const auto kept = Trim({In("libcudart.so.13", ""), In("libcudart.so.13", "cudaMalloc"), In("prog", "work"),
+                          In("libcudart.so.13", "callback"), In("prog", "main")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"work", "callback", "main"}));
+}
+
+TEST(Trim, LeavesOutOurRuntimeLinkedStatically) {
+  report::Frame forward = In("prog", "Call");
+  forward.file = "../../faults/driver/genuine_driver.cc";
+  report::Frame exported = In("prog", "cudaMalloc");
+  const report::Frame inner = In("prog", "cuaudit::cudart::Malloc(cuaudit::driver::DriverRef, void**, unsigned long)");
+  const report::Frame user = In("prog", "cudaMallocOrDie(unsigned long)");
+  EXPECT_EQ(Functions(Trim({forward, inner, exported, user, In("prog", "main")})),
+            (std::vector<std::string>{"cudaMallocOrDie(unsigned long)", "main"}));
+  exported.file = "generated/cudart_exports_13.inc";
+  EXPECT_EQ(Functions(Trim({forward, exported, user})), (std::vector<std::string>{"cudaMallocOrDie(unsigned long)"}));
+  // A name alone says nothing: a program may have functions that begin so.
+  EXPECT_EQ(Functions(Trim({In("libcuda.so.1", "cuMemAlloc_v2"), In("prog", "cudaThing"), In("prog", "main")})),
+            (std::vector<std::string>{"cudaThing", "main"}));
+  EXPECT_EQ(Functions(Trim({forward, inner, In("prog", "cudaMalloc"), In("prog", "cudaThing"), In("prog", "main")})),
+            (std::vector<std::string>{"cudaThing", "main"}));
+}
+
+TEST(Trim, WhatOurRuntimeDoesByItselfIsOneFrame) {
+  const auto kept = Trim({In("libcuda.so.1", "cuDevicePrimaryCtxRelease_v2"), In("libcudart.so.13", "cuaudit::cudart::ReleaseDevices"),
+                          In("libcudart.so.13", "OnUnload"), In("ld-linux-x86-64.so.2", "_dl_fini"), In("libc.so.6", "exit")});
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].module, "libcudart.so.13");
+  EXPECT_EQ(kept[0].function, "cuaudit's CUDA runtime");
+}
+
 TEST(Trim, KeepsTheSameModulesInTheMiddle) {
   const auto kept = Trim({In("prog", "compare"), In("libc.so.6", "qsort"), In("libcuda.so.1", "callback"), In("prog", "main")});
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"compare", "qsort", "callback", "main"}));

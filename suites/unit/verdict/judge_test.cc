@@ -170,6 +170,10 @@ TEST(Judge, WithoutFaultsLiveAndOrphanedObjectsAreNotes) {
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 2U);
   for (const harness::TrialFinding& note : judgement.notes) EXPECT_EQ(note.rule, Rule::ProcessLifetime);
+  // Only what died with its context says where.
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Stream);
+  EXPECT_EQ(judgement.notes[0].where.call, static_cast<std::uint16_t>(CallId::DevicePrimaryCtxRelease_v2));
+  EXPECT_EQ(judgement.notes[1].where.record_kind, faults::RecordKind::Empty);
 }
 
 TEST(Judge, WithoutFaultsMisuseAndDeathAreFindings) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// compiler_exports.cc: the functions that nvcc's generated code calls: registration from constructors, and the steps of <<<...>>>.
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "faults/cudart/devices.h"
+#include "faults/cudart/exports.h"
+#include "faults/cudart/launch.h"
+#include "faults/cudart/registry.h"
+
+namespace cuaudit::cudart {
+namespace {
+
+Binary* BinaryOf(void** handle) noexcept { return reinterpret_cast<Binary*>(handle); }
+
+}  // namespace
+}  // namespace cuaudit::cudart
+
+using namespace cuaudit::cudart;
+
+CUDART_PUBLIC void** __cudaRegisterFatBinary(void* wrapper) { return reinterpret_cast<void**>(RegisterBinary(wrapper)); }
+
+CUDART_PUBLIC void __cudaRegisterFatBinaryEnd(void**) {}
+
+// From exit handlers, or when a plug-in is closed. What the runtime itself holds goes with the last binary.
+CUDART_PUBLIC void __cudaUnregisterFatBinary(void** handle) {
+  if (handle == nullptr) return;
+  UnregisterBinary(BinaryOf(handle));
+}
+
+CUDART_PUBLIC void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                                          int*) {
+  if (handle != nullptr) RegisterFunction(BinaryOf(handle), host, name);
+}
+
+CUDART_PUBLIC void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, size_t bytes, int, int) {
+  if (handle != nullptr) RegisterVariable(BinaryOf(handle), host, name, bytes, nullptr);
+}
+
+CUDART_PUBLIC void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name, int, size_t bytes, int, int) {
+  if (handle != nullptr) RegisterVariable(BinaryOf(handle), host, name, bytes, host);
+}
+
+// A host variable that kernels may read: host memory is where it is, and nothing has to be done for it.
+CUDART_PUBLIC void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
+
+// Before the first use of a __managed__ variable by host code.
+CUDART_PUBLIC char __cudaInitModule(void** handle) {
+  if (handle == nullptr) return 0;
+  return Run<Need::context, false>([&](DriverRef driver) noexcept { return InitialiseManaged(driver, BinaryOf(handle)); }) == cudaSuccess;
+}
+
+CUDART_PUBLIC unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream) {
+  Thread& thread = This();
+  if (thread.depth == kConfigurations) return static_cast<unsigned>(Record(cudaErrorLaunchOutOfResources));
+  thread.configuration[thread.depth++] = {grid, block, shared_bytes, stream};
+  return 0;
+}
+
+CUDART_PUBLIC cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes, void* stream) {
+  Thread& thread = This();
+  if (thread.depth == 0) return Record(cudaErrorMissingConfiguration);
+  const CallConfiguration& top = thread.configuration[--thread.depth];
+  *grid = top.grid;
+  *block = top.block;
+  *shared_bytes = top.shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = top.stream;
+  return cudaSuccess;
+}
+
+// Generated code asks once per stub, ignores the result and keeps the handle. So the handle stands for the registered kernel, whether it
+// could be loaded now or not: a launch tries again.
+CUDART_PUBLIC cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  Function* const function = FindFunction(host);
+  if (kernel == nullptr || function == nullptr) return Record(cudaErrorInvalidDeviceFunction);
+  *kernel = reinterpret_cast<cudaKernel_t>(function);
+  return Run<Need::context, false>([&](DriverRef driver) noexcept {
+    CUkernel loaded = nullptr;
+    return KernelOf(driver, function, &loaded);
+  });
+}
+
+CUDART_PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                                             cudaStream_t stream) {
+  return Run<Need::context, false>([&](DriverRef driver) noexcept {
+    return LaunchRegistered(driver, reinterpret_cast<Function*>(kernel), grid, block, arguments, shared_bytes, stream, false);
+  });
+}
+
+CUDART_PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                                                  cudaStream_t stream) {
+  return Run<Need::context, true>([&](DriverRef driver) noexcept {
+    return LaunchRegistered(driver, reinterpret_cast<Function*>(kernel), grid, block, arguments, shared_bytes, stream, false);
+  });
+}
+
+namespace {
+
+// After every exit handler: libraries went with their binaries, and the primary contexts go now. NVIDIA's runtime lets the process take
+// them along, so what the program left in them is its leak and not lost by this release.
+__attribute__((destructor)) void OnUnload() {
+  const DriverRef driver = RunningDriver();
+  if (driver.table == nullptr) return;
+  NoteExit();
+  ReleaseDevices(driver);
+}
+
+}  // namespace

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// What a kernel needs and how it may be launched: attributes, occupancy, names, handles.
+#include "faults/cudart/calls.h"
+#include "faults/cudart/devices.h"
+#include "faults/cudart/kernels.h"
+#include "faults/cudart/launch.h"
+#include "faults/cudart/twins.h"
+
+namespace cuaudit::cudart {
+namespace {
+
+struct Attribute {
+  CUfunction_attribute attribute;
+  int cudaFuncAttributes::*narrow;
+  size_t cudaFuncAttributes::*wide;
+};
+
+constexpr Attribute kAttributes[] = {
+    {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &cudaFuncAttributes::maxThreadsPerBlock, nullptr},
+    {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, nullptr, &cudaFuncAttributes::sharedSizeBytes},
+    {CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, nullptr, &cudaFuncAttributes::constSizeBytes},
+    {CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, nullptr, &cudaFuncAttributes::localSizeBytes},
+    {CU_FUNC_ATTRIBUTE_NUM_REGS, &cudaFuncAttributes::numRegs, nullptr},
+    {CU_FUNC_ATTRIBUTE_PTX_VERSION, &cudaFuncAttributes::ptxVersion, nullptr},
+    {CU_FUNC_ATTRIBUTE_BINARY_VERSION, &cudaFuncAttributes::binaryVersion, nullptr},
+    {CU_FUNC_ATTRIBUTE_CACHE_MODE_CA, &cudaFuncAttributes::cacheModeCA, nullptr},
+    {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &cudaFuncAttributes::maxDynamicSharedSizeBytes, nullptr},
+    {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, &cudaFuncAttributes::preferredShmemCarveout, nullptr},
+    {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, &cudaFuncAttributes::clusterDimMustBeSet, nullptr},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &cudaFuncAttributes::requiredClusterWidth, nullptr},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &cudaFuncAttributes::requiredClusterHeight, nullptr},
+    {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &cudaFuncAttributes::requiredClusterDepth, nullptr},
+    {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &cudaFuncAttributes::clusterSchedulingPolicyPreference, nullptr},
+    {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &cudaFuncAttributes::nonPortableClusterSizeAllowed, nullptr},
+};
+
+}  // namespace
+
+cudaError_t FuncGetAttributes(DriverRef driver, struct cudaFuncAttributes* attr, const void* func) noexcept {
+  if (attr == nullptr) return cudaErrorInvalidValue;
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  cudaFuncAttributes found{};
+  for (const Attribute& row : kAttributes) {
+    int value = 0;
+    if (const CUresult result = driver.FuncGetAttribute(&value, row.attribute, function)) return From(result);
+    if (row.wide != nullptr) {
+      found.*row.wide = static_cast<size_t>(value);
+    } else {
+      found.*row.narrow = value;
+    }
+  }
+  *attr = found;
+  return cudaSuccess;
+}
+
+cudaError_t FuncSetAttribute(DriverRef driver, const void* func, enum cudaFuncAttribute attr, int value) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.FuncSetAttribute(function, As(attr), value));
+}
+
+cudaError_t FuncSetCacheConfig(DriverRef driver, const void* func, enum cudaFuncCache cacheConfig) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.FuncSetCacheConfig(function, As(cacheConfig)));
+}
+
+cudaError_t FuncSetSharedMemConfig(DriverRef driver, const void* func, enum cudaSharedMemConfig config) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.FuncSetSharedMemConfig(function, static_cast<CUsharedconfig>(config)));
+}
+
+cudaError_t DeviceGetSharedMemConfig(DriverRef driver, enum cudaSharedMemConfig* pConfig) noexcept {
+  if (pConfig == nullptr) return cudaErrorInvalidValue;
+  CUsharedconfig found{};
+  const CUresult result = driver.CtxGetSharedMemConfig(&found);
+  if (result == CUDA_SUCCESS) *pConfig = static_cast<cudaSharedMemConfig>(found);
+  return From(result);
+}
+
+cudaError_t DeviceSetSharedMemConfig(DriverRef driver, enum cudaSharedMemConfig config) noexcept {
+  return From(driver.CtxSetSharedMemConfig(static_cast<CUsharedconfig>(config)));
+}
+
+cudaError_t FuncGetName(DriverRef driver, const char** name, const void* func) noexcept {
+  if (name == nullptr) return cudaErrorInvalidValue;
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, func, &kernel)) return error;
+  return From(driver.KernelGetName(name, kernel));
+}
+
+cudaError_t FuncGetParamInfo(DriverRef driver, const void* func, size_t paramIndex, size_t* paramOffset, size_t* paramSize) noexcept {
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, func, &kernel)) return error;
+  return From(driver.KernelGetParamInfo(kernel, paramIndex, paramOffset, paramSize));
+}
+
+cudaError_t GetFuncBySymbol(DriverRef driver, cudaFunction_t* functionPtr, const void* symbolPtr) noexcept {
+  CUfunction function = nullptr;
+  const cudaError_t error = ResolveFunction(driver, symbolPtr, &function);
+  if (error == cudaErrorInvalidResourceHandle) return cudaErrorInvalidDeviceFunction;
+  if (error == cudaSuccess && functionPtr != nullptr) *functionPtr = function;
+  return error;
+}
+
+cudaError_t GetKernel(DriverRef driver, cudaKernel_t* kernelPtr, const void* entryFuncAddr) noexcept {
+  if (kernelPtr == nullptr) return cudaErrorInvalidValue;
+  CUkernel kernel = nullptr;
+  const cudaError_t resolved = ResolveKernel(driver, entryFuncAddr, &kernel);
+  if (resolved != cudaSuccess) return resolved == cudaErrorInvalidResourceHandle ? cudaErrorInvalidDeviceFunction : resolved;
+  if (const cudaError_t error = NoteKernel(kernel, nullptr)) return error;
+  *kernelPtr = kernel;
+  return cudaSuccess;
+}
+
+cudaError_t KernelSetAttributeForDevice(DriverRef driver, cudaKernel_t kernel, enum cudaFuncAttribute attr, int value,
+                                        int device) noexcept {
+  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (kernel == nullptr) return cudaErrorInvalidResourceHandle;
+  CUkernel resolved = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, kernel, &resolved)) return error;
+  return From(driver.KernelSetAttribute(As(attr), value, resolved, DeviceAt(device)));
+}
+
+// occupancy
+
+cudaError_t OccupancyMaxActiveBlocksPerMultiprocessor(DriverRef driver, int* numBlocks, const void* func, int blockSize,
+                                                      size_t dynamicSMemSize) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.OccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, function, blockSize, dynamicSMemSize));
+}
+
+cudaError_t OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(DriverRef driver, int* numBlocks, const void* func, int blockSize,
+                                                               size_t dynamicSMemSize, unsigned int flags) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, function, blockSize, dynamicSMemSize, flags));
+}
+
+cudaError_t OccupancyAvailableDynamicSMemPerBlock(DriverRef driver, size_t* dynamicSmemSize, const void* func, int numBlocks,
+                                                  int blockSize) noexcept {
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  return From(driver.OccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize, function, numBlocks, blockSize));
+}
+
+cudaError_t OccupancyMaxPotentialClusterSize(DriverRef driver, int* clusterSize, const void* func,
+                                             const cudaLaunchConfig_t* launchConfig) noexcept {
+  if (launchConfig == nullptr) return cudaErrorInvalidValue;
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  const CUlaunchConfig config = PlanLaunch(*launchConfig);
+  return From(driver.OccupancyMaxPotentialClusterSize(clusterSize, function, &config));
+}
+
+cudaError_t OccupancyMaxActiveClusters(DriverRef driver, int* numClusters, const void* func,
+                                       const cudaLaunchConfig_t* launchConfig) noexcept {
+  if (launchConfig == nullptr) return cudaErrorInvalidValue;
+  CUfunction function = nullptr;
+  if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
+  const CUlaunchConfig config = PlanLaunch(*launchConfig);
+  return From(driver.OccupancyMaxActiveClusters(numClusters, function, &config));
+}
+
+}  // namespace cuaudit::cudart

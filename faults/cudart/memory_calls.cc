@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "faults/cudart/calls.h"
+#include "faults/cudart/devices.h"
+#include "faults/cudart/exports.h"
+
+namespace cuaudit::cudart {
+namespace {
+
+constexpr unsigned kPitchElement = 4;
+
+cudaError_t AllocatePitched(DriverRef driver, void** pointer, size_t* pitch, size_t width, size_t rows) noexcept {
+  if (pointer == nullptr || pitch == nullptr) return cudaErrorInvalidValue;
+  if (width == 0 || rows == 0) {
+    *pointer = nullptr;
+    *pitch = 0;
+    return cudaSuccess;
+  }
+  CUdeviceptr address = 0;
+  const CUresult result = driver.MemAllocPitch(&address, pitch, width, rows, kPitchElement);
+  if (result == CUDA_SUCCESS) *pointer = Pointer(address);
+  return From(result);
+}
+
+}  // namespace
+
+// A null argument is refused before there is a context.
+cudaError_t Malloc(DriverRef, void** devPtr, size_t size) noexcept {
+  if (devPtr == nullptr) return cudaErrorInvalidValue;
+  return Run<Need::context, false>([&](DriverRef driver) noexcept {
+    *devPtr = nullptr;
+    if (size == 0) return cudaSuccess;
+    CUdeviceptr address = 0;
+    const CUresult result = driver.MemAlloc(&address, size);
+    *devPtr = Pointer(address);
+    return From(result);
+  });
+}
+
+cudaError_t Free(DriverRef driver, void* devPtr) noexcept { return From(driver.MemFree(Address(devPtr))); }
+
+cudaError_t MallocHost(DriverRef driver, void** ptr, size_t size) noexcept { return HostAlloc(driver, ptr, size, cudaHostAllocDefault); }
+
+cudaError_t FreeHost(DriverRef driver, void* ptr) noexcept { return ptr == nullptr ? cudaSuccess : From(driver.MemFreeHost(ptr)); }
+
+cudaError_t HostAlloc(DriverRef driver, void** pHost, size_t size, unsigned int flags) noexcept {
+  if (pHost == nullptr) return cudaErrorInvalidValue;
+  if (size == 0) {
+    *pHost = nullptr;
+    return cudaSuccess;
+  }
+  return From(driver.MemHostAlloc(pHost, size, flags));
+}
+
+cudaError_t HostRegister(DriverRef driver, void* ptr, size_t size, unsigned int flags) noexcept {
+  return From(driver.MemHostRegister(ptr, size, flags));
+}
+
+cudaError_t HostUnregister(DriverRef driver, void* ptr) noexcept { return From(driver.MemHostUnregister(ptr)); }
+
+cudaError_t HostGetDevicePointer(DriverRef driver, void** pDevice, void* pHost, unsigned int flags) noexcept {
+  if (pDevice == nullptr) return cudaErrorInvalidValue;
+  CUdeviceptr address = 0;
+  const CUresult result = driver.MemHostGetDevicePointer(&address, pHost, flags);
+  if (result == CUDA_SUCCESS) *pDevice = Pointer(address);
+  return From(result);
+}
+
+// All pinned memory is portable: the runtime does not say so.
+cudaError_t HostGetFlags(DriverRef driver, unsigned int* pFlags, void* pHost) noexcept {
+  const CUresult result = driver.MemHostGetFlags(pFlags, pHost);
+  if (result == CUDA_SUCCESS) *pFlags &= ~static_cast<unsigned>(cudaHostAllocPortable);
+  return From(result);
+}
+
+cudaError_t MallocManaged(DriverRef driver, void** devPtr, size_t size, unsigned int flags) noexcept {
+  if (devPtr == nullptr) return cudaErrorInvalidValue;
+  if (size == 0) {
+    *devPtr = nullptr;
+    return cudaSuccess;
+  }
+  CUdeviceptr address = 0;
+  const CUresult result = driver.MemAllocManaged(&address, size, flags);
+  if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
+  return From(result);
+}
+
+cudaError_t MallocPitch(DriverRef driver, void** devPtr, size_t* pitch, size_t width, size_t height) noexcept {
+  return AllocatePitched(driver, devPtr, pitch, width, height);
+}
+
+cudaError_t Malloc3D(DriverRef driver, struct cudaPitchedPtr* pitchedDevPtr, struct cudaExtent extent) noexcept {
+  if (pitchedDevPtr == nullptr) return cudaErrorInvalidValue;
+  void* pointer = nullptr;
+  size_t pitch = 0;
+  const cudaError_t error = AllocatePitched(driver, &pointer, &pitch, extent.width, extent.height * extent.depth);
+  if (error == cudaSuccess) *pitchedDevPtr = {pointer, pitch, extent.width, extent.height};
+  return error;
+}
+
+cudaError_t MallocAsync(DriverRef driver, void** devPtr, size_t size, cudaStream_t hStream) noexcept {
+  if (devPtr == nullptr) return cudaErrorInvalidValue;
+  CUdeviceptr address = 0;
+  const CUresult result = driver.MemAllocAsync(&address, size, hStream);
+  if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
+  return From(result);
+}
+
+cudaError_t FreeAsync(DriverRef driver, void* devPtr, cudaStream_t hStream) noexcept {
+  return From(driver.MemFreeAsync(Address(devPtr), hStream));
+}
+
+cudaError_t MemGetInfo(DriverRef driver, size_t* free, size_t* total) noexcept {
+  size_t ignored = 0;
+  return From(driver.MemGetInfo(free != nullptr ? free : &ignored, total != nullptr ? total : &ignored));
+}
+
+cudaError_t PointerGetAttributes(DriverRef driver, struct cudaPointerAttributes* attributes, const void* ptr) noexcept {
+  if (attributes == nullptr) return cudaErrorInvalidValue;
+  unsigned memory_type = 0;
+  int ordinal = cudaInvalidDeviceId;
+  CUdeviceptr device_address = 0;
+  void* host_pointer = nullptr;
+  unsigned managed = 0;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                 CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_IS_MANAGED};
+  void* answers[] = {&memory_type, &ordinal, &device_address, &host_pointer, &managed};
+  const CUresult result = driver.PointerGetAttributes(5, asked, answers, Address(ptr));
+  // Without a context there is no memory but the host's own.
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_CONTEXT) return From(result);
+  cudaPointerAttributes found{};
+  found.type = managed != 0 ? cudaMemoryTypeManaged : static_cast<cudaMemoryType>(memory_type);
+  found.device = memory_type == 0 ? cudaInvalidDeviceId : ordinal;
+  found.devicePointer = Pointer(device_address);
+  found.hostPointer = memory_type == 0 ? const_cast<void*>(ptr) : host_pointer;
+  *attributes = found;
+  return cudaSuccess;
+}
+
+}  // namespace cuaudit::cudart

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/shim/lost_contexts.h"
+
+namespace cuaudit::faults {
+namespace {
+
+std::uint64_t Current(driver::DriverRef driver) noexcept {
+  CUcontext context = nullptr;
+  return driver.CtxGetCurrent(&context) == CUDA_SUCCESS ? reinterpret_cast<std::uintptr_t>(context) : 0;
+}
+
+// One reference more and one less of an active primary context changes nothing, and shows its handle.
+int PrimaryDevice(driver::DriverRef driver, std::uint64_t context) noexcept {
+  int count = 0;
+  if (driver.DeviceGetCount(&count) != CUDA_SUCCESS) return -1;
+  for (int device = 0; device < count; ++device) {
+    unsigned flags = 0;
+    int active = 0;
+    CUcontext primary = nullptr;
+    if (driver.DevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active == 0) continue;
+    if (driver.DevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) continue;
+    (void)driver.DevicePrimaryCtxRelease(device);
+    if (reinterpret_cast<std::uintptr_t>(primary) == context) return device;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Loss LostContexts::Unpack(std::uint32_t loss) noexcept {
+  return {static_cast<CUresult>(loss & 0xffff), static_cast<std::uint16_t>(loss >> 16)};
+}
+
+void LostContexts::Lose(driver::DriverRef driver, Loss loss) noexcept {
+  const std::uint32_t packed = static_cast<std::uint32_t>(loss.fault) << 16 | static_cast<std::uint32_t>(loss.code);
+  const std::uint64_t context = Current(driver);
+  if (context != 0) {
+    const int device = PrimaryDevice(driver, context);
+    for (Row& row : row_) {
+      std::uint64_t free = 0;
+      if (row.context.load(std::memory_order_relaxed) != context && !row.context.compare_exchange_strong(free, context)) continue;
+      row.device.store(device, std::memory_order_relaxed);
+      row.loss.store(packed, std::memory_order_release);
+      any_.store(true, std::memory_order_release);
+      return;
+    }
+  }
+  everywhere_.store(packed, std::memory_order_relaxed);
+  any_.store(true, std::memory_order_release);
+}
+
+Loss LostContexts::Find(driver::DriverRef driver) const noexcept {
+  if (const std::uint32_t all = everywhere_.load(std::memory_order_relaxed); all != 0) return Unpack(all);
+  const std::uint64_t context = Current(driver);
+  for (const Row& row : row_) {
+    if (context != 0 && row.context.load(std::memory_order_relaxed) == context) return Unpack(row.loss.load(std::memory_order_acquire));
+  }
+  return {};
+}
+
+void LostContexts::Clear(Row& row) noexcept {
+  row.loss.store(0, std::memory_order_relaxed);
+  row.device.store(-1, std::memory_order_relaxed);
+  row.context.store(0, std::memory_order_release);
+}
+
+void LostContexts::ForgetContext(std::uint64_t context) noexcept {
+  everywhere_.store(0, std::memory_order_relaxed);
+  for (Row& row : row_) {
+    if (context != 0 && row.context.load(std::memory_order_relaxed) == context) Clear(row);
+  }
+}
+
+void LostContexts::ForgetPrimary(int device) noexcept {
+  everywhere_.store(0, std::memory_order_relaxed);
+  for (Row& row : row_) {
+    if (row.device.load(std::memory_order_relaxed) == device) Clear(row);
+  }
+}
+
+void LostContexts::ForgetAll() noexcept {
+  everywhere_.store(0, std::memory_order_relaxed);
+  for (Row& row : row_) Clear(row);
+  any_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace cuaudit::faults

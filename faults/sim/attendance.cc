@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/attendance.h"
+
+#include "faults/sim/arguments.h"
+#include "faults/sim/call.h"
+#include "faults/sim/plan.h"
+#include "faults/sim/process.h"
+#include "faults/sim/schedule.h"
+
+namespace cuaudit::sim {
+namespace {
+
+constexpr std::uint32_t kMostRounds = 10;
+
+bool IsHostVisible(const World& world, std::uint64_t address) {
+  const Range* const range = world.ranges.Find(address);
+  return range != nullptr && range->host_visible;
+}
+
+bool WritesHost(const World& world, const CUDA_MEMCPY3D& copy) {
+  if (copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) return false;
+  return IsHostVisible(world, copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(copy.dstHost) : copy.dstDevice);
+}
+
+// The first operation that somebody may wait for; 0: none.
+std::uint64_t FirstAwaited(const World& world) {
+  std::uint64_t first = 0;
+  for (const Stream* const stream : world.busy_streams) {
+    for (const Operation* operation = stream->head; operation != nullptr; operation = operation->next) {
+      if (first != 0 && operation->ticket >= first) break;
+      if ((stream->busy && operation == stream->head) || !MayBeAwaited(world, operation->work)) continue;
+      first = operation->ticket;
+      break;
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+bool RunsHostFunctions(const Work& work) noexcept {
+  if (work.type == WorkType::HostFunction || work.type == WorkType::Callback) return true;
+  if (work.type != WorkType::Launch) return false;
+  for (const Step& step : work.launch.plan->steps) {
+    if (step.type == CU_GRAPH_NODE_TYPE_HOST) return true;
+  }
+  return false;
+}
+
+bool MayBeAwaited(const World& world, const Work& work) noexcept {
+  switch (work.type) {
+    case WorkType::HostFunction:
+    case WorkType::Callback:
+    case WorkType::Batch:
+      return true;
+    case WorkType::Kernel:
+      return work.arguments != nullptr && work.arguments->host != nullptr;
+    case WorkType::Copy:
+      return WritesHost(world, work.copy);
+    case WorkType::Fill:
+      return IsHostVisible(world, work.fill.dst);
+    case WorkType::Write:
+      return IsHostVisible(world, work.value.address);
+    case WorkType::Launch:
+      for (const Step& step : work.launch.plan->steps) {
+        if (step.type == CU_GRAPH_NODE_TYPE_HOST || MayBeAwaited(world, step.work)) return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
+void AskForAttendance(World& world, const Work& work) noexcept {
+  if (world.attended || world.on_awaited == nullptr || !MayBeAwaited(world, work)) return;
+  world.attended = world.on_awaited(world.observer);
+  if (!world.attended) world.on_awaited = nullptr;
+}
+
+std::uint64_t RunUnattended(World* at, Attendance* attendance) noexcept {
+  World& world = *at;
+  if (world.closed.load(std::memory_order_relaxed) || !UsableHere(world)) return 0;
+  const std::uint64_t serial = ThreadSerial();
+  pthread_mutex_lock(&world.lock);
+  Call call{world, world.FindThread(serial), nullptr, false};
+  if (call.thread == nullptr) {
+    pthread_mutex_unlock(&world.lock);
+    return 0;
+  }
+  const std::uint64_t first = FirstAwaited(world);
+  const bool waits = first != 0 && first < attendance->since;
+  attendance->rounds = waits ? attendance->rounds + 1 : 0;
+  if (!waits) attendance->since = world.next_ticket;
+  const bool due = waits && (world.calls == attendance->calls || attendance->rounds >= kMostRounds);
+  attendance->calls = world.calls;
+  std::uint64_t count = 0;
+  // What is queued meanwhile has a wait of its own.
+  for (std::uint64_t awaited = due ? first : 0; awaited != 0 && awaited < attendance->since; awaited = FirstAwaited(world)) {
+    if (!RunOne(world, call.thread)) break;
+    ++count;
+  }
+  if (due) attendance->rounds = 0;
+  Leave(call);
+  return count;
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/batch_node.h"
+
+#include "faults/sim/arguments.h"
+#include "faults/sim/executor.h"
+#include "faults/sim/value_work.h"
+
+namespace cuaudit::sim {
+namespace {
+
+constexpr unsigned kMostOperations = 256;
+
+}  // namespace
+
+CUresult BatchWork(Call& call, const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters, Work* work) noexcept {
+  if (parameters == nullptr || parameters->flags != 0 || parameters->count > kMostOperations) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters->count != 0 && parameters->paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (call.world.Find<Context>(parameters->ctx) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < parameters->count; ++i) {
+    Work each;
+    const CUresult result = ReadValueOperation(call.world, parameters->paramArray[i], &each);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  const std::size_t bytes = parameters->count * sizeof(CUstreamBatchMemOpParams);
+  Arguments* const kept = MakeArguments(call.world, 0, bytes);
+  if (kept == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes != 0) std::memcpy(kept->values, parameters->paramArray, bytes);
+  work->type = WorkType::Batch;
+  work->arguments = kept;
+  work->batch = *parameters;
+  work->batch.paramArray = reinterpret_cast<CUstreamBatchMemOpParams*>(kept->values);
+  return CUDA_SUCCESS;
+}
+
+CUresult RunBatch(World& world, const Work& work) noexcept {
+  for (unsigned i = 0; i < work.batch.count; ++i) {
+    Work each;
+    CUresult result = ReadValueOperation(world, work.batch.paramArray[i], &each);
+    if (result != CUDA_SUCCESS) return CUDA_ERROR_ILLEGAL_ADDRESS;  // it was good when the node was made
+    if (each.type == WorkType::Await && !IsSatisfied(world, each.value)) return CUDA_ERROR_LAUNCH_TIMEOUT;
+    if (each.type == WorkType::Write) result = RunWrite(world, each.value);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult CaptureBatch(Call& call, Stream* stream, unsigned count, const CUstreamBatchMemOpParams* operations) noexcept {
+  CUDA_BATCH_MEM_OP_NODE_PARAMS parameters{};
+  parameters.ctx = ToHandle<CUcontext>(stream->owner);
+  parameters.count = count;
+  parameters.paramArray = const_cast<CUstreamBatchMemOpParams*>(operations);
+  Work work;
+  CUresult result = BatchWork(call, &parameters, &work);
+  if (result != CUDA_SUCCESS) return result;
+  result = Submit(call, stream, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work);
+  DropArguments(call.world, work);
+  return result;
+}
+
+}  // namespace cuaudit::sim

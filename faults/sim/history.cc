@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/history.h"
+
+#include "faults/sim/world_state.h"
+
+namespace cuaudit::sim {
+namespace {
+
+constexpr std::uint64_t kSweepAt = 4096;
+
+std::uint64_t Priority(const Span* span) {
+  std::uint64_t x = span->begin;
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdU;
+  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53U;
+  return x ^ (x >> 33);
+}
+
+Span* Merge(Span* low, Span* high) {
+  Span* root = nullptr;
+  Span** at = &root;
+  while (low != nullptr && high != nullptr) {
+    if (Priority(low) >= Priority(high)) {
+      *at = low;
+      at = &low->right;
+      low = low->right;
+    } else {
+      *at = high;
+      at = &high->left;
+      high = high->left;
+    }
+  }
+  *at = low != nullptr ? low : high;
+  return root;
+}
+
+// Spans that begin below `key` and the others.
+void Split(Span* root, std::uint64_t key, Span** low, Span** high) {
+  while (root != nullptr) {
+    if (root->begin < key) {
+      *low = root;
+      low = &root->right;
+      root = root->right;
+    } else {
+      *high = root;
+      high = &root->left;
+      root = root->left;
+    }
+  }
+  *low = *high = nullptr;
+}
+
+void FreeSpan(World& world, Span* span) {
+  span->reads.Clear(world.arena);
+  world.arena.Delete(span);
+  --world.spans;
+}
+
+void FreeTree(World& world, Span* root) {
+  while (root != nullptr) {
+    if (root->left != nullptr) {
+      // Turned until nothing is left of the root, so no depth is needed.
+      Span* const left = root->left;
+      root->left = left->right;
+      left->right = root;
+      root = left;
+    } else {
+      Span* const next = root->right;
+      FreeSpan(world, root);
+      root = next;
+    }
+  }
+}
+
+Span* MakeSpan(World& world, std::uint64_t begin, std::uint64_t end) {
+  Span* const span = world.arena.New<Span>();
+  if (span == nullptr) return nullptr;
+  span->begin = begin;
+  span->end = end;
+  ++world.spans;
+  return span;
+}
+
+Span* Rightmost(Span* root) {
+  while (root != nullptr && root->right != nullptr) root = root->right;
+  return root;
+}
+
+// Cuts the tree at `key`: no span lies across it afterwards.
+void Cut(World& world, Span* root, std::uint64_t key, Span** low, Span** high) {
+  Split(root, key, low, high);
+  Span* const last = Rightmost(*low);
+  if (last == nullptr || last->end <= key) return;
+  Span* const rest = MakeSpan(world, key, last->end);
+  last->end = key;
+  if (rest == nullptr) return;
+  rest->write = last->write;
+  (void)rest->reads.Assign(world.arena, last->reads.begin(), last->reads.size());
+  *high = Merge(rest, *high);
+}
+
+// One trace for each slot: a later one of a slot comes after the earlier.
+void Add(World& world, Vector<Trace>* traces, const Trace& trace) {
+  for (std::size_t i = 0; i < traces->size();) {
+    if ((*traces)[i].stamp.slot == trace.stamp.slot || IsKnown(world, (*traces)[i].stamp)) {
+      (*traces)[i] = (*traces)[traces->size() - 1];
+      traces->Truncate(traces->size() - 1);
+    } else {
+      ++i;
+    }
+  }
+  (void)traces->Push(world.arena, trace);
+}
+
+void Compare(const World& world, const Stream* stream, const Span& span, bool reads_too, const Conflict& conflict) {
+  if (!IsBehind(world, stream, span.write.stamp)) conflict.tell(conflict.teller, span.begin, span.end, span.write);
+  if (!reads_too) return;
+  for (const Trace& read : span.reads) {
+    if (!IsBehind(world, stream, read.stamp)) conflict.tell(conflict.teller, span.begin, span.end, read);
+  }
+}
+
+// Visits in order of addresses; the stack is as deep as the tree, which is shallow.
+template <typename Visit>
+void ForEach(Span* root, const Visit& visit) {
+  if (root == nullptr) return;
+  Span* const left = root->left;
+  Span* const right = root->right;
+  ForEach(left, visit);
+  visit(root);
+  ForEach(right, visit);
+}
+
+bool IsOver(World& world, Span* span) {
+  for (const Trace& read : span->reads) {
+    if (!IsKnown(world, read.stamp)) return false;
+  }
+  return IsKnown(world, span->write.stamp);
+}
+
+// Drops the spans that the host knows to be done with.
+void Prune(World& world, History* history) {
+  Span* kept = nullptr;
+  ForEach(history->root, [&](Span* span) {
+    if (IsOver(world, span)) {
+      FreeSpan(world, span);
+      return;
+    }
+    span->left = span->right = nullptr;
+    kept = Merge(kept, span);
+  });
+  history->root = kept;
+}
+
+}  // namespace
+
+History* MakeHistory(World& world) noexcept {
+  History* const history = world.arena.New<History>();
+  if (history == nullptr) return nullptr;
+  history->generation = world.order.generation;
+  history->next = world.histories;
+  if (world.histories != nullptr) world.histories->previous = history;
+  world.histories = history;
+  return history;
+}
+
+void FreeHistory(World& world, History* history) noexcept {
+  if (history == nullptr) return;
+  FreeTree(world, history->root);
+  history->uses.Clear(world.arena);
+  (history->previous != nullptr ? history->previous->next : world.histories) = history->next;
+  if (history->next != nullptr) history->next->previous = history->previous;
+  world.arena.Delete(history);
+}
+
+void Refresh(World& world, History* history) noexcept {
+  if (history->generation != world.order.generation) {
+    FreeTree(world, history->root);
+    history->root = nullptr;
+    history->uses.Truncate(0);
+    history->birth = {};
+    history->generation = world.order.generation;
+  }
+  if (world.spans <= world.sweep_at) return;
+  for (History* each = world.histories; each != nullptr; each = each->next) Prune(world, each);
+  world.sweep_at = world.spans * 2 + kSweepAt;
+}
+
+void NoteRead(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
+              const Conflict& conflict) noexcept {
+  Span* low = nullptr;
+  Span* middle = nullptr;
+  Span* high = nullptr;
+  Cut(world, history->root, begin, &low, &middle);
+  Span* const rest = middle;
+  Cut(world, rest, end, &middle, &high);
+  Span* read = nullptr;
+  std::uint64_t at = begin;
+  const auto fill = [&](std::uint64_t until) {
+    Span* const gap = at < until ? MakeSpan(world, at, until) : nullptr;
+    if (gap == nullptr) return;
+    Add(world, &gap->reads, trace);
+    read = Merge(read, gap);
+  };
+  ForEach(middle, [&](Span* span) {
+    fill(span->begin);
+    at = span->end;
+    Compare(world, stream, *span, false, conflict);
+    Add(world, &span->reads, trace);
+    span->left = span->right = nullptr;
+    read = Merge(read, span);
+  });
+  fill(end);
+  history->root = Merge(Merge(low, read), high);
+}
+
+void NoteWrite(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
+               const Conflict& conflict) noexcept {
+  Span* low = nullptr;
+  Span* middle = nullptr;
+  Span* high = nullptr;
+  Cut(world, history->root, begin, &low, &middle);
+  Span* const rest = middle;
+  Cut(world, rest, end, &middle, &high);
+  ForEach(middle, [&](Span* span) { Compare(world, stream, *span, true, conflict); });
+  FreeTree(world, middle);
+  Span* const written = MakeSpan(world, begin, end);
+  if (written != nullptr) written->write = trace;
+  history->root = Merge(Merge(low, written), high);
+}
+
+void NoteUse(World& world, History* history, const Trace& trace) noexcept { Add(world, &history->uses, trace); }
+
+void TellUnordered(World& world, const History* history, const Stream* stream, const Conflict& conflict) noexcept {
+  if (history->generation != world.order.generation) return;
+  ForEach(history->root, [&](Span* span) { Compare(world, stream, *span, true, conflict); });
+  for (const Trace& use : history->uses) {
+    if (!IsBehind(world, stream, use.stamp)) conflict.tell(conflict.teller, 0, 0, use);
+  }
+}
+
+}  // namespace cuaudit::sim

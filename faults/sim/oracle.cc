@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/oracle.h"
+
+#include "faults/sim/access.h"
+#include "faults/sim/attendance.h"
+#include "faults/sim/history.h"
+#include "faults/sim/physical.h"
+#include "faults/sim/plan.h"
+
+namespace cuaudit::sim {
+namespace {
+
+using driver::MisuseRule;
+
+History* HistoryOf(World& world, Range* range) {
+  History** const at = range->physical != nullptr ? &range->physical->backing->history : &range->history;
+  if (*at == nullptr) *at = MakeHistory(world);
+  if (*at != nullptr) Refresh(world, *at);
+  return *at;
+}
+
+// Mappings of one physical allocation share bytes and history, so their addresses are counted from its beginning.
+std::uint64_t OffsetOf(const Range* range) { return range->physical != nullptr ? range->base : 0; }
+
+bool IsHostMemory(const Range* range) { return range->kind == Kind::PinnedMemory || range->kind == Kind::HostRegistration; }
+
+struct Teller {
+  World& world;
+  const Range* range;
+  MisuseRule rule;
+  std::uint64_t origin;
+};
+
+void TellOverlap(void* argument, std::uint64_t begin, std::uint64_t end, const Trace& earlier) {
+  const Teller& teller = *static_cast<Teller*>(argument);
+  TellMisuse(teller.world, teller.rule, teller.range->kind, begin + OffsetOf(teller.range), end - begin, teller.origin, earlier.origin);
+}
+
+void TellWhole(void* argument, std::uint64_t, std::uint64_t, const Trace& earlier) {
+  const Teller& teller = *static_cast<Teller*>(argument);
+  TellMisuse(teller.world, teller.rule, teller.range->kind, teller.range->base, teller.range->asked, teller.origin, earlier.origin);
+}
+
+// The part of one row that lies in `range`.
+void NoteInterval(World& world, const Stream* stream, Range* range, History* history, AccessMode mode, std::uint64_t begin,
+                  std::uint64_t end, const Trace& trace) {
+  Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
+  const Conflict conflict{TellOverlap, &teller};
+  const std::uint64_t offset = OffsetOf(range);
+  if (mode == AccessMode::Read) {
+    NoteRead(world, history, stream, begin - offset, end - offset, trace, conflict);
+  } else {
+    NoteWrite(world, history, stream, begin - offset, end - offset, trace, conflict);
+  }
+}
+
+// Memory has to be allocated before it is used, and not to be freed yet.
+void CheckLifetime(World& world, const Stream* stream, const Range* range, const History* history, const Trace& trace) {
+  if (range->freeing) {
+    TellMisuse(world, MisuseRule::FreedInUse, range->kind, range->base, range->asked, trace.origin, history->death.origin);
+  }
+  if (!IsBehind(world, stream, history->birth.stamp)) {
+    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin);
+  }
+}
+
+void NoteRow(World& world, const Stream* stream, const Access& access, std::uint64_t row, const Trace& trace) {
+  std::uint64_t begin = access.address + row * access.pitch;
+  const std::uint64_t end = begin + access.bytes;
+  while (begin < end) {
+    Range* const range = world.ranges.Find(begin);
+    if (range == nullptr) return;  // the client's own memory, or memory that is gone: the operation will fail
+    const std::uint64_t left = range->base + range->size - begin;
+    const std::uint64_t until = end - begin < left ? end : begin + left;
+    History* const history = HistoryOf(world, range);
+    if (history == nullptr) return;
+    if (row == 0) CheckLifetime(world, stream, range, history, trace);
+    if (access.mode == AccessMode::Use) {
+      NoteUse(world, history, trace);
+    } else {
+      NoteInterval(world, stream, range, history, access.mode, begin, until, trace);
+    }
+    begin = until;
+  }
+}
+
+void NoteAccesses(World& world, const Stream* stream, const Work& work, bool staged, const Trace& trace) {
+  AccessList list;
+  (void)ListAccesses(world, work, &list);
+  for (const Access& access : list) {
+    if (staged && access.mode == AccessMode::Read) continue;
+    for (std::uint64_t row = 0; row < access.rows; ++row) NoteRow(world, stream, access, row, trace);
+  }
+  list.Clear(world.arena);
+}
+
+void CheckFree(World& world, const Stream* stream, CUdeviceptr address, const Trace& trace) {
+  Range* const range = world.ranges.Find(address);
+  History* const history = range == nullptr ? nullptr : HistoryOf(world, range);
+  if (history == nullptr) return;
+  Teller teller{world, range, MisuseRule::FreedInUse, trace.origin};
+  TellUnordered(world, history, stream, Conflict{TellWhole, &teller});
+  if (!IsBehind(world, stream, history->birth.stamp)) {
+    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin);
+  }
+  history->death = trace;
+}
+
+// What a body of a conditional node touches is not known before it runs.
+void NoteLaunch(World& world, const Stream* stream, const Operation* operation, const Trace& trace) {
+  Plan* const plan = operation->work.launch.plan;
+  ObservePlan(world, plan, trace.origin);
+  for (std::size_t i = 0; i < plan->steps.size(); ++i) {
+    const Step& step = plan->steps[i];
+    if (step.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) i += step.inner;
+    if (!step.enabled) continue;
+    if (step.work.type == WorkType::Free) CheckFree(world, stream, step.work.address, trace);
+    NoteAccesses(world, stream, step.work, false, trace);
+    ObserveArguments(world, stream, step.work, trace.origin);
+    ObserveFreed(world, step.work, trace.origin, plan, static_cast<std::size_t>(&step - plan->steps.begin()));
+  }
+}
+
+// Values in memory may be written by anybody.
+bool Awaits(const Work& work) {
+  if (work.type == WorkType::Await) return true;
+  if (work.type == WorkType::Batch) {
+    for (unsigned i = 0; i < work.batch.count; ++i) {
+      const CUstreamBatchMemOpType operation = work.batch.paramArray[i].operation;
+      if (operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) return true;
+    }
+  }
+  if (work.type != WorkType::Launch) return false;
+  for (const Step& step : work.launch.plan->steps) {
+    if (Awaits(step.work)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::uint64_t Origin(const World& world) noexcept { return world.origin == nullptr ? 0 : world.origin(world.observer); }
+
+void TellMisuse(World& world, driver::MisuseRule rule, Kind kind, std::uint64_t at, std::uint64_t bytes, std::uint64_t origin,
+                std::uint64_t other) noexcept {
+  if (world.on_misuse == nullptr) return;
+  for (const Told& told : world.told) {
+    if (told.rule == rule && told.other == other && (other != 0 || told.at == at)) return;
+  }
+  (void)world.told.Push(world.arena, Told{rule, other, at});
+  driver::Misuse misuse;
+  misuse.rule = rule;
+  misuse.kind = kind;
+  misuse.object = at;
+  misuse.bytes = bytes;
+  misuse.origin = origin;
+  misuse.other = other;
+  world.on_misuse(world.observer, misuse);
+}
+
+void ObserveWork(World& world, Stream* stream, Operation* operation, bool staged) noexcept {
+  if (world.on_misuse == nullptr) return;
+  const Work& work = operation->work;
+  BeginTelling(world);
+  Trace trace;
+  trace.origin = Origin(world);
+  if (work.type == WorkType::Wait) Join(world, stream, work.marker->clock);
+  for (const Marker* const marker : operation->markers) {
+    if (marker != nullptr && marker->ticket != operation->ticket) Join(world, stream, marker->clock);
+  }
+  trace.stamp = Tick(world, stream);
+  if (Awaits(work)) LoseTrack(world, stream);
+  if (work.type == WorkType::Record) work.marker->clock = ClockOf(world, stream);
+  for (Marker* const marker : operation->markers) {
+    if (marker != nullptr && marker->ticket == operation->ticket) marker->clock = ClockOf(world, stream);
+  }
+  if (RunsHostFunctions(work)) operation->clock = ClockOf(world, stream);
+  if (work.type == WorkType::Free) {
+    CheckFree(world, stream, work.address, trace);
+  } else if (work.type == WorkType::Launch) {
+    NoteLaunch(world, stream, operation, trace);
+  } else {
+    NoteAccesses(world, stream, work, staged, trace);
+    ObserveArguments(world, stream, work, trace.origin);
+    ObserveFreed(world, work, trace.origin);
+  }
+}
+
+void ObserveWait(World& world, Stream* stream, const Marker* marker) noexcept {
+  if (world.on_misuse == nullptr || marker == nullptr || IsKnown(world, marker->clock.last)) return;
+  Join(world, stream, marker->clock);
+  (void)Tick(world, stream);
+}
+
+void ObserveFollow(World& world, Stream* stream, const Stream* other) noexcept {
+  if (world.on_misuse == nullptr || other->slot == 0) return;
+  Join(world, stream, world.order.slots[other->slot].clock);
+  (void)Tick(world, stream);
+}
+
+void ObserveFollow(World& world, Stream* stream, const Context* context) noexcept {
+  if (world.on_misuse == nullptr) return;
+  for (std::uint32_t i = 1; i < world.order.slots.size(); ++i) {
+    if (i == stream->slot || world.order.slots[i].context != context->handle) continue;
+    const Clock clock = world.order.slots[i].clock;  // Join may move the slots
+    Join(world, stream, clock);
+  }
+}
+
+void ObserveStranger(World& world, Stream* stream) noexcept {
+  if (world.on_misuse == nullptr) return;
+  (void)Tick(world, stream);
+  LoseTrack(world, stream);
+}
+
+bool IsOver(const World& world, const Marker& marker) noexcept { return marker.done && IsKnown(world, marker.clock.last); }
+
+void ObserveAllocation(World& world, Stream* stream, Range* range) noexcept {
+  if (world.on_misuse == nullptr) return;
+  History* const history = HistoryOf(world, range);
+  if (history != nullptr) history->birth = Trace{Tick(world, stream), Origin(world)};
+}
+
+void ObserveRelease(World& world, const Range* range) noexcept {
+  if (world.on_misuse == nullptr) return;
+  const History* const history = range->physical != nullptr ? range->physical->backing->history : range->history;
+  if (history == nullptr) return;
+  BeginTelling(world);
+  Teller teller{world, range, IsHostMemory(range) ? MisuseRule::HostFreedInUse : MisuseRule::FreedInUse, Origin(world)};
+  TellUnordered(world, history, nullptr, Conflict{TellWhole, &teller});
+}
+
+void ForgetHistory(World& world, Range* range) noexcept {
+  FreeHistory(world, range->history);
+  range->history = nullptr;
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/capture.h"
+#include "faults/sim/executor.h"
+#include "faults/sim/green.h"
+#include "faults/sim/join.h"
+
+namespace cuaudit::sim {
+
+Stream* MakeStream(World& world, Context* context, bool counted) noexcept {
+  Stream* const stream = world.Make<Stream>(context, counted);
+  if (stream == nullptr) return nullptr;
+  stream->id = world.next_id++;
+  stream->time = world.clock;
+  if (context->gate == nullptr) return stream;
+  if (WaitOn(world, stream, context->gate) == CUDA_SUCCESS) return stream;
+  FreeStream(world, stream);
+  return nullptr;
+}
+
+void Unpin(World& world, Stream* stream) noexcept {
+  if (--stream->pins == 0 && stream->destroyed && stream->head == nullptr) world.arena.Delete(stream);
+}
+
+void FreeStream(World& world, Stream* stream) noexcept {
+  ForgetStream(world, stream);
+  if (stream->thread != 0) stream->owner->own_streams.EraseValue(stream);
+  stream->capture_tips.Clear(world.arena);
+  FreeSlot(world, stream);
+  world.Retire(stream);
+  stream->destroyed = true;
+  Pin(stream);
+  Unpin(world, stream);
+}
+
+Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
+  const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(handle);
+  const bool own = handle == CU_STREAM_PER_THREAD || (value == 0 && call.per_thread);
+  if (value == 0 || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
+    if (call.context == nullptr) {
+      *result = CUDA_ERROR_INVALID_CONTEXT;
+      return nullptr;
+    }
+    GreenContext* const green = call.context->greens == 0 ? nullptr : CurrentGreen(call.world, call.thread);
+    if (!own) return green == nullptr ? call.context->legacy : green->standard;
+    for (Stream* stream : call.context->own_streams) {
+      if (stream->thread == call.thread->serial && stream->green == green) return stream;
+    }
+    Stream* const stream = MakeStream(call.world, call.context, false);
+    if (stream == nullptr) {
+      *result = CUDA_ERROR_OUT_OF_MEMORY;
+      return nullptr;
+    }
+    stream->thread = call.thread->serial;
+    stream->green = green;
+    if (!call.context->own_streams.Push(call.world.arena, stream)) {
+      call.world.Destroy(stream);
+      *result = CUDA_ERROR_OUT_OF_MEMORY;
+      return nullptr;
+    }
+    return stream;
+  }
+  Stream* const stream = call.world.Find<Stream>(handle);
+  if (stream == nullptr) {
+    *result = call.world.DiedWithGreen(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+    return nullptr;
+  }
+  *result = Borrow(call, stream->owner);
+  return *result == CUDA_SUCCESS ? stream : nullptr;
+}
+
+Marker* MakeMarker(World& world, Stream* stream) noexcept {
+  Marker* const marker = world.arena.New<Marker>();
+  if (marker == nullptr) return nullptr;
+  marker->stream = stream;
+  marker->ticket = world.next_ticket;
+  return marker;
+}
+
+void FinishMarker(World& world, Marker* marker) noexcept {
+  if (marker == nullptr) return;
+  marker->done = true;
+  marker->time = world.now;
+}
+
+void DropMarker(World& world, Marker* marker) noexcept {
+  if (marker == nullptr || --marker->references != 0) return;
+  DropClock(world, &marker->clock);
+  world.arena.Delete(marker);
+}
+
+}  // namespace cuaudit::sim

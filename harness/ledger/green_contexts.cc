@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "harness/ledger/contexts.h"
+
+namespace cuaudit::harness {
+
+using driver::Kind;
+
+// cuGreenCtxCreate(green, descriptor, device, flags): the primary context lives at least as long.
+void Contexts::CreateGreen(const faults::Record& record) {
+  greens_[record.argument[0]] = {record.argument[2], 0};
+  ++primaries_[record.argument[2]].greens;
+}
+
+// cuCtxFromGreenCtx(context, green): while that context is current, streams are the green context's; all else is the primary context's.
+void Contexts::ViewGreen(const faults::Record& record) {
+  const auto found = greens_.find(record.argument[1]);
+  if (found != greens_.end()) found->second.view = record.argument[0];
+}
+
+void Contexts::DestroyGreen(const faults::Record& record, Outcome outcome) {
+  const auto found = greens_.find(record.argument[0]);
+  if (found == greens_.end() || !Releases(outcome)) return;
+  const Green green = found->second;
+  greens_.erase(found);
+  Primary& primary = primaries_[green.device];
+  account_->OrphanKind(Kind::Stream, record.argument[0], 0, SiteOf(record));
+  account_->OrphanKind(Kind::Stream, green.view, primary.context, SiteOf(record));
+  if (primary.greens != 0) --primary.greens;
+  if (primary.greens == 0 && primary.references.empty() && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#include "suites/contract/graph_furniture.h"
+
+namespace cuaudit::contract {
+namespace {
+
+// The result of updating the first graph's executable with the second graph, and whether nodes are named.
+void Update(Asker& a, const Sketch& s, const Sketch& with, CUgraphNode culprit = nullptr) {
+  CUgraphExecUpdateResultInfo info{};
+  a(a.d.GraphExecUpdate(s.x, with.g, &info));
+  a.Value(info.result);
+  if (culprit != nullptr) {
+    a.Value(info.errorNode == culprit);
+  } else {
+    a.Value(info.errorNode == nullptr);
+  }
+}
+
+struct Gate {
+  volatile int open = 0;
+};
+// Bounded, so that a driver which waits for it cannot hang.
+void WaitForGate(void* argument) {
+  volatile int turns = 0;
+  while (static_cast<Gate*>(argument)->open == 0 && turns < 1000000000) turns = turns + 1;
+}
+
+CUfunction FunctionOf(Asker& a, const char* name) {
+  CUmodule m = nullptr;
+  CUfunction f = nullptr;
+  a.Prepare(a.d.ModuleLoadData(&m, kPtx));
+  a.Prepare(a.d.ModuleGetFunction(&f, m, name));
+  return f;
+}
+
+constexpr Question kQuestions[] = {
+    {"graph_update.value", "SUCCESS 0 1 SUCCESS 9", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 64);
+       Sketch s(a);
+       Sketch t(a);
+       (void)s.Fill(p, 5, 64, ready.context);
+       (void)t.Fill(p, 9, 64, ready.context);
+       s.Instantiate();
+       Update(a, s, t);
+       a.Prepare(a.d.GraphLaunch(s.x, nullptr));
+       a(a.d.StreamSynchronize(nullptr));
+       ShowByte(a, p);
+       (void)a.d.MemFree(p);
+     }},
+    {"graph_update.launched_before", "SUCCESS SUCCESS SUCCESS 5 9", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 64);
+       Sketch s(a);
+       const CUgraphNode n = s.Fill(p, 5, 64, ready.context);
+       s.Instantiate();
+       static Gate gate;
+       CUstream stream = nullptr;
+       a.Prepare(a.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+       a.Prepare(a.d.LaunchHostFunc(stream, WaitForGate, &gate));
+       a(a.d.GraphLaunch(s.x, stream));
+       const CUDA_MEMSET_NODE_PARAMS fill = Sketch::FillOf(p, 9, 64);
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, ready.context));
+       gate.open = 1;
+       a(a.d.StreamSynchronize(stream));
+       ShowByte(a, p);
+       a.Prepare(a.d.GraphLaunch(s.x, stream));
+       a.Prepare(a.d.StreamSynchronize(stream));
+       ShowByte(a, p);
+     }},
+    {"graph_update.fewer_nodes", "GRAPH_EXEC_UPDATE_FAILURE 2 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       (void)s.Empty();
+       (void)s.Empty();
+       (void)t.Empty();
+       s.Instantiate();
+       Update(a, s, t);
+     }},
+    {"graph_update.other_edges", "GRAPH_EXEC_UPDATE_FAILURE 2", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       const CUgraphNode n = s.Host();
+       const CUgraphNode o = s.Host();
+       a.Prepare(a.d.GraphAddDependencies(s.g, &n, &o, nullptr, 1));
+       (void)t.Host();
+       (void)t.Host();
+       s.Instantiate();
+       CUgraphExecUpdateResultInfo info{};
+       a(a.d.GraphExecUpdate(s.x, t.g, &info));
+       a.Value(info.result);
+     }},
+    {"graph_update.other_type", "GRAPH_EXEC_UPDATE_FAILURE 3 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       (void)s.Empty();
+       const CUgraphNode n = t.Host();
+       s.Instantiate();
+       Update(a, s, t, n);
+     }},
+    {"graph_update.other_function", "SUCCESS 0 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       CUdeviceptr p = 0;
+       unsigned count = 0;
+       void* parameters[] = {&p, &count};
+       (void)s.Kernel(FunctionOf(a, "plain"));
+       (void)t.Kernel(FunctionOf(a, "fill"), parameters);
+       s.Instantiate();
+       Update(a, s, t);
+     }},
+    {"graph_update.function_of_another_context", "GRAPH_EXEC_UPDATE_FAILURE 7 1", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       (void)s.Kernel(FunctionOf(a, "plain"));
+       CUcontext other = nullptr;
+       a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0));
+       const CUgraphNode n = t.Kernel(FunctionOf(a, "plain"));
+       a.Prepare(a.d.CtxPopCurrent(&other));
+       s.Instantiate();
+       Update(a, s, t, n);
+     }},
+    {"graph_update.copy_direction", "GRAPH_EXEC_UPDATE_FAILURE 5 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 64);
+       static char host[64];
+       Sketch s(a);
+       Sketch t(a);
+       CUDA_MEMCPY3D copy = Sketch::CopyOf(p + 32, p, 32);
+       CUgraphNode n = nullptr;
+       a.Prepare(a.d.GraphAddMemcpyNode(&n, s.g, nullptr, 0, &copy, ready.context));
+       copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+       copy.srcHost = host;
+       a.Prepare(a.d.GraphAddMemcpyNode(&n, t.g, nullptr, 0, &copy, ready.context));
+       s.Instantiate();
+       Update(a, s, t, n);
+       (void)a.d.MemFree(p);
+     }},
+    {"graph_update.fill_shape", "SUCCESS 0 1 GRAPH_EXEC_UPDATE_FAILURE 5 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 4096);
+       Sketch s(a);
+       Sketch t(a);
+       Sketch u(a);
+       (void)s.Fill(p, 5, 64, ready.context);
+       (void)t.Fill(p, 5, 32, ready.context);
+       const CUgraphNode n = u.Fill(p, 5, 64, ready.context, 4);
+       s.Instantiate();
+       Update(a, s, t);
+       Update(a, s, u, n);
+       (void)a.d.MemFree(p);
+     }},
+    {"graph_update.child_inside", "SUCCESS 0 1 GRAPH_EXEC_UPDATE_FAILURE 2", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch inner(a);
+       Sketch same(a);
+       Sketch bigger(a);
+       Sketch s(a);
+       const Sketch t(a);
+       const Sketch u(a);
+       (void)same.Host();
+       (void)bigger.Host();
+       (void)bigger.Host();
+       CUgraphNode n = nullptr;
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, s.g, nullptr, 0, same.g));
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, t.g, nullptr, 0, same.g));
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, u.g, nullptr, 0, bigger.g));
+       s.Instantiate();
+       Update(a, s, t);
+       CUgraphExecUpdateResultInfo info{};
+       a(a.d.GraphExecUpdate(s.x, u.g, &info));
+       a.Value(info.result);
+     }},
+    {"graph_update.null", "INVALID_VALUE INVALID_VALUE SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       (void)s.Empty();
+       s.Instantiate();
+       CUgraphExecUpdateResultInfo info{};
+       a(a.d.GraphExecUpdate(nullptr, s.g, &info));
+       a(a.d.GraphExecUpdate(s.x, nullptr, &info));
+       a(a.d.GraphExecUpdate(s.x, s.g, nullptr));
+     }},
+    {"graph_update.cooperative", "GRAPH_EXEC_UPDATE_FAILURE 8 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       const CUfunction f = FunctionOf(a, "plain");
+       (void)s.Kernel(f);
+       const CUgraphNode n = t.Kernel(f);
+       CUkernelNodeAttrValue value{};
+       value.cooperative = 1;
+       a.Prepare(a.d.GraphKernelNodeSetAttribute(n, CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE, &value));
+       s.Instantiate();
+       Update(a, s, t, n);
+     }},
+    {"graph_exec_set.wrong_node", "INVALID_VALUE INVALID_VALUE INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       Sketch t(a);
+       const CUgraphNode e = s.Empty();
+       (void)s.Host();
+       const CUgraphNode other = t.Host();
+       s.Instantiate();
+       const CUDA_HOST_NODE_PARAMS host{Nothing, nullptr};
+       a(a.d.GraphExecHostNodeSetParams(s.x, e, &host));
+       a(a.d.GraphExecHostNodeSetParams(s.x, other, &host));
+       a(a.d.GraphExecHostNodeSetParams(s.x, nullptr, &host));
+     }},
+    {"graph_exec_set.copy", "SUCCESS SUCCESS INVALID_VALUE INVALID_VALUE", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 4096);
+       static char host[64];
+       Sketch s(a);
+       CUDA_MEMCPY3D copy = Sketch::CopyOf(p + 1024, p, 32);
+       CUgraphNode n = nullptr;
+       a.Prepare(a.d.GraphAddMemcpyNode(&n, s.g, nullptr, 0, &copy, ready.context));
+       s.Instantiate();
+       copy.WidthInBytes = 64;
+       a(a.d.GraphExecMemcpyNodeSetParams(s.x, n, &copy, ready.context));
+       a(a.d.GraphExecMemcpyNodeSetParams(s.x, n, &copy, nullptr));
+       copy.Height = 2;
+       copy.srcPitch = copy.dstPitch = 128;
+       a(a.d.GraphExecMemcpyNodeSetParams(s.x, n, &copy, ready.context));
+       copy = Sketch::CopyOf(p + 1024, p, 32);
+       copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+       copy.srcHost = host;
+       a(a.d.GraphExecMemcpyNodeSetParams(s.x, n, &copy, ready.context));
+     }},
+    {"graph_exec_set.fill", "SUCCESS SUCCESS INVALID_VALUE INVALID_VALUE SUCCESS", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 4096);
+       Sketch s(a);
+       const CUgraphNode n = s.Fill(p, 1, 64, ready.context);
+       s.Instantiate();
+       CUDA_MEMSET_NODE_PARAMS fill = Sketch::FillOf(p + 64, 2, 64);
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, ready.context));
+       fill.width = 32;
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, ready.context));
+       fill.width = 0;
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, ready.context));
+       fill = Sketch::FillOf(p, 2, 64, 2);
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, ready.context));
+       fill = Sketch::FillOf(p, 2, 64);
+       CUcontext other = nullptr;
+       a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0));
+       a(a.d.GraphExecMemsetNodeSetParams(s.x, n, &fill, other));
+     }},
+    {"graph_exec_set.kernel", "SUCCESS INVALID_VALUE INVALID_VALUE", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       const CUgraphNode n = s.Kernel(FunctionOf(a, "plain"));
+       s.Instantiate();
+       CUdeviceptr p = 0;
+       unsigned count = 0;
+       void* parameters[] = {&p, &count};
+       CUDA_KERNEL_NODE_PARAMS kernel = Sketch::KernelOf(FunctionOf(a, "fill"), parameters);
+       a(a.d.GraphExecKernelNodeSetParams(s.x, n, &kernel));
+       kernel.blockDimX = 4096;
+       a(a.d.GraphExecKernelNodeSetParams(s.x, n, &kernel));
+       CUcontext other = nullptr;
+       a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0));
+       kernel = Sketch::KernelOf(FunctionOf(a, "plain"));
+       a(a.d.GraphExecKernelNodeSetParams(s.x, n, &kernel));
+     }},
+    {"graph_exec_set.child", "SUCCESS GRAPH_EXEC_UPDATE_FAILURE SUCCESS 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       static int ran = 0;
+       ran = 0;
+       Sketch inner(a);
+       Sketch same(a);
+       Sketch bigger(a);
+       Sketch s(a);
+       (void)inner.Host();
+       (void)same.Host(BumpOnce, &ran);
+       (void)bigger.Host();
+       (void)bigger.Host();
+       CUgraphNode n = nullptr;
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, s.g, nullptr, 0, inner.g));
+       s.Instantiate();
+       a(a.d.GraphExecChildGraphNodeSetParams(s.x, n, same.g));
+       a(a.d.GraphExecChildGraphNodeSetParams(s.x, n, bigger.g));
+       a.Prepare(a.d.GraphLaunch(s.x, nullptr));
+       a(a.d.StreamSynchronize(nullptr));
+       a.Value(ran);
+     }},
+    {"graph_exec_set.destroyed_node", "SUCCESS INVALID_VALUE SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch s(a);
+       const CUgraphNode n = s.Host();
+       s.Instantiate();
+       a(a.d.GraphDestroyNode(n));
+       const CUDA_HOST_NODE_PARAMS host{Nothing, nullptr};
+       a(a.d.GraphExecHostNodeSetParams(s.x, n, &host));
+       a(a.d.GraphLaunch(s.x, nullptr));
+     }},
+    {"graph_enabled.kinds", "SUCCESS SUCCESS 0 INVALID_VALUE INVALID_VALUE INVALID_VALUE INVALID_VALUE", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch inner(a);
+       Sketch s(a);
+       const CUgraphNode kernel = s.Kernel(FunctionOf(a, "plain"));
+       const CUgraphNode host = s.Host();
+       const CUgraphNode empty = s.Empty();
+       CUgraphNode child = nullptr;
+       a.Prepare(a.d.GraphAddChildGraphNode(&child, s.g, nullptr, 0, inner.g));
+       s.Instantiate();
+       unsigned enabled = 7;
+       a(a.d.GraphNodeSetEnabled(s.x, kernel, 0));
+       a(a.d.GraphNodeGetEnabled(s.x, kernel, &enabled));
+       a.Value(enabled);
+       a(a.d.GraphNodeSetEnabled(s.x, host, 0));
+       a(a.d.GraphNodeSetEnabled(s.x, empty, 0));
+       a(a.d.GraphNodeSetEnabled(s.x, child, 0));
+       a(a.d.GraphNodeGetEnabled(s.x, host, &enabled));
+     }},
+    {"graph_enabled.skipped", "SUCCESS SUCCESS 0 SUCCESS SUCCESS 5", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       const CUdeviceptr p = Cleared(a, 64);
+       Sketch s(a);
+       const CUgraphNode n = s.Fill(p, 5, 64, ready.context);
+       s.Instantiate();
+       a(a.d.GraphNodeSetEnabled(s.x, n, 0));
+       a(a.d.GraphLaunch(s.x, nullptr));
+       ShowByte(a, p);
+       a(a.d.GraphNodeSetEnabled(s.x, n, 2));
+       a(a.d.GraphLaunch(s.x, nullptr));
+       ShowByte(a, p);
+       (void)a.d.MemFree(p);
+     }},
+};
+
+}  // namespace
+
+std::span<const Question> GraphUpdateQuestions() { return kQuestions; }
+
+}  // namespace cuaudit::contract

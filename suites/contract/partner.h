@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// partner.h: a second process for questions that need one: it asks the same kind of driver its own short question.
+//
+//   Partner      starts this program again in the role of a question of PartnerQuestions(); the two talk over a socket pair.
+//   Owns         the process and the socket; both are gone with it.
+//   Threads      one at a time.
+//   Errors       a partner that dies or hangs answers "crash" or "hang".
+//   Faults       makes no driver calls itself.
+//   Source       ours.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "suites/contract/question.h"
+
+namespace cuaudit::contract {
+
+// Which driver partners ask: what this process was told.
+void SetPartnerDriver(const std::string& driver, const std::string& library);
+
+class Partner {
+ public:
+  // fd -1: none to inherit.
+  Partner(Asker& asker, const char* role, int fd = -1);
+  ~Partner();
+  Partner(const Partner&) = delete;
+  Partner& operator=(const Partner&) = delete;
+  void Give(const void* bytes, std::size_t count) const;
+  void Take(void* bytes, std::size_t count) const;
+  // A word each way when there is nothing else to say.
+  void Nod() const { Give("!", 1); }
+  void AwaitNod() const {
+    char word = 0;
+    Take(&word, 1);
+  }
+  // Appends what the partner answered.
+  void Finish();
+
+ private:
+  Asker& asker_;
+  pid_t process_ = 0;
+  int socket_ = -1;
+};
+
+// In the partner's process: the other side of the socket, and the file descriptor it inherited.
+void PartnerGive(const void* bytes, std::size_t count);
+bool PartnerTake(void* bytes, std::size_t count);
+inline constexpr int kPartnerSocket = 3;
+inline constexpr int kInherited = 4;
+
+std::span<const Question> PartnerQuestions();
+// Null: there is no such role.
+const Question* FindPartnerQuestion(const std::string& role);
+void PartnerAnswer(const std::string& answer);
+
+}  // namespace cuaudit::contract

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Libraries loaded at run time, their kernels and globals.
+#include "suites/cudart/kernel_text.h"
+#include "suites/cudart/question.h"
+
+namespace cuaudit::cudart {
+namespace {
+
+cudaLibrary_t Load(Asker& a) {
+  cudaLibrary_t library = nullptr;
+  a.Prepare(cudaLibraryLoadData(&library, kKernels, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  return library;
+}
+
+cudaKernel_t Kernel(Asker& a, const char* name) {
+  cudaKernel_t kernel = nullptr;
+  a.Prepare(cudaLibraryGetKernel(&kernel, Load(a), name));
+  return kernel;
+}
+
+constexpr Question kQuestions[] = {
+    {"library.load",
+     [](Asker& a) {
+       cudaLibrary_t library = nullptr;
+       a(cudaLibraryLoadData(&library, kKernels, nullptr, nullptr, 0, nullptr, nullptr, 0));
+       unsigned count = 0;
+       a(cudaLibraryGetKernelCount(&count, library));
+       a.Value(count);
+       cudaKernel_t kernels[4] = {};
+       a(cudaLibraryEnumerateKernels(kernels, 4, library));
+       a.Value(kernels[2] != nullptr);
+       a(cudaLibraryUnload(library));
+     }},
+    {"library.load_bad",
+     [](Asker& a) {
+       cudaLibrary_t library = nullptr;
+       a(cudaLibraryLoadData(nullptr, kKernels, nullptr, nullptr, 0, nullptr, nullptr, 0));
+       a(cudaLibraryLoadData(&library, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0));
+       a(cudaLibraryLoadData(&library, "this is no program", nullptr, nullptr, 0, nullptr, nullptr, 0));
+       a(cudaLibraryLoadFromFile(&library, "/nowhere/at/all", nullptr, nullptr, 0, nullptr, nullptr, 0));
+       a(cudaLibraryLoadFromFile(&library, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0));
+     }},
+    {"library.unload",
+     [](Asker& a) {
+       const cudaLibrary_t library = Load(a);
+       a(cudaLibraryUnload(library));
+       a(cudaLibraryUnload(nullptr));
+     }},
+    {"library.unload_twice",
+     [](Asker& a) {
+       const cudaLibrary_t library = Load(a);
+       a(cudaLibraryUnload(library));
+       a(cudaLibraryUnload(library));
+     }},
+    {"library.find",
+     [](Asker& a) {
+       const cudaLibrary_t library = Load(a);
+       cudaKernel_t kernel = nullptr;
+       a(cudaLibraryGetKernel(&kernel, library, "plain"));
+       a(cudaLibraryGetKernel(&kernel, library, "absent"));
+       a(cudaLibraryGetKernel(nullptr, library, "plain"));
+       a(cudaLibraryGetKernel(&kernel, library, nullptr));
+       a(cudaLibraryGetKernel(&kernel, nullptr, "plain"));
+       a(cudaGetLastError());
+     }},
+    {"library.global",
+     [](Asker& a) {
+       const cudaLibrary_t library = Load(a);
+       void* table = nullptr;
+       std::size_t bytes = 0;
+       a(cudaLibraryGetGlobal(&table, &bytes, library, "table"));
+       a.Value(static_cast<long long>(bytes));
+       a(cudaMemset(table, 1, bytes));
+       a(cudaLibraryGetGlobal(&table, &bytes, library, "absent"));
+       a(cudaLibraryGetGlobal(nullptr, &bytes, library, "table"));
+       a(cudaLibraryGetGlobal(nullptr, nullptr, library, "table"));
+       a(cudaLibraryGetManaged(&table, &bytes, library, "table"));
+       a(cudaLibraryGetUnifiedFunction(&table, library, "plain"));
+     }},
+    {"library.launch",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "plain");
+       a(cudaLaunchKernel(kernel, dim3(1), dim3(32), nullptr, 0, nullptr));
+       a(cudaDeviceSynchronize());
+     }},
+    {"library.launch_with_arguments",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "fill");
+       char* block = NewBlock(a);
+       unsigned value = 7;
+       void* arguments[] = {&block, &value};
+       a(cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, NewStream(a)));
+       a(cudaDeviceSynchronize());
+     }},
+    {"library.launch_after_unload",
+     [](Asker& a) {
+       const cudaLibrary_t library = Load(a);
+       cudaKernel_t kernel = nullptr;
+       a.Prepare(cudaLibraryGetKernel(&kernel, library, "plain"));
+       a(cudaLibraryUnload(library));
+       a(cudaLaunchKernel(kernel, dim3(1), dim3(32), nullptr, 0, nullptr));
+     }},
+    {"library.parameter_info",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "fill");
+       std::size_t offset = 77;
+       std::size_t bytes = 77;
+       for (const std::size_t index : {0U, 1U, 2U}) {
+         if (a(cudaFuncGetParamInfo(kernel, index, &offset, &bytes)) != cudaSuccess) continue;
+         a.Value(static_cast<long long>(offset));
+         a.Value(static_cast<long long>(bytes));
+       }
+       const char* name = nullptr;
+       a(cudaFuncGetName(&name, kernel));
+       a.Text(name);
+       a(cudaFuncGetName(nullptr, kernel));
+     }},
+    {"library.attributes",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "bounded");
+       cudaFuncAttributes attributes{};
+       a(cudaFuncGetAttributes(&attributes, kernel));
+       a.Value(attributes.maxThreadsPerBlock);
+       a.Value(static_cast<long long>(attributes.sharedSizeBytes));
+       a.Value(static_cast<long long>(attributes.localSizeBytes));
+       a.Value(attributes.ptxVersion);
+       a.Value(attributes.binaryVersion);
+       a.Value(attributes.maxDynamicSharedSizeBytes);
+       a.Value(attributes.preferredShmemCarveout);
+       a.Value(attributes.clusterDimMustBeSet);
+     }},
+    {"library.set_attribute",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "plain");
+       a(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536, 0));
+       cudaFuncAttributes attributes{};
+       a(cudaFuncGetAttributes(&attributes, kernel));
+       a.Value(attributes.maxDynamicSharedSizeBytes);
+       a(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536, 4711));
+       a(cudaKernelSetAttributeForDevice(nullptr, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536, 0));
+       a(cudaKernelSetAttributeForDevice(kernel, Beyond<cudaFuncAttribute>(77), 65536, 0));
+     }},
+    {"library.kernel_node",
+     [](Asker& a) {
+       const cudaKernel_t kernel = Kernel(a, "fill");
+       char* block = NewBlock(a);
+       unsigned value = 7;
+       void* arguments[] = {&block, &value};
+       cudaKernelNodeParams wanted{};
+       wanted.func = kernel;
+       wanted.gridDim = dim3(2);
+       wanted.blockDim = dim3(32);
+       wanted.kernelParams = arguments;
+       const cudaGraph_t graph = NewGraph(a);
+       cudaGraphNode_t node = nullptr;
+       a(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &wanted));
+       cudaKernelNodeParams seen{};
+       a(cudaGraphKernelNodeGetParams(node, &seen));
+       a.Value(seen.func == kernel);
+       a.Value(seen.gridDim.x);
+       a.Value(seen.blockDim.x);
+       a.Value(seen.kernelParams != nullptr && *static_cast<unsigned*>(seen.kernelParams[1]) == 7);
+       cudaGraphExec_t exec = nullptr;
+       a(cudaGraphInstantiate(&exec, graph, 0));
+       wanted.blockDim = dim3(16);
+       a(cudaGraphExecKernelNodeSetParams(exec, node, &wanted));
+       a(cudaGraphLaunch(exec, nullptr));
+       a(cudaDeviceSynchronize());
+     }},
+};
+
+}  // namespace
+std::span<const Question> KernelQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Programs that wait for the device without calling the driver, that are interrupted, or that reset the context under their objects.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Waiting : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Waiting, GoesOnUnderEverySchedule) {
+  for (const char* const schedule : {"lazy", "fifo", "random:3", "adversarial"}) {
+    const Audit audit =
+        RunAudit({"run", std::string("--schedule=") + schedule, "--deadline-ms", "20000"}, {Program("unattended"), GetParam()});
+    EXPECT_EQ(audit.outcome.exit, 0) << schedule << ' ' << audit.findings() << audit.outcome.err;
+    ASSERT_FALSE(audit.report.is_null());
+    // Fifo runs a copy at once; nothing else here runs without somebody who steps in, but what chance or order brings.
+    if (std::string(schedule) != "lazy") continue;
+    EXPECT_EQ(audit.report["totals"]["forced_progress"], 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Waiting, ::testing::Values("condition", "held", "callback", "graph", "flag"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Attended, NobodyStepsInWhereTheProgramWaits) {
+  const Audit audit = RunAudit({"run"}, {Program("unattended"), "awaited"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_FALSE(audit.report["totals"].contains("forced_progress"));
+}
+
+TEST(Unattended, TheTextSaysThatProgressWasForced) {
+  const Outcome outcome = RunCommand({Tool(), "run", "--driver=sim", "--", Program("unattended"), "condition"});
+  EXPECT_THAT(outcome.out, HasSubstr("progress forced once")) << outcome.err;
+}
+
+TEST(Interrupted, IsNoCrashOfTheProgram) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const std::string directory = TemporaryDirectory();
+    const std::string said = directory + "/said";
+    WriteFile(said, "");
+    const int watch = inotify_init1(IN_CLOEXEC);
+    ASSERT_GE(inotify_add_watch(watch, said.c_str(), IN_MODIFY), 0);
+    Spawned run({Tool(), "run", "--driver=sim", "--format", "json", "--output", directory + "/report.json", "--", "/bin/sh", "-c",
+                 "exec '" + Program("unattended") + "' waits > " + said});
+    pollfd watched = {watch, POLLIN, 0};
+    ASSERT_EQ(poll(&watched, 1, kDeadlineMs), 1);
+    run.Kill(number);
+    const Outcome outcome = run.Wait();
+    close(watch);
+    EXPECT_EQ(outcome.signal, number) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
+    const nlohmann::json report = nlohmann::json::parse(ReadFile(directory + "/report.json"));
+    EXPECT_EQ(report["outcome"], "error");
+    EXPECT_THAT(report["message"].get<std::string>(), HasSubstr("interrupted"));
+    EXPECT_TRUE(report["findings"].empty());
+  }
+}
+
+TEST(Reset, WhatItDestroyedIsOrphanedAndNotLeft) {
+  const Audit audit = RunAudit({"run"}, {Program("unattended"), "reset"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  std::size_t orphaned = 0;
+  for (const nlohmann::json& row : audit.report["live"]) {
+    EXPECT_EQ(row["live"], 0) << row;
+    if (row.contains("orphaned")) ++orphaned;
+  }
+  EXPECT_EQ(orphaned, 2U) << audit.report["live"];
+  for (const nlohmann::json& note : audit.report["notes"]) EXPECT_EQ(note["where"], "cuDevicePrimaryCtxReset");
+  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("unattended"), "reset"});
+  EXPECT_THAT(text.out, HasSubstr("never released, died with their context:"));
+  EXPECT_THAT(text.out, HasSubstr("no rule broken, 2 objects orphaned"));
+  EXPECT_THAT(text.out, Not(HasSubstr("left at the end")));
+}
+
+TEST(Reset, UsedAfterwardsIsAFindingAndStillNotLeft) {
+  const Audit audit = RunAudit({"run"}, {Program("unattended"), "used"});
+  EXPECT_EQ(audit.findings(), "use_after_release device_memory 1");
+  for (const nlohmann::json& row : audit.report["live"]) EXPECT_EQ(row["live"], 0) << row;
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// What a simulated world proves, from its records to the finding: the rule, both calls, the memory it is about. That the world proves
+// it is shown with programs (suites/e2e).
+#include "suites/planted/case.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using driver::MisuseRule;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kMemory = 0x10000;
+
+// Memory in use by a queued operation, and a call that collides with it.
+struct Collision {
+  Trace t;
+  Step alloc = t.Alloc(kMemory).Stack(1);
+  Step queued = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+};
+
+void ExpectFinding(const Trace& trace, Rule rule, Kind kind, CallId where, CallId other) {
+  const JournalImage run(trace);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  const harness::TrialFinding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.rule, rule);
+  EXPECT_EQ(finding.kind, kind);
+  EXPECT_EQ(finding.count, 1U);
+  EXPECT_EQ(finding.where.call, static_cast<std::uint16_t>(where));
+  EXPECT_EQ(finding.other.call, static_cast<std::uint16_t>(other));
+  EXPECT_NE(finding.where_key, finding.other_key);
+  EXPECT_NE(finding.other_key, 0U);
+}
+
+CUAUDIT_CASE(FreedInUse, NamesTheFreeAndTheQueuedOperation) {
+  Collision c;
+  const Step free = c.t.Free(kMemory).Stack(3);
+  c.t.Misuse(MisuseRule::FreedInUse, Kind::DeviceMemory, kMemory, 0x1000, free.begin(), c.queued.begin());
+  ExpectFinding(c.t, Rule::FreedInUse, Kind::DeviceMemory, CallId::MemFree_v2, CallId::MemsetD8Async);
+  const JournalImage run(c.t);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  EXPECT_EQ(judgement.findings[0].acquired.stack, 1U);  // where the memory came from, although it is gone
+  EXPECT_EQ(judgement.findings[0].bytes, 0x1000U);
+}
+
+CUAUDIT_CASE(UnorderedAccess, NamesBothOperations) {
+  Collision c;
+  const Step read = c.t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
+  c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory + 0x100, 16, read.begin(), c.queued.begin());
+  ExpectFinding(c.t, Rule::UnorderedAccess, Kind::DeviceMemory, CallId::MemcpyDtoHAsync_v2, CallId::MemsetD8Async);
+}
+
+CUAUDIT_CASE(UnorderedAccess, TwoCallsAreOneFindingInHoweverManyBuffers) {
+  Trace t;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::uint64_t at = kMemory * (i + 1);
+    t.Alloc(at).Stack(static_cast<std::uint32_t>(10 + i));
+    const Step write = t.Call(CallId::MemsetD8Async).In(0, at).Stack(2);
+    const Step read = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, at).Stack(4);
+    t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, at, 16, read.begin(), write.begin());
+  }
+  const JournalImage run(t);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].count, 3U);
+}
+
+CUAUDIT_CASE(UnorderedAccess, OtherPartnersAreOtherFindings) {
+  Collision c;
+  const Step fill = c.t.Call(CallId::MemsetD32Async).In(0, kMemory).Stack(5);
+  const Step read = c.t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
+  c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 16, read.begin(), c.queued.begin());
+  c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 16, read.begin(), fill.begin());
+  const JournalImage run(c.t);
+  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, SizeIs(2));
+}
+
+CUAUDIT_CASE(UnorderedAccess, ATrialIsBlamedForWhatItsRehearsalDoesNotDo) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Alloc(kMemory).Stack(1);
+    const Step write = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+    Step event = t.Call(CallId::EventCreate).Stack(3);
+    if (faulted) event.Refused();
+    const Step read = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
+    if (faulted) t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 16, read.begin(), write.begin());
+    t.Free(kMemory).Stack(5);
+    return t;
+  };
+  const JournalImage rehearsal(program(false));
+  const JournalImage trial(program(true));
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::UnorderedAccess);
+}
+
+CUAUDIT_CASE(UsedBeforeAllocated, NamesTheUseAndTheAllocation) {
+  Trace t;
+  const Step alloc = t.Call(CallId::MemAllocAsync).Out(0, kMemory).In(1, 4096).Stack(1);
+  const Step fill = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+  t.Misuse(MisuseRule::UsedBeforeAllocated, Kind::StreamOrderedMemory, kMemory, 4096, fill.begin(), alloc.begin());
+  ExpectFinding(t, Rule::UsedBeforeAllocated, Kind::StreamOrderedMemory, CallId::MemsetD8Async, CallId::MemAllocAsync);
+}
+
+CUAUDIT_CASE(DestroyedInUse, NamesTheLaunchAndTheNodesOrigin) {
+  Trace t;
+  t.Call(CallId::EventCreate).Out(0, 0x11).Stack(1);
+  const Step node = t.Call(CallId::GraphAddEventRecordNode).In(4, 0x11).Stack(2);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3);
+  const Step launch = t.Call(CallId::GraphLaunch).In(0, 0x77).Stack(4);
+  t.Misuse(MisuseRule::DestroyedInUse, Kind::Event, 0x11, 0, launch.begin(), node.begin());
+  ExpectFinding(t, Rule::DestroyedInUse, Kind::Event, CallId::GraphLaunch, CallId::GraphAddEventRecordNode);
+}
+
+CUAUDIT_CASE(GraphReadsFreed, NamesTheLaunchAndTheFree) {
+  Trace t;
+  t.Alloc(kMemory).Stack(1);
+  const Step free = t.Free(kMemory).Stack(2);
+  const Step launch = t.Call(CallId::GraphLaunch).In(0, 0x77).Stack(3);
+  t.Misuse(MisuseRule::GraphReadsFreed, Kind::DeviceMemory, kMemory, 64, launch.begin(), free.begin());
+  ExpectFinding(t, Rule::GraphReadsFreed, Kind::DeviceMemory, CallId::GraphLaunch, CallId::MemFree_v2);
+}
+
+CUAUDIT_CASE(HostFreedInUse, NamesTheFreeAndTheCopy) {
+  Trace t;
+  t.Call(CallId::MemAllocHost_v2).Out(0, kMemory).In(1, 4096).Stack(1);
+  const Step copy = t.Call(CallId::MemcpyHtoDAsync_v2).In(1, kMemory).Stack(2);
+  const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(3);
+  t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
+  ExpectFinding(t, Rule::HostFreedInUse, Kind::PinnedMemory, CallId::MemFreeHost, CallId::MemcpyHtoDAsync_v2);
+}
+
+CUAUDIT_CASE(UsedAfterFree, NamesTheLaunchAndTheFree) {
+  Trace t;
+  t.Alloc(kMemory).Stack(1);
+  const Step free = t.Free(kMemory).Stack(2);
+  const Step launch = t.Call(CallId::LaunchKernel).In(0, 0x77).Stack(3);
+  t.Misuse(MisuseRule::UsedAfterFree, Kind::DeviceMemory, kMemory, 64, launch.begin(), free.begin());
+  ExpectFinding(t, Rule::UsedAfterFree, Kind::DeviceMemory, CallId::LaunchKernel, CallId::MemFree_v2);
+}
+
+CUAUDIT_CASE(CrossContext, NamesTheOneCallThatIsWrong) {
+  Trace t;
+  t.CreateStream(0x10).Stack(1);
+  const Step record = t.Call(CallId::EventRecord).In(0, 0x11).In(1, 0x10).Stack(2);
+  t.Misuse(MisuseRule::CrossContext, Kind::Stream, 0x10, 0, record.begin());
+  t.DestroyStream(0x10).Stack(3);
+  const JournalImage run(t);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::CrossContext);
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::EventRecord));
+  EXPECT_EQ(judgement.findings[0].acquired.stack, 1U);
+  EXPECT_EQ(judgement.findings[0].other.record_kind, faults::RecordKind::Empty);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

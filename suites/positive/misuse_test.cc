@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Proofs of misuse that are nobody's finding: what the rehearsal does at the same two places as often, and records that prove nothing.
+// That correct programs give no cause for a proof is shown with programs (suites/e2e).
+#include "suites/planted/case.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using driver::MisuseRule;
+using harness::Judgement;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kMemory = 0x10000;
+
+// A program that has been wrong all along: `times` at the same two calls. An unrelated event is refused in its trial.
+Trace AlwaysWrong(MisuseRule rule, int times, bool faulted) {
+  Trace t;
+  t.Alloc(kMemory).Stack(1);
+  for (int i = 0; i < times; ++i) {
+    const Step first = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+    const Step second = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(3);
+    t.Misuse(rule, Kind::DeviceMemory, kMemory, 16, second.begin(), first.begin());
+  }
+  Step event = t.Call(CallId::EventCreate).Stack(4);
+  if (faulted) event.Refused();
+  t.Free(kMemory).Stack(5);
+  if (!faulted) t.Call(CallId::EventDestroy_v2).Stack(6);
+  return t;
+}
+
+void ExpectNoFindingOfTheTrial(MisuseRule rule) {
+  const JournalImage rehearsal(AlwaysWrong(rule, 2, false));
+  for (const int times : {1, 2}) {
+    const JournalImage trial(AlwaysWrong(rule, times, true));
+    EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty()) << times;
+  }
+  // The clean run itself is not swept clean.
+  EXPECT_EQ(Judge({}, rehearsal.Evidence(), false, {}).findings.size(), 1U);
+}
+
+CUAUDIT_CASE(FreedInUse, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::FreedInUse); }
+CUAUDIT_CASE(UnorderedAccess, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::UnorderedAccess); }
+CUAUDIT_CASE(UsedBeforeAllocated, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::UsedBeforeAllocated); }
+CUAUDIT_CASE(DestroyedInUse, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::DestroyedInUse); }
+CUAUDIT_CASE(GraphReadsFreed, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::GraphReadsFreed); }
+CUAUDIT_CASE(HostFreedInUse, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::HostFreedInUse); }
+CUAUDIT_CASE(UsedAfterFree, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::UsedAfterFree); }
+CUAUDIT_CASE(CrossContext, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::CrossContext); }
+
+CUAUDIT_CASE(UnorderedAccess, ARuleOrKindThatNobodyKnowsProvesNothing) {
+  Trace t;
+  t.Misuse(static_cast<MisuseRule>(200), Kind::DeviceMemory, kMemory, 16, 1);
+  t.Misuse(MisuseRule::UnorderedAccess, static_cast<Kind>(driver::kKindCount), kMemory, 16, 1);
+  EXPECT_THAT(t.Fold().violations, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

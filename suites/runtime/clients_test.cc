@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// How a program comes by its CUDA runtime: ours by search path or one more link; NVIDIA's is named in one line and never answered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "suites/runtime/runtime_programs.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// One line of ours, none of the program's, status 3, and a report that says so.
+void ExpectTold(const Audit& audit, const std::string& advice) {
+  EXPECT_EQ(audit.outcome.exit, 3);
+  EXPECT_EQ(audit.outcome.out, "");
+  EXPECT_EQ(std::count(audit.outcome.err.begin(), audit.outcome.err.end(), '\n'), 1) << audit.outcome.err;
+  EXPECT_THAT(audit.outcome.err, AllOf(StartsWith("cuaudit: "), HasSubstr("not exercised"), HasSubstr(advice)));
+  ASSERT_FALSE(audit.report.is_null());
+  EXPECT_EQ(audit.result(), "not_exercised");
+  EXPECT_THAT(audit.report["message"].get<std::string>(), HasSubstr(advice));
+}
+
+TEST(StaticRuntime, IsToldToBeLinkedAgain) {
+  CUAUDIT_NEEDS("vector_add_static");
+  for (const char* const mode : {"run", "sweep", "cycles"}) {
+    ExpectTold(RunAudit({mode}, {RuntimeProgram("vector_add_static")}), "nvcc -L" CUAUDIT_CUDART_DIRECTORY);
+  }
+}
+
+TEST(StaticRuntime, IsToldWithoutTheToolToo) {
+  CUAUDIT_NEEDS("vector_add_static");
+  const Outcome outcome = RunCommand({RuntimeProgram("vector_add_static")},
+                                     {.environment = {"CUAUDIT_OPTIONS=driver=sim", "LD_PRELOAD=" + DropInDirectory() + "/libcuda.so.1"}});
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_THAT(outcome.err, AllOf(StartsWith("cuaudit: "), HasSubstr("linked statically"), HasSubstr(CUAUDIT_CUDART_DIRECTORY)));
+}
+
+TEST(StaticRuntime, LinkedAgainWithOursIsAudited) {
+  CUAUDIT_NEEDS("vector_add_relinked");
+  const Audit audit = RunAudit(WithKernels("sweep"), {RuntimeProgram("vector_add_relinked")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  EXPECT_EQ(audit.result(), "clean");
+  EXPECT_EQ(audit.report["driver"]["runtime"], "cuaudit's own, 13.0");
+}
+
+TEST(RPathRuntime, IsToldToBePreceded) {
+  CUAUDIT_NEEDS("vector_add_rpath");
+  ExpectTold(RunAudit({"run"}, {RuntimeProgram("vector_add_rpath")}), "LD_PRELOAD=" CUAUDIT_CUDART_DIRECTORY "/libcudart.so.13");
+}
+
+TEST(RPathRuntime, PrecededByOursIsAudited) {
+  CUAUDIT_NEEDS("vector_add_rpath");
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the tool itself, built with AddressSanitizer, starts with no other library before it";
+#endif
+  const How how = {.environment = {"LD_PRELOAD=" CUAUDIT_CUDART_DIRECTORY "/libcudart.so.13"}};
+  const Audit audit = RunAudit(WithKernels("run"), {RuntimeProgram("vector_add_rpath")}, how);
+  EXPECT_EQ(audit.outcome.out, "vector_add: sum 1375113.0, wrong 0, c[7] 14.0, c[24575] 37.0\n") << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "clean");
+}
+
+TEST(Runtime12, HasItsOwnLayoutsAndRefusesWhatItDoesNotHave) {
+  const Audit audit = RunAudit({"run"}, {RuntimeProgram("client_12")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.outcome.out,
+            "12040 hello type 2 device 0 same 1 overwritten 0\n"
+            "cudaSuccess processors 132 function pointers 1 reserved 0 overwritten 0\n"
+            "cudaSuccess cudaSuccess cudaErrorInvalidValue\n"
+            "cudaErrorNotSupported cudaErrorNotSupported cudaSuccess\n"
+            "edges 1 right 1 capturing 1 graph 1 dependencies 0\n");
+  EXPECT_THAT(FirstLine(audit.outcome.err), HasSubstr("cudaSetDoubleForHost is not supported"));
+  EXPECT_EQ(std::count(audit.outcome.err.begin(), audit.outcome.err.end(), '\n'), 1) << audit.outcome.err;
+  EXPECT_EQ(audit.report["driver"]["runtime"], "cuaudit's own, 12.4");
+}
+
+TEST(Runtime, AnswersInChildrenThreadsAndExitHandlers) {
+  const Audit audit = RunAudit({"run"}, {RuntimeProgram("client_late")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.outcome.out,
+            "first cudaSuccess\ninvalid cudaErrorInvalidMemcpyDirection\nother thread before cudaSuccess\n"
+            "other thread cudaErrorMemoryAllocation\nother thread last cudaErrorMemoryAllocation\n"
+            "this thread last cudaErrorInvalidMemcpyDirection\nchild 0\nexit handler cudaErrorCudartUnloading\ndestructor "
+            "cudaErrorCudartUnloading\n");
+}
+
+TEST(Runtime, ADriverThatShutDownIsSaidToUnload) {
+  const Audit audit = RunAudit({"replay", "--fault", "cuMemFree#1=DEINITIALIZED,refuse", "--keep"}, {RuntimeProgram("client_late")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+}
+
+// Without a driver there is an answer, and nothing on stderr.
+TEST(Runtime, WithoutADriverSaysInsufficientDriver) {
+  const Outcome outcome = RunCommand({RuntimeProgram("client_late")}, {.environment = {"LD_LIBRARY_PATH=" CUAUDIT_CUDART_DIRECTORY}});
+  if (outcome.out.find("first cudaSuccess") != std::string::npos) GTEST_SKIP() << "this machine has a driver";
+  EXPECT_THAT(FirstLine(outcome.out), testing::AnyOf("first cudaErrorInsufficientDriver", "first cudaErrorNoDevice"));
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "faults/driver/foreign_runtime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cuaudit::driver {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Explain(const char* object) {
+  char text[1024];
+  ExplainForeignRuntime(object, "/opt/lib/cudart", text, sizeof(text));
+  return text;
+}
+
+TEST(ForeignRuntime, IsKnownByTheTablesItRequires) {
+  const unsigned char required[16] = {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2};
+  EXPECT_TRUE(IsRuntimeTable(required));
+  unsigned char other[16] = {};
+  EXPECT_FALSE(IsRuntimeTable(other));
+  EXPECT_FALSE(IsRuntimeTable(nullptr));
+}
+
+TEST(ForeignRuntime, AStaticOneIsToBeLinkedAgain) {
+  EXPECT_THAT(Explain("/home/me/program"), AllOf(HasSubstr("/home/me/program"), HasSubstr("-cudart shared"), HasSubstr("-L/opt/lib/cudart"),
+                                                 HasSubstr("--driver=real"), Not(HasSubstr("LD_PRELOAD"))));
+}
+
+TEST(ForeignRuntime, ASharedOneFoundByRPathIsToBePreceded) {
+  EXPECT_THAT(Explain("/usr/local/cuda/lib64/libcudart.so.12"),
+              AllOf(HasSubstr("LD_PRELOAD=/opt/lib/cudart/libcudart.so.12"), Not(HasSubstr("statically"))));
+  EXPECT_THAT(Explain("libcudart.so.13.0.96"), HasSubstr("LD_PRELOAD=/opt/lib/cudart/libcudart.so.13,"));
+}
+
+TEST(ForeignRuntime, AnOlderOneHasNoStandIn) {
+  EXPECT_THAT(Explain("/usr/lib/libcudart.so.11.0"), AllOf(HasSubstr("libcudart.so.12 and libcudart.so.13"), Not(HasSubstr("LD_PRELOAD"))));
+}
+
+TEST(ForeignRuntime, ALongPathIsCut) {
+  char text[32];
+  ExplainForeignRuntime(std::string(500, 'x').c_str(), "/d", text, sizeof(text));
+  EXPECT_EQ(std::string(text).size(), sizeof(text) - 1);
+}
+
+}  // namespace
+}  // namespace cuaudit::driver

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/ledger/trace.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kGreen = 0x6e;
+constexpr std::uint64_t kView = 0x6f;
+constexpr std::uint64_t kStream = 0x51;
+constexpr std::uint64_t kPlain = 0x52;
+constexpr std::uint64_t kMemory = 0x1000;
+
+void CreateGreen(Trace& t) { t.Call(CallId::GreenCtxCreate).Out(0, kGreen).In(1, 0x77).In(2, 0).In(3, 1); }
+void DestroyGreen(Trace& t) { t.Call(CallId::GreenCtxDestroy).In(0, kGreen); }
+
+#if CUDA_VERSION >= 12050
+TEST(GreenContexts, TakeTheirStreamsWithThem) {
+  Trace t;
+  t.Retain();
+  CreateGreen(t);
+  t.Call(CallId::GreenCtxStreamCreate).Out(0, kStream).In(1, kGreen).In(2, 1).In(3, 0);
+  t.CreateStream(kPlain);
+  DestroyGreen(t);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1", "stream 1 orphaned"));
+}
+
+TEST(GreenContexts, LeaveNothingWhenTheirStreamsWentFirst) {
+  Trace t;
+  t.Retain();
+  CreateGreen(t);
+  t.Call(CallId::GreenCtxStreamCreate).Out(0, kStream).In(1, kGreen).In(2, 1).In(3, 0);
+  t.DestroyStream(kStream);
+  DestroyGreen(t);
+  t.ReleasePrimary();
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+#endif
+
+TEST(GreenContexts, LeaveMemoryThatWasTakenWhileTheyWereCurrent) {
+  Trace t;
+  t.Retain();
+  CreateGreen(t);
+  t.Call(CallId::CtxFromGreenCtx).Out(0, kView).In(1, kGreen);
+  t.Alloc(kMemory).Context(kView);
+  t.CreateStream(kStream).Context(kView);
+  DestroyGreen(t);
+  t.Free(kMemory);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned"));
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+TEST(GreenContexts, KeepThePrimaryContextsObjectsAlive) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(kPlain);
+  CreateGreen(t);
+  t.ReleasePrimary();
+  t.DestroyStream(kPlain);
+  DestroyGreen(t);
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+TEST(GreenContexts, TheLastOfThemEndsThePrimaryContext) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(kPlain);
+  CreateGreen(t);
+  t.ReleasePrimary();
+  DestroyGreen(t);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
