@@ -95,11 +95,14 @@ std::uint64_t RunUnattended(World* at, Attendance* attendance) noexcept {
   const bool due = waits && (world.calls == attendance->calls || attendance->rounds >= kMostRounds);
   attendance->calls = world.calls;
   std::uint64_t count = 0;
+  const bool counted = due && attendance->forced != nullptr;
+  if (counted) attendance->forced->fetch_add(1, std::memory_order_relaxed);
   // What is queued meanwhile has a wait of its own.
   for (std::uint64_t awaited = due ? first : 0; awaited != 0 && awaited < attendance->since; awaited = FirstAwaited(world)) {
     if (!RunOne(world, call.thread)) break;
     ++count;
   }
+  if (counted && count == 0) attendance->forced->fetch_sub(1, std::memory_order_relaxed);
   if (due) attendance->rounds = 0;
   Leave(call);
   return count;
