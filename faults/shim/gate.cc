@@ -198,6 +198,11 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
 // it would be gone.
 void Gate::ForgetLostContext(const Passage& passage) noexcept {
   const Effect effect = driver::EffectOf(driver::BaseOf(passage.id)).effect;
+  if (effect == Effect::CreatesContext && lost_.any() && passage.value[0] != 0) {
+    std::uint64_t made = 0;
+    memcpy(&made, reinterpret_cast<const void*>(passage.value[0]), sizeof(made));
+    lost_.Begin(made);
+  }
   if (effect == Effect::DestroysContext) lost_.ForgetContext(passage.value[0]);
   if (effect == Effect::ResetsPrimary) lost_.ForgetPrimary(static_cast<int>(passage.value[0]));
   if (effect == Effect::RetainsPrimary && passage.value[1] < kMaxDevices)

@@ -46,17 +46,23 @@ void LostContexts::Lose(driver::DriverRef driver, Loss loss) noexcept {
       return;
     }
   }
+  for (Row& row : row_) {
+    if (row.loss.load(std::memory_order_relaxed) == 0) Clear(row);
+  }
+  spared_devices_.store(0, std::memory_order_relaxed);
   everywhere_.store(packed, std::memory_order_relaxed);
   any_.store(true, std::memory_order_release);
 }
 
 Loss LostContexts::Find(driver::DriverRef driver) const noexcept {
-  if (const std::uint32_t all = everywhere_.load(std::memory_order_relaxed); all != 0) return Unpack(all);
   const std::uint64_t context = Current(driver);
   for (const Row& row : row_) {
     if (context != 0 && row.context.load(std::memory_order_relaxed) == context) return Unpack(row.loss.load(std::memory_order_acquire));
   }
-  return {};
+  const std::uint32_t all = everywhere_.load(std::memory_order_relaxed);
+  const std::uint64_t spared = all == 0 ? 0 : spared_devices_.load(std::memory_order_relaxed);
+  const int device = spared == 0 || context == 0 ? -1 : PrimaryDevice(driver, context);
+  return device >= 0 && (spared >> device & 1) != 0 ? Loss() : Unpack(all);
 }
 
 void LostContexts::Clear(Row& row) noexcept {
@@ -65,22 +71,41 @@ void LostContexts::Clear(Row& row) noexcept {
   row.context.store(0, std::memory_order_release);
 }
 
+void LostContexts::Begin(std::uint64_t context) noexcept {
+  if (context == 0 || everywhere_.load(std::memory_order_relaxed) == 0) return;
+  Row* room = nullptr;
+  for (Row& row : row_) {
+    const bool own = row.context.load(std::memory_order_relaxed) == context;
+    // Whoever has no row is lost, so the row of a lost one can be had.
+    const bool free = row.context.load(std::memory_order_relaxed) == 0 || row.loss.load(std::memory_order_relaxed) != 0;
+    if (own || (free && room == nullptr)) room = &row;
+    if (own) break;
+  }
+  if (room == nullptr) {
+    everywhere_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  Clear(*room);
+  room->context.store(context, std::memory_order_release);
+}
+
 void LostContexts::ForgetContext(std::uint64_t context) noexcept {
-  everywhere_.store(0, std::memory_order_relaxed);
   for (Row& row : row_) {
     if (context != 0 && row.context.load(std::memory_order_relaxed) == context) Clear(row);
   }
+  Begin(context);  // its handle may come back
 }
 
 void LostContexts::ForgetPrimary(int device) noexcept {
-  everywhere_.store(0, std::memory_order_relaxed);
   for (Row& row : row_) {
     if (row.device.load(std::memory_order_relaxed) == device) Clear(row);
   }
+  if (device >= 0 && device < 64) spared_devices_.fetch_or(std::uint64_t{1} << device, std::memory_order_relaxed);
 }
 
 void LostContexts::ForgetAll() noexcept {
   everywhere_.store(0, std::memory_order_relaxed);
+  spared_devices_.store(0, std::memory_order_relaxed);
   for (Row& row : row_) Clear(row);
   any_.store(false, std::memory_order_relaxed);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // lost_contexts.h: which contexts a `sticky` fault has lost, until they are destroyed, reset, or released for the last time.
 //
-//   Owns      a small table; what it cannot hold is lost for every context.
+//   Owns      a small table. What it cannot hold is lost for every context that is there, but not for one made, reset or released
+//             for the last time since; of those it holds sixteen, the next one ends the loss of all.
 //   Threads   safe; a context lost on one thread is lost on all.
 //   Errors    none.
 //   Faults    Lose calls CtxGetCurrent, DeviceGetCount, DevicePrimaryCtxGetState, Retain and Release (to learn whose primary context it
@@ -33,6 +34,8 @@ class LostContexts {
   // What the current context was lost to; SUCCESS when it was not.
   Loss Find(driver::DriverRef driver) const noexcept;
 
+  // The context begins: what was lost before is not it.
+  void Begin(std::uint64_t context) noexcept;
   void ForgetContext(std::uint64_t context) noexcept;
   void ForgetPrimary(int device) noexcept;
   void ForgetAll() noexcept;
@@ -41,14 +44,15 @@ class LostContexts {
   static constexpr std::size_t kMost = 16;
   struct Row {
     std::atomic<std::uint64_t> context{0};
-    std::atomic<std::uint32_t> loss{0};  // fault << 16 | code; 0: free
+    std::atomic<std::uint32_t> loss{0};  // fault << 16 | code; 0: spared by the loss of all
     std::atomic<int> device{-1};         // whose primary context it is, -1: nobody's
   };
   void Clear(Row& row) noexcept;
   static Loss Unpack(std::uint32_t loss) noexcept;
 
   std::atomic<bool> any_{false};
-  std::atomic<std::uint32_t> everywhere_{0};  // like Row::loss, of all contexts
+  std::atomic<std::uint32_t> everywhere_{0};      // like Row::loss, of all contexts without a row
+  std::atomic<std::uint64_t> spared_devices_{0};  // whose primary contexts are spared by it, one bit each
   Row row_[kMost];
 };
 

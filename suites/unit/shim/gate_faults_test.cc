@@ -159,6 +159,79 @@ TEST(GateFaults, MoreLostContextsThanAreFollowedLoseAll) {
   EXPECT_EQ(lost.Find(world.below()).code, CUDA_SUCCESS);
 }
 
+// Sixteen contexts have a row of their own; the seventeenth makes it the loss of all.
+struct LossOfAll : GatedWorld {
+  LossOfAll() : GatedWorld({"cuStreamSynchronize#1=LAUNCH_FAILED,persist"}) {
+    Start();
+    EXPECT_EQ(below().CtxGetCurrent(&primary), CUDA_SUCCESS);
+    for (CUcontext& context : contexts) {
+      EXPECT_EQ(below().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+      lost.Lose(below(), {CUDA_ERROR_LAUNCH_FAILED, 1});
+    }
+  }
+  CUresult Of(CUcontext context) {
+    EXPECT_EQ(below().CtxSetCurrent(context), CUDA_SUCCESS);
+    return lost.Find(below()).code;
+  }
+  static std::uint64_t Word(CUcontext context) { return reinterpret_cast<std::uintptr_t>(context); }
+  LostContexts lost;
+  CUcontext primary = nullptr;
+  CUcontext contexts[17] = {};
+};
+
+TEST(LostContexts, OneThatIsDestroyedTakesTheLossOfAllFromNoOther) {
+  LossOfAll all;
+  EXPECT_EQ(all.Of(all.contexts[16]), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(all.Of(all.primary), CUDA_ERROR_LAUNCH_FAILED);
+  for (const int gone : {0, 5}) {
+    all.lost.ForgetContext(LossOfAll::Word(all.contexts[gone]));
+    EXPECT_EQ(all.Of(all.contexts[gone]), CUDA_SUCCESS) << "its handle may be another context's now";
+    EXPECT_EQ(all.Of(all.contexts[16]), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(all.Of(all.contexts[1]), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(all.Of(all.primary), CUDA_ERROR_LAUNCH_FAILED);
+  }
+}
+
+TEST(LostContexts, AResetSparesItsDeviceAlone) {
+  LossOfAll all;
+  all.lost.ForgetPrimary(1);
+  EXPECT_EQ(all.Of(all.primary), CUDA_ERROR_LAUNCH_FAILED);
+  all.lost.ForgetPrimary(0);
+  EXPECT_EQ(all.Of(all.primary), CUDA_SUCCESS);
+  EXPECT_EQ(all.Of(all.contexts[16]), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+TEST(LostContexts, OneMadeAfterTheLossOfAllIsSparedUntilTheNext) {
+  LossOfAll all;
+  CUcontext fresh = nullptr;
+  ASSERT_EQ(all.below().CtxCreate(&fresh, nullptr, 0, 0), CUDA_SUCCESS);
+  all.lost.Begin(LossOfAll::Word(fresh));
+  EXPECT_EQ(all.Of(fresh), CUDA_SUCCESS);
+  EXPECT_EQ(all.Of(all.contexts[3]), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(all.below().CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  all.lost.Lose(all.below(), {CUDA_ERROR_LAUNCH_FAILED, 1});  // without a current context: of all again
+  EXPECT_EQ(all.Of(fresh), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+TEST(GateFaults, StickyWithoutAContextLosesAllThatAreThereAndNoLaterOne) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext old = nullptr;
+  CUcontext other = nullptr;
+  CUcontext fresh = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxCreate(&old, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxCreate(&other, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(d.StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(d.CtxDestroy(other), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxSetCurrent(old), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED) << "another one's end recovers nothing";
+  ASSERT_EQ(d.CtxCreate(&fresh, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
   GatedWorld world({"cuMemAlloc#1@work=OUT_OF_MEMORY,refuse"});
   world.Start();
