@@ -17,6 +17,7 @@ CUresult Enter(Call& call, Needs needs) noexcept {
   pthread_mutex_lock(&world.lock);
   CUresult result = CUDA_SUCCESS;
   ++world.calls;
+  if (!world.order.rumors.empty()) Listen(world, serial);
   call.thread = world.FindThread(serial);
   if (call.thread == nullptr) {
     result = CUDA_ERROR_OUT_OF_MEMORY;

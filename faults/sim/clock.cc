@@ -2,12 +2,14 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/clock.h"
 
+#include "faults/sim/green.h"
 #include "faults/sim/world_state.h"
 
 namespace cuaudit::sim {
 namespace {
 
 constexpr std::size_t kMostSlots = 4096;  // more streams than that at once: the others are not compared
+constexpr std::size_t kMostRumors = 64;   // more than that: what comes next is known to all
 
 std::size_t BytesOf(std::uint32_t size) { return sizeof(Horizon) + sizeof(std::uint64_t) * size; }
 
@@ -128,6 +130,7 @@ Stamp Tick(World& world, Stream* stream) noexcept {
   if (stream->slot == 0) return {};
   Context* const context = stream->owner;
   order.slots[stream->slot].blocking = stream->blocking;
+  order.slots[stream->slot].green = stream->green == nullptr ? 0 : stream->green->handle;
   if (stream->legacy) {
     for (const std::uint32_t other : context->fresh_slots) {
       if (!order.slots[other].fresh || order.slots[other].context != context->handle) continue;
@@ -166,11 +169,45 @@ void TellStream(World& world, const Stream* stream) noexcept {
   if (stream->slot != 0) Tell(world, world.order.slots[stream->slot].clock);
 }
 
-void TellContext(World& world, const Context* context, bool blocking_only) noexcept {
+void TellContext(World& world, const Context* context, bool blocking_only, const GreenContext* green) noexcept {
   for (std::uint32_t i = 1; i < world.order.slots.size() && world.order.unknown != 0; ++i) {
     const Lane& slot = world.order.slots[i];
-    if (slot.context == context->handle && (slot.blocking || !blocking_only)) Tell(world, slot.clock);
+    if (slot.context != context->handle || (blocking_only && !slot.blocking)) continue;
+    if (green == nullptr || slot.green == green->handle) Tell(world, slot.clock);
   }
+}
+
+void Spread(World& world, Clock* clock, std::uint64_t thread) noexcept {
+  Vector<Rumor>& rumors = world.order.rumors;
+  std::size_t kept = 0;
+  for (Rumor& rumor : rumors) {
+    if (IsKnown(world, rumor.clock.last)) {
+      DropClock(world, &rumor.clock);
+    } else {
+      rumors[kept++] = rumor;
+    }
+  }
+  rumors.Truncate(kept);
+  if (!IsKnown(world, clock->last) && kept < kMostRumors && rumors.Push(world.arena, Rumor{*clock, thread})) {
+    *clock = {};
+    return;
+  }
+  Tell(world, *clock);
+  DropClock(world, clock);
+}
+
+void Listen(World& world, std::uint64_t thread) noexcept {
+  Vector<Rumor>& rumors = world.order.rumors;
+  std::size_t kept = 0;
+  for (Rumor& rumor : rumors) {
+    if (rumor.thread == thread) {
+      rumors[kept++] = rumor;
+      continue;
+    }
+    Tell(world, rumor.clock);
+    DropClock(world, &rumor.clock);
+  }
+  rumors.Truncate(kept);
 }
 
 void LoseTrack(World& world, const Stream* stream) noexcept {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // clock.h: what is ordered before what: a vector clock for each stream, for each recording of an event, and one for the host.
 //
-//   Owns      the slots, one for each stream that has work the host does not know to be done; horizons, counted.
+//   Owns      the slots, one for each stream that has work the host does not know to be done; horizons and rumors, counted.
 //   Threads   the world's lock is held by every caller. All host threads are one clock: how they synchronise among each other is
-//             invisible here, so what one of them waited for counts as known to all.
+//             invisible here, so what one of them waited for counts as known to all. A host function is none of them: what it has
+//             seen done is a rumor, which reaches the threads that it may have woken and never the one whose call it ran in.
 //   Units     a count is the number of operations handed to a slot so far.
 //   Errors    when the books are full an order is assumed that is not proven: fewer findings, never a false one.
 //   Faults    makes no driver calls.
@@ -18,6 +19,7 @@ namespace cuaudit::sim {
 
 class World;
 struct Context;
+struct GreenContext;
 struct Stream;
 
 // One operation: the count-th of its slot.
@@ -43,11 +45,18 @@ struct Clock {
 struct Lane {
   Clock clock;
   std::uint64_t context = 0;  // handle of the stream's owner
+  std::uint64_t green = 0;    // handle of its green context
   bool taken = false;
   bool blocking = false;
   bool fresh = false;        // has work that the legacy stream's clock does not include
   bool open = false;         // waited for something that cannot be traced: what follows is ordered after anything
   std::uint64_t opened = 0;  // the last operation before that
+};
+
+// What a host function has seen done that ran inside a thread's call.
+struct Rumor {
+  Clock clock;
+  std::uint64_t thread = 0;  // serial of that thread
 };
 
 struct Order {
@@ -56,6 +65,7 @@ struct Order {
   Vector<std::uint32_t> resting;  // slots of destroyed streams
   std::uint64_t unknown = 0;      // slots with operations that the host does not know to be done
   std::uint64_t generation = 1;   // grows when `unknown` falls to 0: nothing older can be in conflict any more
+  Vector<Rumor> rumors;
 };
 
 // The stream's next operation, after all that its stream and the legacy default stream order before it.
@@ -65,7 +75,12 @@ void Join(World& world, Stream* stream, const Clock& clock) noexcept;
 // The host knows that the clock's operations are done.
 void Tell(World& world, const Clock& clock) noexcept;
 void TellStream(World& world, const Stream* stream) noexcept;
-void TellContext(World& world, const Context* context, bool blocking_only) noexcept;
+// `green` when it is one: of its streams alone.
+void TellContext(World& world, const Context* context, bool blocking_only, const GreenContext* green = nullptr) noexcept;
+// A host function has run inside a call of the thread. Takes the clock over.
+void Spread(World& world, Clock* clock, std::uint64_t thread) noexcept;
+// The thread makes a call: it knows what host functions may have told it that ran inside the calls of others.
+void Listen(World& world, std::uint64_t thread) noexcept;
 // What the stream's last operation waited for cannot be traced: nothing of it is compared until the host has waited for it.
 void LoseTrack(World& world, const Stream* stream) noexcept;
 

@@ -7,6 +7,7 @@
 #include "faults/sim/batch_node.h"
 #include "faults/sim/capture.h"
 #include "faults/sim/copy.h"
+#include "faults/sim/green.h"
 #include "faults/sim/host_kernel.h"
 #include "faults/sim/memory.h"
 #include "faults/sim/oracle.h"
@@ -134,7 +135,7 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
   return CUDA_SUCCESS;
 }
 
-void RunHead(World& world, Thread* thread, Stream* stream) noexcept {
+void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   Operation* const operation = stream->head;
   Context* const context = stream->owner;
   stream->busy = true;
@@ -151,7 +152,8 @@ void RunHead(World& world, Thread* thread, Stream* stream) noexcept {
   }
   if (result != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS) context->sticky = result;
   --world.pending;
-  Tell(world, operation->clock);  // whoever the host function woke may know that it ran
+  if (seen == Seen::ByOthers) Spread(world, &operation->clock, thread->serial);
+  if (seen == Seen::ByAll) Tell(world, operation->clock);
   DropClock(world, &operation->clock);
   for (Marker* const marker : operation->markers) {
     if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // a step before failed
@@ -263,19 +265,28 @@ void DrainContext(Call& call, Context* context, const GreenContext* green) noexc
   World& world = call.world;
   const std::uint64_t limit = world.next_ticket;
   const std::uint64_t handle = context->handle;
-  TellContext(world, context, false);
+  std::uint64_t end = 0;  // of what it waits for in destroyed streams
+  TellContext(world, context, false, green);
   for (bool again = true; again && world.Find<Context>(handle) == context;) {
     again = false;
     for (Stream* const stream : world.busy_streams) {
-      if (stream->owner != context || (green != nullptr && stream->green != green) || IsReached({stream, limit})) continue;
+      if (!IsStreamOf(stream, context, green) || IsReached({stream, limit})) continue;
       Pin(stream);
       Reach(world, call.thread, Goal{stream, limit});
+      if (end < stream->time) end = stream->time;
       Unpin(world, stream);
       again = true;
       break;
     }
   }
-  if (world.Find<Context>(handle) == context && world.clock < context->time) world.clock = context->time;
+  if (world.Find<Context>(handle) != context) return;
+  if (green == nullptr && end < context->time) end = context->time;
+  for (const Object* at = green == nullptr ? nullptr : context->children.first; at != nullptr; at = at->next) {
+    if (at->tag != Tag::Stream) continue;
+    const Stream* const stream = static_cast<const Stream*>(at);
+    if (stream->green == green && end < stream->time) end = stream->time;
+  }
+  if (world.clock < end) world.clock = end;
 }
 
 void DrainLegacy(Call& call, Context* context) noexcept {

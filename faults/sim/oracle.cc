@@ -175,7 +175,7 @@ void ObserveWork(World& world, Stream* stream, Operation* operation, bool staged
   for (Marker* const marker : operation->markers) {
     if (marker != nullptr && marker->ticket == operation->ticket) marker->clock = ClockOf(world, stream);
   }
-  if (RunsHostFunctions(work)) operation->clock = ClockOf(world, stream);
+  if (RunsHostFunctions(work) || (world.on_awaited != nullptr && MayBeAwaited(world, work))) operation->clock = ClockOf(world, stream);
   if (work.type == WorkType::Free) {
     CheckFree(world, stream, work.address, trace);
   } else if (work.type == WorkType::Launch) {

@@ -65,11 +65,37 @@ void Rest(World& world) {
   --world.waiting_turns;
 }
 
-void RunAnything(World& world, Thread* thread) {
-  Stream* const stream = Pick(world, HostFunctions::Last);
+// The stream whose first operation runs next on the way to the goal; nullptr: another thread is on it, or nobody knows.
+Stream* NextFor(World& world, Goal goal) {
+  while (!goal.stream->busy) {
+    const Goal obstacle = ObstacleOf(world, goal.stream);
+    if (obstacle.stream == nullptr) return goal.stream;
+    if (obstacle.stream == goal.stream) return nullptr;
+    goal = obstacle;
+  }
+  return nullptr;
+}
+
+// Where somebody attends, a host function runs because the goal needs it: of several the one that does.
+Stream* PickFor(World& world, Goal goal) {
+  if (!world.attended) return Pick(world, HostFunctions::Last);
+  if (Stream* const stream = Pick(world, HostFunctions::Never); stream != nullptr) return stream;
+  Stream* const needed = NextFor(world, goal);
+  return needed != nullptr ? needed : Pick(world, HostFunctions::Last);
+}
+
+// Inside a call that queues or waits. Only the wait tells its thread what has run; but where somebody attends, a host function runs in
+// such a call when nothing else can, so everybody may be waiting for it.
+void Run(World& world, Thread* thread, Stream* stream) {
+  const bool tells = RunsHostFunctions(stream->head->work);
+  RunHead(world, thread, stream, !tells ? Seen::ByNobody : world.attended ? Seen::ByAll : Seen::ByOthers);
+}
+
+void RunAnything(World& world, Thread* thread, Goal goal) {
+  Stream* const stream = PickFor(world, goal);
   if (stream != nullptr) {
     world.stuck_since = 0;
-    RunHead(world, thread, stream);
+    Run(world, thread, stream);
   } else if (world.running != 0) {
     Rest(world);
   } else {
@@ -115,9 +141,9 @@ void ReachLazily(World& world, Thread* thread, Goal goal) {
     } else if (stream->busy) {
       Rest(world);
     } else if (const Goal obstacle = ObstacleOf(world, stream); obstacle.stream == nullptr) {
-      RunHead(world, thread, stream);
+      Run(world, thread, stream);
     } else if (obstacle.stream == stream) {
-      RunAnything(world, thread);
+      RunAnything(world, thread, goal);
     } else {
       room = trail.Push(obstacle);
     }
@@ -152,21 +178,19 @@ Goal ObstacleOf(World& world, const Stream* stream) noexcept {
 void Reach(World& world, Thread* thread, Goal goal) noexcept {
   Pin(goal.stream);
   if (world.schedule == Schedule::Lazy) ReachLazily(world, thread, goal);
-  while (!IsReached(goal)) RunAnything(world, thread);
+  while (!IsReached(goal)) RunAnything(world, thread, goal);
   Unpin(world, goal.stream);
 }
 
 void Nudge(World& world, Thread* thread, Goal goal) noexcept {
+  Stream* stream = nullptr;
   if (world.schedule == Schedule::Lazy) {
-    while (!goal.stream->busy) {
-      const Goal obstacle = ObstacleOf(world, goal.stream);
-      if (obstacle.stream == nullptr) return RunHead(world, thread, goal.stream);
-      if (obstacle.stream == goal.stream) break;
-      goal = obstacle;
-    }
-    if (goal.stream->busy) return;
+    stream = NextFor(world, goal);
+    if (stream == nullptr && goal.stream->busy) return;
   }
-  if (Stream* const stream = Pick(world, HostFunctions::Last); stream != nullptr) RunHead(world, thread, stream);
+  if (stream == nullptr) stream = PickFor(world, goal);
+  // Who asks may look at what its host functions have done.
+  if (stream != nullptr) RunHead(world, thread, stream, RunsHostFunctions(stream->head->work) ? Seen::ByAll : Seen::ByNobody);
 }
 
 void Advance(World& world, Thread* thread) noexcept {
@@ -176,13 +200,13 @@ void Advance(World& world, Thread* thread) noexcept {
   for (; count != 0 && !world.busy_streams.empty(); --count) {
     Stream* const stream = Pick(world, HostFunctions::Never);
     if (stream == nullptr) return;
-    RunHead(world, thread, stream);
+    Run(world, thread, stream);
   }
 }
 
 bool RunOne(World& world, Thread* thread) noexcept {
   Stream* const stream = Pick(world, HostFunctions::Last);
-  if (stream != nullptr) RunHead(world, thread, stream);
+  if (stream != nullptr) RunHead(world, thread, stream, Seen::ByAll);
   return stream != nullptr;
 }
 

@@ -27,7 +27,7 @@ Goal ObstacleOf(World& world, const Stream* stream) noexcept;
 void Reach(World& world, Thread* thread, Goal goal) noexcept;
 // A query found the goal unreached: runs one operation, so that polling ends.
 void Nudge(World& world, Thread* thread, Goal goal) noexcept;
-// Runs one operation that can run, whoever needs it. False: there is none.
+// Runs one operation that can run, while the program waits on the CPU, which sees it. False: there is none.
 bool RunOne(World& world, Thread* thread) noexcept;
 // What the schedule runs on its own at the end of every call.
 void Advance(World& world, Thread* thread) noexcept;

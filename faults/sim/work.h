@@ -99,7 +99,7 @@ struct Operation {
   std::size_t staging_bytes = 0;
   Vector<Marker*> markers;  // of a launch: the launch of its executable before it, its own end, and if its plan has event steps
                             // one for each step, null for others and for dead events
-  Clock clock;              // of an operation that runs host functions
+  Clock clock;              // of an operation that the CPU may see to have run
   Work work;
 };
 

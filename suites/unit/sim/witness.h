@@ -29,8 +29,8 @@ struct Record {
 
 class Witnessed {
  public:
-  explicit Witnessed(Schedule schedule = Schedule::Lazy, std::uint64_t seed = 1, int devices = 1)
-      : sim(Options(schedule, seed, devices, &record)), d(sim.d) {}
+  explicit Witnessed(Schedule schedule = Schedule::Lazy, std::uint64_t seed = 1, int devices = 1, bool (*on_awaited)(void*) = nullptr)
+      : sim(Options(schedule, seed, devices, &record, on_awaited)), d(sim.d) {}
   driver::DriverRef At(std::uint64_t origin) {
     record.at = origin;
     return d;
@@ -68,7 +68,7 @@ class Witnessed {
   driver::DriverRef d;
 
  private:
-  static WorldOptions Options(Schedule schedule, std::uint64_t seed, int devices, Record* record) {
+  static WorldOptions Options(Schedule schedule, std::uint64_t seed, int devices, Record* record, bool (*on_awaited)(void*)) {
     WorldOptions options;
     options.device_bytes = std::uint64_t{256} << 20;
     options.device_count = devices;
@@ -77,6 +77,7 @@ class Witnessed {
     options.on_misuse = Record::Tell;
     options.origin = Record::Origin;
     options.observer = record;
+    options.on_awaited = on_awaited;
     return options;
   }
 };
