@@ -30,7 +30,8 @@ using AccessList = Vector<Access>;
 
 // Appends what the work touches; host functions, events and child graphs touch nothing that is known.
 bool ListAccesses(World& world, const Work& work, AccessList* list) noexcept;
-// The same for a kernel whose arguments are readable now: a Use of every live allocation that an 8-byte argument points into.
+// The same for a kernel whose arguments are readable now: a Use of every live allocation that a parameter of 8 bytes points into. A
+// struct is not looked into: an integer in it may look like an address.
 bool ListKernelAccesses(World& world, const CUDA_KERNEL_NODE_PARAMS& kernel, AccessList* list) noexcept;
 
 }  // namespace cuaudit::sim

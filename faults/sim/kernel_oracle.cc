@@ -34,6 +34,23 @@ std::uint64_t WordAt(const Arguments& arguments, std::size_t at) {
   return value;
 }
 
+// The parameters of 8 bytes, which may be pointers; a struct of that size is taken for one.
+template <typename F>
+void ForEachPointer(const World& world, const Work& work, const F& each) {
+  const Arguments* const arguments = work.type == WorkType::Kernel ? work.arguments : nullptr;
+  if (arguments == nullptr || arguments->values == nullptr) return;
+  const cuaudit_kernel* const host = arguments->by_host ? arguments->host : nullptr;
+  const Symbol* const symbol = arguments->by_host ? nullptr : KernelSymbol(world, work.kernel);
+  if (host == nullptr && (symbol == nullptr || symbol->parameters.size() < arguments->count)) return;
+  for (std::uint32_t i = 0; i < arguments->count; ++i) {
+    const std::size_t bytes = host != nullptr ? host->parameters[i].bytes : symbol->parameters[i].size;
+    if (bytes != sizeof(std::uint64_t)) continue;
+    std::uint64_t value = 0;
+    std::memcpy(&value, arguments->pointers[i], sizeof(value));
+    each(value);
+  }
+}
+
 // One past the end of something that the kernel was handed as well: a pair of iterators.
 bool IsEndOfAnother(const World& world, const Arguments& arguments, std::uint64_t address) {
   const Range* const before = world.ranges.Find(address - 1);
@@ -72,12 +89,9 @@ void ObserveFreed(World& world, const Work& work, std::uint64_t origin, const Pl
 }
 
 void ObserveArguments(World& world, const Stream* stream, const Work& work, std::uint64_t origin) noexcept {
-  const Arguments* const arguments = work.type == WorkType::Kernel ? work.arguments : nullptr;
-  if (arguments == nullptr || arguments->values == nullptr) return;
+  if (work.type != WorkType::Kernel) return;
   const Context* const context = ContextOf(world, stream, work);
-  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= arguments->bytes; at += sizeof(std::uint64_t)) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, arguments->values + at, sizeof(value));
+  ForEachPointer(world, work, [&](std::uint64_t value) {
     const Range* const range = world.ranges.Find(value);
     if (range != nullptr && !MayUse(context, range)) {
       TellMisuse(world, MisuseRule::CrossContext, range->kind, range->base, range->asked, origin, 0);
@@ -86,7 +100,7 @@ void ObserveArguments(World& world, const Stream* stream, const Work& work, std:
     } else if (IsForeign<Surface>(world, context, value)) {
       TellMisuse(world, MisuseRule::CrossContext, Kind::SurfaceObject, value, 0, origin, 0);
     }
-  }
+  });
 }
 
 }  // namespace cuaudit::sim

@@ -125,10 +125,10 @@ CUresult api::MemFreeHost(Call& call, void* pointer) {
   const CUresult result = Borrow(call, range->owner);
   if (result != CUDA_SUCCESS) return result;
   const std::uint64_t id = range->id;
+  ObserveRelease(call.world, range);  // the manual promises no wait
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);
   if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
-  ObserveRelease(call.world, range);
   GiveBack(call.world, range);
   return CUDA_SUCCESS;
 }
@@ -184,10 +184,10 @@ CUresult api::MemHostUnregister(Call& call, void* pointer) {
   const CUresult result = Borrow(call, range->owner);
   if (result != CUDA_SUCCESS) return result;
   const std::uint64_t id = range->id;
+  ObserveRelease(call.world, range);  // the manual promises no wait
   DrainContext(call, range->owner);
   range = HostRange(call.world, pointer);
   if (range == nullptr || range->id != id) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  ObserveRelease(call.world, range);
   GiveBack(call.world, range);
   return CUDA_SUCCESS;
 }

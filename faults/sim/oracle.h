@@ -33,7 +33,7 @@ bool IsOver(const World& world, const Marker& marker) noexcept;
 void ObserveStranger(World& world, Stream* stream) noexcept;
 // A stream-ordered allocation, which the stream's next operations may use.
 void ObserveAllocation(World& world, Stream* stream, Range* range) noexcept;
-// The host gives memory back, after whatever the driver waits for.
+// The host gives memory back: before the driver waits for it where it does so without having promised it, else after.
 void ObserveRelease(World& world, const Range* range) noexcept;
 void ForgetHistory(World& world, Range* range) noexcept;
 

@@ -9,13 +9,14 @@ using driver::MisuseRule;
 constexpr const char* kPtx =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry fill(.param .u64 target, .param .u32 count)\n{\n ret;\n}\n"
+    ".visible .entry gather(.param .align 8 .b8 both[16])\n{\n ret;\n}\n"
     ".visible .entry plain()\n{\n ret;\n}\n";
 
-CUfunction Kernel(driver::DriverRef d) {
+CUfunction Kernel(driver::DriverRef d, const char* name = "fill") {
   CUmodule m = nullptr;
   CUfunction f = nullptr;
   EXPECT_OK(d.ModuleLoadData(&m, kPtx));
-  EXPECT_OK(d.ModuleGetFunction(&f, m, "fill"));
+  EXPECT_OK(d.ModuleGetFunction(&f, m, name));
   return f;
 }
 
@@ -275,6 +276,44 @@ TEST_P(Misused, AKernelsArgumentFreedOnAnotherStream) {
   w.ExpectNone();
   EXPECT_OK(w.At(3).MemFreeAsync(p, s));
   w.ExpectOne(MisuseRule::FreedInUse, 3, 1);
+}
+
+// An integer in it may look like an address. Given as one parameter, and packed.
+TEST_P(Misused, AStructIsNotLookedInto) {
+  CUfunction f = Kernel(w.d, "gather");
+  CUdeviceptr p = 0;
+  CUstream s = w.Stream();
+  CUstream t = w.Stream();
+  EXPECT_OK(w.d.MemAllocAsync(&p, 4096, s));
+  EXPECT_OK(w.d.StreamSynchronize(s));
+  std::uint64_t both[] = {p, 1};
+  void* arguments[] = {both};
+  EXPECT_OK(w.At(1).LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, t, arguments, nullptr));
+  std::size_t bytes = sizeof(both);
+  void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, both, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  EXPECT_OK(w.At(2).LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, t, nullptr, packed));
+  EXPECT_OK(w.At(3).MemFreeAsync(p, s));
+  EXPECT_OK(w.At(4).LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, t, arguments, nullptr));
+  w.ExpectNone();
+}
+
+// The genuine driver waits, but nothing says that it must.
+TEST_P(Misused, PinnedMemoryFreedUnderACopyOfItsOwnContext) {
+  CUdeviceptr p = w.Memory();
+  void* pinned = nullptr;
+  EXPECT_OK(w.d.MemAllocHost(&pinned, 4096));
+  EXPECT_OK(w.At(1).MemcpyHtoDAsync(p, pinned, 4096, w.Stream()));
+  EXPECT_OK(w.At(2).MemFreeHost(pinned));
+  w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
+}
+
+TEST_P(Misused, MemoryUnregisteredUnderACopyThatWritesIt) {
+  alignas(4096) static char memory[4096];
+  CUdeviceptr p = w.Memory();
+  EXPECT_OK(w.d.MemHostRegister(memory, sizeof(memory), 0));
+  EXPECT_OK(w.At(1).MemcpyDtoHAsync(memory, p, 4096, w.Stream()));
+  EXPECT_OK(w.At(2).MemHostUnregister(memory));
+  w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
 }
 
 TEST_P(Misused, AGraphWhoseKernelWasUnloaded) {

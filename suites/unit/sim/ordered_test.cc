@@ -2,6 +2,7 @@
 // What is ordered, by whatever means CUDA has for it: nothing may be said of any of these under any schedule.
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/witness.h"
@@ -228,14 +229,33 @@ TEST_P(Ordered, APageableDownloadIsDoneWhenItReturns) {
 }
 
 TEST_P(Ordered, MemFreeWaitsForTheContext) {
-  void* pinned = nullptr;
-  EXPECT_OK(w.d.MemAllocHost(&pinned, kBytes));
   Fill(p, s);
-  EXPECT_OK(w.At(++count).MemcpyDtoHAsync(pinned, p, kBytes, s));
-  EXPECT_OK(w.At(++count).MemFreeHost(pinned));
   Fill(q, t);
   EXPECT_OK(w.At(++count).MemFree(q));
   EXPECT_OK(w.At(++count).MemFree(p));
+}
+
+TEST_P(Ordered, PinnedMemoryFreedBehindTheCopyThatTheHostWaitedFor) {
+  void* pinned = nullptr;
+  CUevent e = w.Event();
+  EXPECT_OK(w.d.MemAllocHost(&pinned, kBytes));
+  EXPECT_OK(w.At(++count).MemcpyDtoHAsync(pinned, p, kBytes, s));
+  EXPECT_OK(w.d.EventRecord(e, s));
+  Fill(p, s);
+  EXPECT_OK(w.d.EventSynchronize(e));
+  EXPECT_OK(w.At(++count).MemFreeHost(pinned));
+}
+
+// The driver has taken the bytes along, or was done with them, when the call returned.
+TEST_P(Ordered, PageableMemoryGivenBackRightAfterTheCall) {
+  std::vector<char> pageable(kBytes, 1);
+  EXPECT_OK(w.At(++count).MemcpyHtoDAsync(p, pageable.data(), kBytes, s));
+  pageable.assign(kBytes, 2);
+  EXPECT_OK(w.At(++count).MemcpyDtoHAsync(pageable.data(), p, kBytes, s));
+  EXPECT_EQ(pageable.at(kBytes - 1), 1);
+  pageable.clear();
+  pageable.shrink_to_fit();
+  EXPECT_OK(w.d.StreamSynchronize(s));
 }
 
 TEST_P(Ordered, PoolMemoryHandedOverAndFreedBehindItsReaders) {
