@@ -8,32 +8,33 @@
 namespace cuaudit::sim {
 namespace {
 
-struct Box {
+// One side of a copy.
+struct Side {
   std::uint64_t base, x, y, z, pitch, rows;
 };
 
-// A box is rows within slices; where slices follow each other like rows, all of it is one rectangle.
-bool AddBox(World& world, const Box& box, const CUDA_MEMCPY3D& copy, AccessMode mode, AccessList* list) {
-  const bool even = box.rows == copy.Height || copy.Depth == 1;
-  const std::uint64_t slices = even ? 1 : copy.Depth;
-  for (std::uint64_t z = 0; z < slices; ++z) {
-    const std::uint64_t first = box.base + box.x + box.pitch * (box.y + box.rows * (box.z + z));
-    const std::uint64_t rows = even ? copy.Height * copy.Depth : copy.Height;
-    Access access{first, copy.WidthInBytes, mode, rows, box.pitch};
-    if (box.pitch == copy.WidthInBytes) access = {first, copy.WidthInBytes * rows, mode};
-    if (!list->Push(world.arena, access)) return false;
-  }
-  return true;
+// Slices that follow each other like rows make one field of rows, and rows without gaps one row.
+bool AddSide(World& world, const Side& side, const CUDA_MEMCPY3D& copy, AccessMode mode, AccessList* list) {
+  const bool even = side.rows == copy.Height || copy.Depth == 1;
+  Box box;
+  box.address = side.base + side.x + side.pitch * (side.y + side.rows * side.z);
+  box.bytes = copy.WidthInBytes;
+  box.rows = even ? copy.Height * copy.Depth : copy.Height;
+  box.pitch = side.pitch;
+  box.slices = even ? 1 : copy.Depth;
+  box.slice_pitch = side.pitch * side.rows;
+  if (box.pitch == box.bytes) box = {box.address, box.bytes * box.rows, box.slices, box.slice_pitch};
+  return list->Push(world.arena, Access(box, mode));
 }
 
-bool AddArray(World& world, CUarray handle, const Box& offset, const CUDA_MEMCPY3D& copy, AccessMode mode, AccessList* list) {
+bool AddArray(World& world, CUarray handle, const Side& offset, const CUDA_MEMCPY3D& copy, AccessMode mode, AccessList* list) {
   const Array* const array = world.Find<Array>(handle);
   if (array == nullptr) return true;  // the copy itself will fail
-  Box box = offset;
-  box.base = array->range->base + array->offset;
-  box.pitch = array->pitch;
-  box.rows = array->rows;
-  return AddBox(world, box, copy, mode, list);
+  Side side = offset;
+  side.base = array->range->base + array->offset;
+  side.pitch = array->pitch;
+  side.rows = array->rows;
+  return AddSide(world, side, copy, mode, list);
 }
 
 bool AddCopy(World& world, const CUDA_MEMCPY3D& copy, AccessList* list) {
@@ -42,22 +43,24 @@ bool AddCopy(World& world, const CUDA_MEMCPY3D& copy, AccessList* list) {
       copy.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(copy.srcHost) : std::uint64_t{copy.srcDevice};
   const std::uint64_t to =
       copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(copy.dstHost) : std::uint64_t{copy.dstDevice};
-  Box source{from, copy.srcXInBytes, copy.srcY, copy.srcZ, copy.srcPitch, copy.srcHeight};
-  Box target{to, copy.dstXInBytes, copy.dstY, copy.dstZ, copy.dstPitch, copy.dstHeight};
-  for (Box* const box : {&source, &target}) {
-    if (box->pitch == 0) box->pitch = box->x + copy.WidthInBytes;
-    if (box->rows == 0) box->rows = box->y + copy.Height;
+  Side source{from, copy.srcXInBytes, copy.srcY, copy.srcZ, copy.srcPitch, copy.srcHeight};
+  Side target{to, copy.dstXInBytes, copy.dstY, copy.dstZ, copy.dstPitch, copy.dstHeight};
+  for (Side* const side : {&source, &target}) {
+    if (side->pitch == 0) side->pitch = side->x + copy.WidthInBytes;
+    if (side->rows == 0) side->rows = side->y + copy.Height;
   }
   const bool read = copy.srcMemoryType == CU_MEMORYTYPE_ARRAY ? AddArray(world, copy.srcArray, source, copy, AccessMode::Read, list)
-                                                              : AddBox(world, source, copy, AccessMode::Read, list);
+                                                              : AddSide(world, source, copy, AccessMode::Read, list);
   if (!read) return false;
   return copy.dstMemoryType == CU_MEMORYTYPE_ARRAY ? AddArray(world, copy.dstArray, target, copy, AccessMode::Write, list)
-                                                   : AddBox(world, target, copy, AccessMode::Write, list);
+                                                   : AddSide(world, target, copy, AccessMode::Write, list);
 }
 
 bool AddFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill, AccessList* list) {
   if (fill.width == 0 || fill.height == 0) return true;
-  return list->Push(world.arena, Access{fill.dst, fill.width * fill.elementSize, AccessMode::Write, fill.height, fill.pitch});
+  Box box{fill.dst, fill.width * fill.elementSize, fill.height, fill.pitch};
+  if (box.pitch == box.bytes) box = {box.address, box.bytes * box.rows};
+  return list->Push(world.arena, Access(box, AccessMode::Write));
 }
 
 bool AddBatch(World& world, const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch, AccessList* list) {

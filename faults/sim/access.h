@@ -10,6 +10,7 @@
 //             run, whatever it does with it: what a kernel's pointer arguments point into.
 #pragma once
 
+#include "faults/sim/box.h"
 #include "faults/sim/call.h"
 #include "faults/sim/work.h"
 
@@ -17,13 +18,11 @@ namespace cuaudit::sim {
 
 enum class AccessMode : std::uint8_t { Read, Write, Use };
 
-// `rows` rows of `bytes` each, their beginnings `pitch` apart; the gaps between rows are not touched.
 struct Access {
-  std::uint64_t address;
-  std::uint64_t bytes;
+  Access(std::uint64_t address, std::uint64_t bytes, AccessMode how) noexcept : box{address, bytes}, mode(how) {}
+  Access(const Box& where, AccessMode how) noexcept : box(where), mode(how) {}
+  Box box;
   AccessMode mode;
-  std::uint64_t rows = 1;
-  std::uint64_t pitch = 0;
 };
 
 using AccessList = Vector<Access>;

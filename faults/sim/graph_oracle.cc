@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <algorithm>
+
 #include "faults/sim/access.h"
 #include "faults/sim/arguments.h"
 #include "faults/sim/graph_memory.h"
@@ -60,25 +62,6 @@ struct Touch {
   Access access;
 };
 
-std::uint64_t EndOf(const Access& access) { return access.address + (access.rows - 1) * access.pitch + access.bytes; }
-
-// Whether any rows of the two meet. Each row of the one with fewer is laid against the other's even grid.
-bool Overlap(const Access& one, const Access& two) {
-  if (EndOf(one) <= two.address || EndOf(two) <= one.address) return false;
-  const Access& few = one.rows <= two.rows ? one : two;
-  const Access& many = one.rows <= two.rows ? two : one;
-  for (std::uint64_t row = 0; row < few.rows; ++row) {
-    const std::uint64_t begin = few.address + row * few.pitch;
-    const std::uint64_t end = begin + few.bytes;
-    if (end <= many.address) continue;
-    std::uint64_t at = 0;  // the last row of the other that begins before `end`
-    if (many.rows > 1 && many.pitch != 0) at = (end - 1 - many.address) / many.pitch;
-    if (at >= many.rows) at = many.rows - 1;
-    if (many.address + at * many.pitch + many.bytes > begin) return true;
-  }
-  return false;
-}
-
 void Collect(World& world, const Plan& plan, Vector<Touch>* touches) {
   AccessList list;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -99,11 +82,11 @@ void CompareLifetimes(World& world, const Plan& plan, const Before& before, cons
     const GraphMemory* const memory = step.work.memory;
     if (memory == nullptr) continue;
     const bool alloc = step.work.type == WorkType::Alloc;
-    const Access whole{memory->address, memory->size, AccessMode::Use};
+    const Box whole{memory->address, memory->size};
     for (const Touch& touch : touches) {
       const std::uint32_t late = alloc ? touch.step : static_cast<std::uint32_t>(i);
       const std::uint32_t early = alloc ? static_cast<std::uint32_t>(i) : touch.step;
-      if (before.Has(late, early) || !Overlap(touch.access, whole)) continue;
+      if (before.Has(late, early) || !Overlap(touch.access.box, whole)) continue;
       const std::uint64_t user = plan.steps[touch.step].origin;
       TellMisuse(world, alloc ? MisuseRule::UsedBeforeAllocated : MisuseRule::FreedInUse, Kind::StreamOrderedMemory, memory->address,
                  memory->size, alloc ? user : step.origin, alloc ? step.origin : user);
@@ -111,24 +94,33 @@ void CompareLifetimes(World& world, const Plan& plan, const Before& before, cons
   }
 }
 
+void CompareTouches(World& world, const Plan& plan, const Before& before, const Touch& one, const Touch& two) {
+  if (one.access.mode != AccessMode::Write && two.access.mode != AccessMode::Write) return;
+  if (one.access.mode == AccessMode::Use || two.access.mode == AccessMode::Use) return;
+  const Touch& later = one.step > two.step ? one : two;
+  const Touch& earlier = one.step > two.step ? two : one;
+  if (later.step == earlier.step || before.Has(later.step, earlier.step) || !Overlap(later.access.box, earlier.access.box)) return;
+  const Range* const range = world.ranges.Find(later.access.box.address);
+  TellMisuse(world, MisuseRule::UnorderedAccess, range == nullptr ? Kind::None : range->kind, later.access.box.address,
+             later.access.box.bytes, plan.steps[later.step].origin, plan.steps[earlier.step].origin);
+}
+
+// In order of addresses, so that only what begins before the other's end is compared.
 void CompareSteps(World& world, const Plan& plan) {
   if (plan.steps.size() > kMostSteps) return;
   Vector<Touch> touches;
   Collect(world, plan, &touches);
   const Before before(world, plan);
+  if (before.good()) CompareLifetimes(world, plan, before, touches);
+  std::sort(touches.begin(), touches.end(), [](const Touch& one, const Touch& two) {
+    return one.access.box.address != two.access.box.address ? one.access.box.address < two.access.box.address : one.step < two.step;
+  });
   for (std::size_t i = 0; before.good() && i < touches.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k) {
-      const Touch& later = touches[i];
-      const Touch& earlier = touches[k];
-      if (later.access.mode != AccessMode::Write && earlier.access.mode != AccessMode::Write) continue;
-      if (later.access.mode == AccessMode::Use || earlier.access.mode == AccessMode::Use) continue;
-      if (later.step == earlier.step || before.Has(later.step, earlier.step) || !Overlap(later.access, earlier.access)) continue;
-      const Range* const range = world.ranges.Find(later.access.address);
-      TellMisuse(world, MisuseRule::UnorderedAccess, range == nullptr ? Kind::None : range->kind, later.access.address, later.access.bytes,
-                 plan.steps[later.step].origin, plan.steps[earlier.step].origin);
+    const std::uint64_t end = EndOf(touches[i].access.box);
+    for (std::size_t k = i + 1; k < touches.size() && touches[k].access.box.address < end; ++k) {
+      CompareTouches(world, plan, before, touches[i], touches[k]);
     }
   }
-  if (before.good()) CompareLifetimes(world, plan, before, touches);
   touches.Clear(world.arena);
 }
 
@@ -174,7 +166,7 @@ void RememberPointees(World& world, Plan* plan, std::size_t first, std::size_t c
     list.Truncate(0);
     (void)ListAccesses(world, plan->steps[step].work, &list);
     for (const Access& access : list) {
-      const Range* const range = world.ranges.Find(access.address);
+      const Range* const range = world.ranges.Find(access.box.address);
       if (range == nullptr || range->kind == Kind::HostRegistration) continue;
       if (range->graph != nullptr) continue;  // it comes back with the next launch
       (void)plan->pointees.Push(world.arena, Pointee{static_cast<std::uint32_t>(step), range->kind, range->base, range->asked, range->id});

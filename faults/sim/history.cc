@@ -8,6 +8,7 @@ namespace cuaudit::sim {
 namespace {
 
 constexpr std::uint64_t kSweepAt = 4096;
+constexpr std::size_t kMostPatches = 256;
 
 std::uint64_t Priority(const Span* span) {
   std::uint64_t x = span->begin;
@@ -138,8 +139,48 @@ bool IsOver(World& world, Span* span) {
   return IsKnown(world, span->write.stamp);
 }
 
-// Drops the spans that the host knows to be done with.
+// Keeps, in their order, the patches that `keep` says.
+template <typename Keep>
+void Filter(Vector<Patch>* patches, const Keep& keep) {
+  std::size_t kept = 0;
+  for (const Patch& patch : *patches) {
+    if (keep(patch)) (*patches)[kept++] = patch;
+  }
+  patches->Truncate(kept);
+}
+
+// What one that now touches `box` may collide with; what is known to be done is dropped on the way.
+void ComparePatches(World& world, History* history, const Stream* stream, const Box& box, bool write, const Conflict& conflict) {
+  Filter(&history->patches, [&](const Patch& patch) {
+    if (IsKnown(world, patch.trace.stamp)) return false;
+    if ((write || patch.write) && !IsBehind(world, stream, patch.trace.stamp) && Overlap(patch.box, box)) {
+      const std::uint64_t begin = patch.box.address > box.address ? patch.box.address : box.address;
+      const std::uint64_t end = EndOf(patch.box) < EndOf(box) ? EndOf(patch.box) : EndOf(box);
+      conflict.tell(conflict.teller, begin, end, patch.trace);
+    }
+    return true;
+  });
+}
+
+// Visits the spans that lie in [begin, end), in part at least.
+template <typename Visit>
+void ForEachIn(Span* root, std::uint64_t begin, std::uint64_t end, const Visit& visit) {
+  while (root != nullptr) {
+    if (root->begin >= end) {
+      root = root->left;
+      continue;
+    }
+    if (root->end > begin) {
+      ForEachIn(root->left, begin, end, visit);
+      visit(*root);
+    }
+    root = root->right;
+  }
+}
+
+// Drops the spans and patches that the host knows to be done with.
 void Prune(World& world, History* history) {
+  Filter(&history->patches, [&](const Patch& patch) { return !IsKnown(world, patch.trace.stamp); });
   Span* kept = nullptr;
   ForEach(history->root, [&](Span* span) {
     if (IsOver(world, span)) {
@@ -168,6 +209,7 @@ void FreeHistory(World& world, History* history) noexcept {
   if (history == nullptr) return;
   FreeTree(world, history->root);
   history->uses.Clear(world.arena);
+  history->patches.Clear(world.arena);
   (history->previous != nullptr ? history->previous->next : world.histories) = history->next;
   if (history->next != nullptr) history->next->previous = history->previous;
   world.arena.Delete(history);
@@ -178,6 +220,7 @@ void Refresh(World& world, History* history) noexcept {
     FreeTree(world, history->root);
     history->root = nullptr;
     history->uses.Truncate(0);
+    history->patches.Truncate(0);
     history->birth = {};
     history->generation = world.order.generation;
   }
@@ -194,6 +237,7 @@ void NoteRead(World& world, History* history, const Stream* stream, std::uint64_
   Cut(world, history->root, begin, &low, &middle);
   Span* const rest = middle;
   Cut(world, rest, end, &middle, &high);
+  if (!history->patches.empty()) ComparePatches(world, history, stream, Box{begin, end - begin}, false, conflict);
   Span* read = nullptr;
   std::uint64_t at = begin;
   const auto fill = [&](std::uint64_t until) {
@@ -224,9 +268,29 @@ void NoteWrite(World& world, History* history, const Stream* stream, std::uint64
   Cut(world, rest, end, &middle, &high);
   ForEach(middle, [&](Span* span) { Compare(world, stream, *span, true, conflict); });
   FreeTree(world, middle);
+  if (!history->patches.empty()) {
+    const Box box{begin, end - begin};
+    ComparePatches(world, history, stream, box, true, conflict);
+    Filter(&history->patches, [&](const Patch& patch) { return !Covers(box, patch.box); });
+  }
   Span* const written = MakeSpan(world, begin, end);
   if (written != nullptr) written->write = trace;
   history->root = Merge(Merge(low, written), high);
+}
+
+// Spans below it stay: whoever is ordered after the patch is ordered after them too, or that was told.
+void NotePatch(World& world, History* history, const Stream* stream, const Patch& patch, const Conflict& conflict) noexcept {
+  ForEachIn(history->root, patch.box.address, EndOf(patch.box), [&](const Span& span) {
+    if (Overlap(patch.box, Box{span.begin, span.end - span.begin})) Compare(world, stream, span, patch.write, conflict);
+  });
+  ComparePatches(world, history, stream, patch.box, patch.write, conflict);
+  Vector<Patch>& patches = history->patches;
+  Filter(&patches, [&](const Patch& before) {
+    const bool replaced = patch.write || (!before.write && before.trace.stamp.slot == patch.trace.stamp.slot);
+    return !replaced || !Covers(patch.box, before.box);
+  });
+  if (patches.size() >= kMostPatches) patches.Erase(0);
+  (void)patches.Push(world.arena, patch);
 }
 
 void NoteUse(World& world, History* history, const Trace& trace) noexcept { Add(world, &history->uses, trace); }
@@ -234,6 +298,9 @@ void NoteUse(World& world, History* history, const Trace& trace) noexcept { Add(
 void TellUnordered(World& world, const History* history, const Stream* stream, const Conflict& conflict) noexcept {
   if (history->generation != world.order.generation) return;
   ForEach(history->root, [&](Span* span) { Compare(world, stream, *span, true, conflict); });
+  for (const Patch& patch : history->patches) {
+    if (!IsBehind(world, stream, patch.trace.stamp)) conflict.tell(conflict.teller, 0, 0, patch.trace);
+  }
   for (const Trace& use : history->uses) {
     if (!IsBehind(world, stream, use.stamp)) conflict.tell(conflict.teller, 0, 0, use);
   }

@@ -42,6 +42,8 @@ void TellWhole(void* argument, std::uint64_t, std::uint64_t, const Trace& earlie
   TellMisuse(teller.world, teller.rule, teller.range->kind, teller.range->base, teller.range->asked, teller.origin, earlier.origin);
 }
 
+constexpr std::uint64_t kFewRows = 8;  // so many and fewer are noted one by one
+
 // The part of one row that lies in `range`.
 void NoteInterval(World& world, const Stream* stream, Range* range, History* history, AccessMode mode, std::uint64_t begin,
                   std::uint64_t end, const Trace& trace) {
@@ -65,9 +67,9 @@ void CheckLifetime(World& world, const Stream* stream, const Range* range, const
   }
 }
 
-void NoteRow(World& world, const Stream* stream, const Access& access, std::uint64_t row, const Trace& trace) {
-  std::uint64_t begin = access.address + row * access.pitch;
-  const std::uint64_t end = begin + access.bytes;
+// Bytes without a gap, of whatever allocations they are.
+void NoteRow(World& world, const Stream* stream, std::uint64_t begin, std::uint64_t bytes, AccessMode mode, const Trace& trace) {
+  const std::uint64_t end = begin + bytes;
   while (begin < end) {
     Range* const range = world.ranges.Find(begin);
     if (range == nullptr) return;  // the client's own memory, or memory that is gone: the operation will fail
@@ -75,13 +77,57 @@ void NoteRow(World& world, const Stream* stream, const Access& access, std::uint
     const std::uint64_t until = end - begin < left ? end : begin + left;
     History* const history = HistoryOf(world, range);
     if (history == nullptr) return;
-    if (row == 0) CheckLifetime(world, stream, range, history, trace);
-    if (access.mode == AccessMode::Use) {
+    CheckLifetime(world, stream, range, history, trace);
+    if (mode == AccessMode::Use) {
       NoteUse(world, history, trace);
     } else {
-      NoteInterval(world, stream, range, history, access.mode, begin, until, trace);
+      NoteInterval(world, stream, range, history, mode, begin, until, trace);
     }
     begin = until;
+  }
+}
+
+// Rows of one slice. Those that lie in one allocation are noted together, if they are many.
+void NoteRows(World& world, const Stream* stream, const Box& box, AccessMode mode, const Trace& trace) {
+  for (std::uint64_t row = 0; row < box.rows;) {
+    const std::uint64_t begin = box.address + row * box.pitch;
+    Range* const range = world.ranges.Find(begin);
+    if (range == nullptr) return;
+    const std::uint64_t left = range->base + range->size - begin;
+    std::uint64_t together = box.rows > 1 && box.bytes <= left ? (left - box.bytes) / box.pitch + 1 : 0;
+    if (together > box.rows - row) together = box.rows - row;
+    if (together <= kFewRows) {
+      NoteRow(world, stream, begin, box.bytes, mode, trace);
+      ++row;
+      continue;
+    }
+    History* const history = HistoryOf(world, range);
+    if (history == nullptr) return;
+    CheckLifetime(world, stream, range, history, trace);
+    Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
+    const Box rows{begin - OffsetOf(range), box.bytes, together, box.pitch};
+    NotePatch(world, history, stream, Patch{rows, trace, mode == AccessMode::Write}, Conflict{TellOverlap, &teller});
+    row += together;
+  }
+}
+
+void NoteBox(World& world, const Stream* stream, const Box& box, AccessMode mode, const Trace& trace) {
+  const bool gaps = box.rows > 1 || box.slices > 1;
+  Range* const range = gaps ? world.ranges.Find(box.address) : nullptr;
+  if (!gaps || mode == AccessMode::Use) {
+    NoteRow(world, stream, box.address, box.bytes, mode, trace);
+  } else if (range != nullptr && box.slices > 1 && EndOf(box) <= range->base + range->size) {
+    History* const history = HistoryOf(world, range);
+    if (history == nullptr) return;
+    CheckLifetime(world, stream, range, history, trace);
+    Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
+    Box inside = box;
+    inside.address -= OffsetOf(range);
+    NotePatch(world, history, stream, Patch{inside, trace, mode == AccessMode::Write}, Conflict{TellOverlap, &teller});
+  } else {
+    for (std::uint64_t slice = 0; slice < box.slices; ++slice) {
+      NoteRows(world, stream, Box{box.address + slice * box.slice_pitch, box.bytes, box.rows, box.pitch}, mode, trace);
+    }
   }
 }
 
@@ -89,8 +135,7 @@ void NoteAccesses(World& world, const Stream* stream, const Work& work, bool sta
   AccessList list;
   (void)ListAccesses(world, work, &list);
   for (const Access& access : list) {
-    if (staged && access.mode == AccessMode::Read) continue;
-    for (std::uint64_t row = 0; row < access.rows; ++row) NoteRow(world, stream, access, row, trace);
+    if (!staged || access.mode != AccessMode::Read) NoteBox(world, stream, access.box, access.mode, trace);
   }
   list.Clear(world.arena);
 }
