@@ -36,9 +36,9 @@ CUresult BatchWork(Call& call, const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters, 
 CUresult RunBatch(World& world, const Work& work) noexcept {
   for (unsigned i = 0; i < work.batch.count; ++i) {
     Work each;
-    CUresult result = ReadValueOperation(world, work.batch.paramArray[i], &each);
-    if (result != CUDA_SUCCESS) return CUDA_ERROR_ILLEGAL_ADDRESS;  // it was good when the node was made
-    if (each.type == WorkType::Await && !IsSatisfied(world, each.value)) return CUDA_ERROR_LAUNCH_TIMEOUT;
+    (void)ReadValueOperation(world, work.batch.paramArray[i], &each);  // it was good when the node was made
+    CUresult result = CUDA_SUCCESS;
+    if (each.type == WorkType::Await) result = IsSatisfied(world, each.value) ? RunAwait(world, each.value) : CUDA_ERROR_LAUNCH_TIMEOUT;
     if (each.type == WorkType::Write) result = RunWrite(world, each.value);
     if (result != CUDA_SUCCESS) return result;
   }

@@ -116,6 +116,8 @@ void TakeSlot(World& world, Stream* stream) {
 
 bool IsKnown(const World& world, Stamp earlier) noexcept { return earlier.slot == 0 || world.order.host[earlier.slot] >= earlier.count; }
 
+bool IsTraced(const World& world, const Stream* stream) noexcept { return stream->slot != 0 && !world.order.slots[stream->slot].open; }
+
 bool IsBehind(const World& world, const Stream* stream, Stamp earlier) noexcept {
   if (IsKnown(world, earlier) || IsOpen(world.order, earlier)) return true;
   if (stream == nullptr) return false;

@@ -89,6 +89,8 @@ void DropClock(World& world, Clock* clock) noexcept;
 // Whether `earlier` is ordered before what follows in the stream; stream null: before what the host does next.
 bool IsBehind(const World& world, const Stream* stream, Stamp earlier) noexcept;
 bool IsKnown(const World& world, Stamp earlier) noexcept;
+// Whether the stream's last operation can be in conflict with any: it has a slot, and its place is traced.
+bool IsTraced(const World& world, const Stream* stream) noexcept;
 void FreeSlot(World& world, Stream* stream) noexcept;
 
 }  // namespace cuaudit::sim

@@ -140,6 +140,10 @@ void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   Context* const context = stream->owner;
   stream->busy = true;
   world.now = StartOf(stream, operation);
+  // Before it runs: whom a host function wakes may call while it has not returned.
+  if (seen == Seen::ByOthers) Spread(world, &operation->clock, thread->serial);
+  if (seen == Seen::ByAll) Tell(world, operation->clock);
+  DropClock(world, &operation->clock);
   const CUresult result = Perform(world, thread, stream, operation->work);
   stream->time = world.now;
   if (context->time < world.now) context->time = world.now;
@@ -152,9 +156,6 @@ void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   }
   if (result != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS) context->sticky = result;
   --world.pending;
-  if (seen == Seen::ByOthers) Spread(world, &operation->clock, thread->serial);
-  if (seen == Seen::ByAll) Tell(world, operation->clock);
-  DropClock(world, &operation->clock);
   for (Marker* const marker : operation->markers) {
     if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // a step before failed
     DropMarker(world, marker);

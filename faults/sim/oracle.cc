@@ -78,13 +78,26 @@ void NoteRow(World& world, const Stream* stream, std::uint64_t begin, std::uint6
     History* const history = HistoryOf(world, range);
     if (history == nullptr) return;
     CheckLifetime(world, stream, range, history, trace);
-    if (mode == AccessMode::Use) {
+    if (!IsTraced(world, stream)) {
+      // It would only hide what was there before it.
+    } else if (mode == AccessMode::Use) {
       NoteUse(world, history, trace);
     } else {
       NoteInterval(world, stream, range, history, mode, begin, until, trace);
     }
     begin = until;
   }
+}
+
+// All of the box lies in one allocation.
+void NoteInside(World& world, const Stream* stream, Range* range, Box box, AccessMode mode, const Trace& trace) {
+  History* const history = HistoryOf(world, range);
+  if (history == nullptr) return;
+  CheckLifetime(world, stream, range, history, trace);
+  if (!IsTraced(world, stream)) return;
+  Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
+  box.address -= OffsetOf(range);
+  NotePatch(world, history, stream, Patch{box, trace, mode == AccessMode::Write}, Conflict{TellOverlap, &teller});
 }
 
 // Rows of one slice. Those that lie in one allocation are noted together, if they are many.
@@ -101,12 +114,7 @@ void NoteRows(World& world, const Stream* stream, const Box& box, AccessMode mod
       ++row;
       continue;
     }
-    History* const history = HistoryOf(world, range);
-    if (history == nullptr) return;
-    CheckLifetime(world, stream, range, history, trace);
-    Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
-    const Box rows{begin - OffsetOf(range), box.bytes, together, box.pitch};
-    NotePatch(world, history, stream, Patch{rows, trace, mode == AccessMode::Write}, Conflict{TellOverlap, &teller});
+    NoteInside(world, stream, range, Box{begin, box.bytes, together, box.pitch}, mode, trace);
     row += together;
   }
 }
@@ -117,13 +125,7 @@ void NoteBox(World& world, const Stream* stream, const Box& box, AccessMode mode
   if (!gaps || mode == AccessMode::Use) {
     NoteRow(world, stream, box.address, box.bytes, mode, trace);
   } else if (range != nullptr && box.slices > 1 && EndOf(box) <= range->base + range->size) {
-    History* const history = HistoryOf(world, range);
-    if (history == nullptr) return;
-    CheckLifetime(world, stream, range, history, trace);
-    Teller teller{world, range, MisuseRule::UnorderedAccess, trace.origin};
-    Box inside = box;
-    inside.address -= OffsetOf(range);
-    NotePatch(world, history, stream, Patch{inside, trace, mode == AccessMode::Write}, Conflict{TellOverlap, &teller});
+    NoteInside(world, stream, range, box, mode, trace);
   } else {
     for (std::uint64_t slice = 0; slice < box.slices; ++slice) {
       NoteRows(world, stream, Box{box.address + slice * box.slice_pitch, box.bytes, box.rows, box.pitch}, mode, trace);

@@ -22,9 +22,11 @@ std::uint64_t Now() {
 
 unsigned BytesOf(const ValueWork& value) { return value.wide ? 8 : 4; }
 
+// As it is when the work runs: a free that is queued behind it has not happened yet.
 char* Find(const World& world, const ValueWork& value) {
   const Range* const range = world.ranges.Find(value.address);
-  return range == nullptr || !IsUsable(world, value.address, BytesOf(value)) ? nullptr : range->bytes + (value.address - range->base);
+  const std::uint64_t offset = range == nullptr ? 0 : value.address - range->base;
+  return range == nullptr || !range->accessible || range->size - offset < BytesOf(value) ? nullptr : range->bytes + offset;
 }
 
 // The host may write it at this moment.

@@ -24,6 +24,15 @@ constexpr Story kStories[] = {
     {"early", "used_before_allocated stream_ordered_memory 1", "cuMemsetD8Async", "cuMemAllocAsync", "early"},
     {"graph_event", "destroyed_in_use event 1", "cuGraphLaunch", "cuGraphAddEventRecordNode", "graph_event"},
     {"host_freed", "host_freed_in_use pinned_memory 1", "cuMemFreeHost", "cuMemcpyHtoDAsync", "host_freed"},
+    {"host_unregistered", "host_freed_in_use host_registration 1", "cuMemHostUnregister", "cuMemcpyDtoHAsync", "host_unregistered"},
+    {"host_freed_elsewhere", "host_freed_in_use pinned_memory 1", "cuMemFreeHost", "cuMemcpyHtoDAsync", "host_freed_elsewhere"},
+    {"told", "unordered_access device_memory 1", "cuMemsetD8Async", "cuMemsetD8Async", "write_first"},
+    {"columns", "unordered_access device_memory 1", "cuMemsetD2D8Async", "cuMemsetD2D8Async", "columns"},
+    // The five-step recipe, wrong in three ways, and with memory of a pool.
+    {"recorded_early", "unordered_access device_memory 1", "cuMemsetD8Async", "cuMemcpyDtoDAsync", "read_second"},
+    {"dropped_early", "unordered_access device_memory 1", "cuMemsetD8Async", "cuMemcpyDtoDAsync", "read_second"},
+    {"waited_elsewhere", "unordered_access device_memory 1", "cuMemsetD8Async", "cuMemcpyDtoDAsync", "read_second"},
+    {"freed_early", "freed_in_use stream_ordered_memory 1", "cuMemFreeAsync", "cuLaunchKernel", "freed_early"},
     {"foreign", "cross_context device_memory 1", "cuLaunchKernel", nullptr, nullptr},
 };
 

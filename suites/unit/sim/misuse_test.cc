@@ -166,6 +166,19 @@ TEST(MisusedLazily, AfterTheHostWaitedForAValue) {
   w.ExpectOne(MisuseRule::UnorderedAccess, 2, 1);
 }
 
+// What follows a wait for a value is ordered after anything, but hides nothing of what was there before.
+TEST_P(Misused, BehindAWriterThatWaitedForAValue) {
+  CUdeviceptr p = w.Memory();
+  CUdeviceptr flag = w.Memory();
+  CUstream waits = w.Stream();
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 64, w.Stream()));
+  EXPECT_OK(w.d.StreamWaitValue32(waits, flag, 0, CU_STREAM_WAIT_VALUE_GEQ));
+  EXPECT_OK(w.At(2).MemsetD8Async(p, 1, 64, waits));
+  w.ExpectNone();
+  EXPECT_OK(w.At(3).MemsetD8Async(p, 1, 64, w.Stream()));
+  w.ExpectOne(MisuseRule::UnorderedAccess, 3, 1);
+}
+
 // Copies of such memory are refused; a kernel's arguments are nobody's business but the kernel's.
 TEST(MisusedLazily, PoolMemoryUsedBehindItsFree) {
   Witnessed w;

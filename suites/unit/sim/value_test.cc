@@ -40,6 +40,18 @@ TEST_P(Values, AWaitHoldsItsStreamUntilAnotherWrites) {
   EXPECT_EQ(w.Read(64), 9U);
 }
 
+TEST_P(Values, AWriteIsDoneBeforeTheFreeThatIsQueuedBehindIt) {
+  Words w(GetParam());
+  CUdeviceptr lent = 0;
+  EXPECT_OK(w.sim.d.MemAllocAsync(&lent, 64, w.s));
+  EXPECT_OK(w.sim.d.StreamWriteValue32(w.s, lent, 5, 0));
+  EXPECT_OK(w.sim.d.StreamWaitValue32(w.s, lent, 5, CU_STREAM_WAIT_VALUE_EQ));
+  EXPECT_OK(w.sim.d.MemcpyDtoDAsync(w.p, lent, 4, w.s));
+  EXPECT_OK(w.sim.d.MemFreeAsync(lent, w.s));
+  EXPECT_OK(w.sim.d.StreamSynchronize(w.s));
+  EXPECT_EQ(w.Read(0), 5U);
+}
+
 TEST_P(Values, ABatchIsDoneInItsOrder) {
   Words w(GetParam());
   CUstreamBatchMemOpParams operations[3] = {};
