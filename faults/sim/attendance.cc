@@ -18,6 +18,19 @@ bool IsHostVisible(const World& world, std::uint64_t address) {
   return range != nullptr && range->host_visible;
 }
 
+// A kernel that is handed such memory, whether or not a host function stands for it.
+bool UsesHost(const World& world, const Work& work) {
+  const Arguments* const arguments = work.arguments;
+  const Symbol* const symbol = arguments == nullptr ? nullptr : KernelSymbol(world, work.kernel);
+  for (std::uint32_t i = 0; symbol != nullptr && i < arguments->count && i < symbol->parameters.size(); ++i) {
+    std::uint64_t value = 0;
+    if (symbol->parameters[i].size != sizeof(value)) continue;
+    std::memcpy(&value, arguments->pointers[i], sizeof(value));
+    if (IsHostVisible(world, value)) return true;
+  }
+  return false;
+}
+
 bool WritesHost(const World& world, const CUDA_MEMCPY3D& copy) {
   if (copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) return false;
   return IsHostVisible(world, copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(copy.dstHost) : copy.dstDevice);
@@ -55,7 +68,7 @@ bool MayBeAwaited(const World& world, const Work& work) noexcept {
     case WorkType::Batch:
       return true;
     case WorkType::Kernel:
-      return work.arguments != nullptr && work.arguments->host != nullptr;
+      return (work.arguments != nullptr && work.arguments->host != nullptr) || UsesHost(world, work);
     case WorkType::Copy:
       return WritesHost(world, work.copy);
     case WorkType::Fill:

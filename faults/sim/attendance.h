@@ -15,7 +15,7 @@
 namespace cuaudit::sim {
 
 bool RunsHostFunctions(const Work& work) noexcept;
-// Host functions, and what writes memory that the CPU reads: pinned, registered or managed.
+// Host functions, and what writes memory that the CPU reads (pinned, registered or managed) or is a kernel that could.
 bool MayBeAwaited(const World& world, const Work& work) noexcept;
 // After such work was queued.
 void AskForAttendance(World& world, const Work& work) noexcept;

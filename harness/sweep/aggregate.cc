@@ -196,11 +196,22 @@ void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduc
   for (const TrialResult& trial : trials) adder.Trial(trial);
 }
 
+// On a device every kernel runs; here a program that polls for what one without a host kernel writes never ends.
+void ExplainHang(const faults::JournalView& journal, report::Run* run) {
+  const std::optional<report::Kernels> kernels = KernelsOf(journal);
+  if (!kernels || kernels->idle == 0) return;
+  for (report::Finding& finding : run->findings) {
+    if (finding.rule == Name(Rule::Hang) && !finding.fault)
+      finding.title += "; it may wait for a kernel that has no host kernel: register it with --kernels";
+  }
+}
+
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
   const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
   Adder adder(reproduction, groups, run);
   adder.FaultFree(Texts(judgement.findings, run_seen.journal, sites), true);
   adder.FaultFree(Texts(judgement.notes, run_seen.journal, sites), false);
+  ExplainHang(run_seen.journal, run);
 }
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {

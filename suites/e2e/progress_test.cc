@@ -32,6 +32,29 @@ TEST_P(Waiting, GoesOnUnderEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(Every, Waiting, ::testing::Values("condition", "held", "callback", "graph", "flag"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(Polling, EndsWhateverTheScheduleAndTheProgramAsks) {
+  for (const char* const schedule : {"lazy", "fifo", "random:3", "adversarial"}) {
+    const Audit audit = RunAudit({"run", std::string("--schedule=") + schedule}, {Program("unattended"), "polled"});
+    EXPECT_EQ(audit.outcome.exit, 0) << schedule << ' ' << audit.findings() << audit.outcome.err;
+    EXPECT_EQ(audit.report["driver"]["kernels"]["idle"], 2) << schedule;
+  }
+}
+
+TEST(Polling, ForWhatAKernelWithoutAHostKernelWritesIsAHangWithItsReason) {
+  const Audit audit = RunAudit({"run", "--schedule=fifo", "--deadline-ms", "2500"}, {Program("unattended"), "kernel"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_EQ(audit.report["findings"].size(), 1U) << audit.findings();
+  const nlohmann::json& finding = audit.report["findings"][0];
+  EXPECT_EQ(finding["rule"], "hang");
+  EXPECT_THAT(finding["title"].get<std::string>(), HasSubstr("it may wait for a kernel that has no host kernel: register it with --kernels"));
+  EXPECT_EQ(finding["where"], "cuLaunchKernel");
+  EXPECT_EQ(audit.report["driver"]["kernels"]["idle"], 1);
+  // Without such a kernel nothing is guessed.
+  const Audit waits = RunAudit({"run", "--deadline-ms", "300"}, {Program("unattended"), "waits"});
+  ASSERT_EQ(waits.report["findings"].size(), 1U) << waits.outcome.err;
+  EXPECT_EQ(waits.report["findings"][0]["title"], "the program did not finish before its deadline");
+}
+
 TEST(Attended, NobodyStepsInWhereTheProgramWaits) {
   const Audit audit = RunAudit({"run"}, {Program("unattended"), "awaited"});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;

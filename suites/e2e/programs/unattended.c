@@ -6,6 +6,8 @@
 //   callback    the same with a stream callback
 //   graph       waits for a host node of a graph
 //   flag        reads a word of pinned memory until a copy has written it
+//   kernel      the same with a kernel, which would have written it on a device
+//   polled      asks the stream, and then an event, until a kernel is done
 //   awaited     queues a host function and synchronises: nobody has to step in
 //   waits       queues nothing and waits for a signal, after a line on stdout
 //   reset       resets the primary context with a stream and an allocation alive
@@ -94,6 +96,36 @@ static void read_flag(void) {
   must(cuMemFreeHost(pinned));
 }
 
+static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry mark(.param .u64 flag)\n{\n ret;\n}\n";
+
+static void launch_kernel(int polled) {
+  void *pinned = NULL;
+  CUmodule module = NULL;
+  CUfunction mark = NULL;
+  CUevent event = NULL;
+  must(cuModuleLoadData(&module, ptx));
+  must(cuModuleGetFunction(&mark, module, "mark"));
+  must(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  must(cuMemAllocHost(&pinned, kBytes));
+  volatile unsigned *flag = pinned;
+  *flag = 0;
+  void *arguments[] = {&pinned};
+  CUresult state = CUDA_ERROR_NOT_READY;
+  must(cuLaunchKernel(mark, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+  if (!polled) {
+    while (*flag != kMark) sched_yield();
+  }
+  while ((state = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) sched_yield();
+  must(state);
+  must(cuLaunchKernel(mark, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+  must(cuEventRecord(event, stream));
+  while ((state = cuEventQuery(event)) == CUDA_ERROR_NOT_READY) sched_yield();
+  must(state);
+  must(cuMemFreeHost(pinned));
+  must(cuEventDestroy(event));
+  must(cuModuleUnload(module));
+}
+
 int main(int argc, char **argv) {
   const char *story = argc > 1 ? argv[1] : "";
   CUcontext context = NULL;
@@ -114,6 +146,8 @@ int main(int argc, char **argv) {
     wait_for_graph();
   } else if (strcmp(story, "flag") == 0) {
     read_flag();
+  } else if (strcmp(story, "kernel") == 0 || strcmp(story, "polled") == 0) {
+    launch_kernel(strcmp(story, "polled") == 0);
   } else if (strcmp(story, "waits") == 0) {
     puts("ready");
     fflush(stdout);
