@@ -46,7 +46,8 @@ TEST(Polling, ForWhatAKernelWithoutAHostKernelWritesIsAHangWithItsReason) {
   ASSERT_EQ(audit.report["findings"].size(), 1U) << audit.findings();
   const nlohmann::json& finding = audit.report["findings"][0];
   EXPECT_EQ(finding["rule"], "hang");
-  EXPECT_THAT(finding["title"].get<std::string>(), HasSubstr("it may wait for a kernel that has no host kernel: register it with --kernels"));
+  EXPECT_THAT(finding["title"].get<std::string>(),
+              HasSubstr("it may wait for a kernel that has no host kernel: register it with --kernels"));
   EXPECT_EQ(finding["where"], "cuLaunchKernel");
   EXPECT_EQ(audit.report["driver"]["kernels"]["idle"], 1);
   // Without such a kernel nothing is guessed.

@@ -59,6 +59,20 @@ CUAUDIT_CASE(UnorderedAccess, NamesBothOperations) {
   ExpectFinding(c.t, Rule::UnorderedAccess, Kind::DeviceMemory, CallId::MemcpyDtoHAsync_v2, CallId::MemsetD8Async);
 }
 
+// The recipe for memory that a second stream reads, with its event recorded before the last read: the wait is there, and waits for too
+// little.
+CUAUDIT_CASE(UnorderedAccess, AnEventRecordedBeforeTheLastRead) {
+  Trace t;
+  t.Alloc(kMemory).Stack(1);
+  t.Call(CallId::EventRecord).In(0, 0x11).In(1, 0x20).Stack(2);
+  const Step read = t.Call(CallId::MemcpyDtoDAsync_v2).In(1, kMemory).Stack(3);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x21).In(1, 0x11).Stack(4);
+  const Step reuse = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(5);
+  t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 4096, reuse.begin(), read.begin());
+  t.Free(kMemory).Stack(6);
+  ExpectFinding(t, Rule::UnorderedAccess, Kind::DeviceMemory, CallId::MemsetD8Async, CallId::MemcpyDtoDAsync_v2);
+}
+
 CUAUDIT_CASE(UnorderedAccess, TwoCallsAreOneFindingInHoweverManyBuffers) {
   Trace t;
   for (std::uint64_t i = 0; i < 3; ++i) {

@@ -50,6 +50,19 @@ CUAUDIT_CASE(HostFreedInUse, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(
 CUAUDIT_CASE(UsedAfterFree, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::UsedAfterFree); }
 CUAUDIT_CASE(CrossContext, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::CrossContext); }
 
+// The same calls as in the planted case, with the event behind the read: there is nothing to tell.
+CUAUDIT_CASE(UnorderedAccess, AnEventRecordedBehindTheLastRead) {
+  Trace t;
+  t.Alloc(kMemory).Stack(1);
+  t.Call(CallId::MemcpyDtoDAsync_v2).In(1, kMemory).Stack(3);
+  t.Call(CallId::EventRecord).In(0, 0x11).In(1, 0x20).Stack(2);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x21).In(1, 0x11).Stack(4);
+  t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(5);
+  t.Free(kMemory).Stack(6);
+  const JournalImage run(t);
+  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, IsEmpty());
+}
+
 CUAUDIT_CASE(UnorderedAccess, ARuleOrKindThatNobodyKnowsProvesNothing) {
   Trace t;
   t.Misuse(static_cast<MisuseRule>(200), Kind::DeviceMemory, kMemory, 16, 1);

@@ -292,7 +292,8 @@ class Runner {
       if (result != CUDA_SUCCESS) break;
       ++outcome.calls;
     }
-    const bool silent = w_.record.seen.empty() && std::none_of(program.begin(), program.end(), [](const Step& step) { return step.kind == Step::Kind::Await; });
+    const bool silent = w_.record.seen.empty() &&
+                        std::none_of(program.begin(), program.end(), [](const Step& step) { return step.kind == Step::Kind::Await; });
     for (const driver::Misuse& misuse : w_.record.seen) outcome.told.insert({misuse.origin, misuse.other});
     EXPECT_EQ(outcome.told.size(), w_.record.seen.size());
     if (result == CUDA_SUCCESS) result = w_.d.CtxSynchronize(nullptr);
