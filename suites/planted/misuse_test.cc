@@ -154,6 +154,26 @@ CUAUDIT_CASE(HostFreedInUse, NamesTheFreeAndTheCopy) {
   ExpectFinding(t, Rule::HostFreedInUse, Kind::PinnedMemory, CallId::MemFreeHost, CallId::MemcpyHtoDAsync_v2);
 }
 
+// Another call was refused, and the program gave up without waiting.
+CUAUDIT_CASE(HostFreedInUse, OnTheWayOutOfAnotherFailure) {
+  const auto program = [](CallId refused, bool faulted) {
+    Trace t;
+    t.Call(CallId::MemAllocHost_v2).Out(0, kMemory).In(1, 4096).Stack(1);
+    const Step copy = t.Call(CallId::MemcpyHtoDAsync_v2).In(1, kMemory).Stack(2);
+    Step call = t.Call(refused).Stack(3);
+    if (faulted) call.Refused();
+    const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(4);
+    if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
+    return t;
+  };
+  const JournalImage rehearsal(program(CallId::MemsetD8Async, false));
+  const JournalImage trial(program(CallId::MemsetD8Async, true));
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::HostFreedInUse);
+}
+
 CUAUDIT_CASE(UsedAfterFree, NamesTheLaunchAndTheFree) {
   Trace t;
   t.Alloc(kMemory).Stack(1);

@@ -50,6 +50,25 @@ CUAUDIT_CASE(HostFreedInUse, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(
 CUAUDIT_CASE(UsedAfterFree, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::UsedAfterFree); }
 CUAUDIT_CASE(CrossContext, TheRehearsalDoesItToo) { ExpectNoFindingOfTheTrial(MisuseRule::CrossContext); }
 
+// The program waited, as well as it was let.
+CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
+  const auto program = [](CallId refused, bool faulted) {
+    Trace t;
+    t.Call(CallId::MemAllocHost_v2).Out(0, kMemory).In(1, 4096).Stack(1);
+    const Step copy = t.Call(CallId::MemcpyHtoDAsync_v2).In(1, kMemory).Stack(2);
+    Step call = t.Call(refused).Stack(3);
+    if (faulted) call.Refused();
+    const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(4);
+    if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
+    return t;
+  };
+  for (const CallId wait : {CallId::StreamSynchronize, CallId::CtxSynchronize, CallId::EventSynchronize, CallId::EventRecord}) {
+    const JournalImage rehearsal(program(wait, false));
+    const JournalImage trial(program(wait, true));
+    EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty());
+  }
+}
+
 // The same calls as in the planted case, with the event behind the read: there is nothing to tell.
 CUAUDIT_CASE(UnorderedAccess, AnEventRecordedBehindTheLastRead) {
   Trace t;
