@@ -89,68 +89,6 @@ TEST_P(Misused, PoolMemoryFreedByTheHostWhichDoesNotWait) {
   w.ExpectOne(MisuseRule::FreedInUse, 3, 2);
 }
 
-void Nothing(void*) {}
-
-// Under Fifo and Random the function runs inside the very call that queues it.
-TEST_P(Misused, BehindAHostFunctionThatNobodyWaitedFor) {
-  CUdeviceptr p = w.Memory();
-  CUstream s = w.Stream();
-  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
-  EXPECT_OK(w.d.LaunchHostFunc(s, Nothing, nullptr));
-  EXPECT_OK(w.At(2).MemsetD8Async(p, 1, 64, w.Stream()));
-  w.ExpectOne(MisuseRule::UnorderedAccess, 2, 1);
-}
-
-// Under Adversarial and Fifo the wait runs the function of the other stream too.
-TEST_P(Misused, BehindAHostFunctionOfAnotherStreamThanTheOneWaitedFor) {
-  CUdeviceptr p = w.Memory();
-  CUstream s = w.Stream();
-  CUstream t = w.Stream();
-  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
-  EXPECT_OK(w.d.LaunchHostFunc(s, Nothing, nullptr));
-  EXPECT_OK(w.d.MemsetD8Async(w.Memory(), 1, 64, t));
-  EXPECT_OK(w.d.StreamSynchronize(t));
-  EXPECT_OK(w.At(2).MemsetD8Async(p, 1, 64, t));
-  w.ExpectOne(MisuseRule::UnorderedAccess, 2, 1);
-}
-
-TEST_P(Misused, BehindAHostFunctionThatSomebodyAttendsTo) {
-  Witnessed attended(GetParam(), 1, 1, [](void*) { return true; });
-  CUdeviceptr p = attended.Memory();
-  CUstream s = attended.Stream();
-  CUstream t = attended.Stream();
-  EXPECT_OK(attended.At(1).MemsetD8Async(p, 1, 4096, s));
-  EXPECT_OK(attended.d.LaunchHostFunc(s, Nothing, nullptr));
-  EXPECT_OK(attended.d.LaunchHostFunc(t, Nothing, nullptr));  // newer and older ones are left alone
-  EXPECT_OK(attended.d.StreamSynchronize(t));
-  EXPECT_OK(attended.At(2).MemsetD8Async(p, 1, 64, t));
-  attended.ExpectOne(MisuseRule::UnorderedAccess, 2, 1);
-}
-
-// A green context's end of work is not its primary context's.
-TEST_P(Misused, BehindTheSynchronizationOfAGreenContextAlone) {
-  CUdevResource all = {};
-  CUdevResourceDesc resources = nullptr;
-  CUgreenCtx green = nullptr;
-  CUcontext view = nullptr;
-  EXPECT_OK(w.d.DeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
-  EXPECT_OK(w.d.DevResourceGenerateDesc(&resources, &all, 1));
-  EXPECT_OK(w.d.GreenCtxCreate(&green, resources, 0, CU_GREEN_CTX_DEFAULT_STREAM));
-  EXPECT_OK(w.d.CtxFromGreenCtx(&view, green));
-  CUdeviceptr p = w.Memory();
-  CUdeviceptr q = w.Memory();
-  CUstream outside = w.Stream();
-  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, outside));
-  EXPECT_OK(w.d.CtxPushCurrent(view));
-  CUstream inside = w.Stream();
-  EXPECT_OK(w.At(2).MemsetD8Async(q, 1, 4096, inside));
-  EXPECT_OK(w.d.CtxSynchronize(nullptr));
-  EXPECT_OK(w.At(3).MemsetD8Async(q, 1, 64, w.Stream()));
-  w.ExpectNone();
-  EXPECT_OK(w.At(4).MemsetD8Async(p, 1, 64, inside));
-  w.ExpectOne(MisuseRule::UnorderedAccess, 4, 1);
-}
-
 // A wait that cannot be traced is forgotten once the host has waited.
 TEST(MisusedLazily, AfterTheHostWaitedForAValue) {
   Witnessed w;
@@ -308,25 +246,6 @@ TEST_P(Misused, AStructIsNotLookedInto) {
   EXPECT_OK(w.At(3).MemFreeAsync(p, s));
   EXPECT_OK(w.At(4).LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, t, arguments, nullptr));
   w.ExpectNone();
-}
-
-// The genuine driver waits, but nothing says that it must.
-TEST_P(Misused, PinnedMemoryFreedUnderACopyOfItsOwnContext) {
-  CUdeviceptr p = w.Memory();
-  void* pinned = nullptr;
-  EXPECT_OK(w.d.MemAllocHost(&pinned, 4096));
-  EXPECT_OK(w.At(1).MemcpyHtoDAsync(p, pinned, 4096, w.Stream()));
-  EXPECT_OK(w.At(2).MemFreeHost(pinned));
-  w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
-}
-
-TEST_P(Misused, MemoryUnregisteredUnderACopyThatWritesIt) {
-  alignas(4096) static char memory[4096];
-  CUdeviceptr p = w.Memory();
-  EXPECT_OK(w.d.MemHostRegister(memory, sizeof(memory), 0));
-  EXPECT_OK(w.At(1).MemcpyDtoHAsync(memory, p, 4096, w.Stream()));
-  EXPECT_OK(w.At(2).MemHostUnregister(memory));
-  w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
 }
 
 TEST_P(Misused, AGraphWhoseKernelWasUnloaded) {

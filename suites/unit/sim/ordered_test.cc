@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is ordered, by whatever means CUDA has for it: nothing may be said of any of these under any schedule.
-#include <atomic>
 #include <thread>
-#include <vector>
 
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/witness.h"
@@ -14,7 +12,6 @@ constexpr std::size_t kBytes = 4096;
 
 class Ordered : public testing::TestWithParam<Schedule> {
  protected:
-  explicit Ordered(bool (*on_awaited)(void*) = nullptr) : w(GetParam(), 1, 1, on_awaited) {}
   ~Ordered() override { w.ExpectNone(); }
   void Fill(CUdeviceptr to, CUstream stream) { EXPECT_OK(w.At(++count).MemsetD8Async(to, 1, kBytes, stream)); }
   void Copy(CUdeviceptr to, CUdeviceptr from, CUstream stream, std::size_t bytes = kBytes) {
@@ -26,18 +23,12 @@ class Ordered : public testing::TestWithParam<Schedule> {
     EXPECT_OK(w.d.StreamWaitEvent(after, e, 0));
     EXPECT_OK(w.d.EventDestroy(e));
   }
-  Witnessed w;
+  Witnessed w{GetParam()};
   std::uint64_t count = 0;
   CUdeviceptr p = w.Memory(1 << 20);
   CUdeviceptr q = w.Memory(1 << 20);
   CUstream s = w.Stream();
   CUstream t = w.Stream();
-};
-
-// A world to whose host functions somebody attends.
-class OrderedAttended : public Ordered {
- protected:
-  OrderedAttended() : Ordered([](void*) { return true; }) {}
 };
 
 TEST_P(Ordered, OneStream) {
@@ -148,56 +139,6 @@ TEST_P(Ordered, AnotherThreadTakesOver) {
   Fill(p, s);
 }
 
-void Set(void* flag) { static_cast<std::atomic<int>*>(flag)->store(1); }
-
-// As in every whole program; a world alone runs it inside the call that queues it, from which nobody learns.
-TEST_P(OrderedAttended, AHostFunctionTellsWhoAsks) {
-  std::atomic<int> told{0};
-  Fill(p, s);
-  EXPECT_OK(w.d.LaunchHostFunc(s, Set, &told));
-  EXPECT_EQ(told, 0);
-  Fill(q, s);
-  while (told == 0) (void)w.d.StreamQuery(s);
-  Fill(p, t);
-}
-
-TEST_P(OrderedAttended, AHostFunctionTellsWhoWaitsOnTheCpu) {
-  std::atomic<int> told{0};
-  Fill(p, s);
-  EXPECT_OK(w.d.LaunchHostFunc(s, Set, &told));
-  EXPECT_OK(w.d.MemsetD8Async(w.Memory(), 1, 64, w.Stream()));
-  Attendance attendance;
-  while (told == 0) (void)RunUnattended(w.sim.world, &attendance);
-  Fill(p, t);
-}
-
-TEST(OrderedLazily, ACopyTellsWhoWaitsForTheBytesItWrites) {
-  Witnessed w(Schedule::Lazy, 1, 1, [](void*) { return true; });
-  CUstream s = w.Stream();
-  CUdeviceptr p = w.Memory();
-  void* pinned = nullptr;
-  EXPECT_OK(w.d.MemAllocHost(&pinned, kBytes));
-  EXPECT_OK(w.At(1).MemcpyDtoHAsync(pinned, p, kBytes, s));
-  Attendance attendance;
-  EXPECT_EQ(RunUnattended(w.sim.world, &attendance), 0U);
-  EXPECT_EQ(RunUnattended(w.sim.world, &attendance), 1U);
-  EXPECT_OK(w.At(2).MemsetD8Async(p, 1, kBytes, w.Stream()));
-  w.ExpectNone();
-}
-
-TEST_P(Ordered, AHostFunctionTellsOtherThreads) {
-  std::atomic<int> told{0};
-  Fill(p, s);
-  EXPECT_OK(w.d.LaunchHostFunc(s, Set, &told));
-  std::thread other([&] {
-    EXPECT_OK(w.d.CtxSetCurrent(w.sim.context));
-    while (told == 0) (void)w.d.EventQuery(w.Event());
-    EXPECT_OK(w.d.MemsetD8Async(p, 1, kBytes, t));
-  });
-  while (told == 0) (void)w.d.StreamQuery(s);
-  other.join();
-}
-
 TEST_P(Ordered, TheLegacyStreamIsABarrierForBlockingOnes) {
   CUstream a = w.Stream(0);
   CUstream b = w.Stream(0);
@@ -233,29 +174,6 @@ TEST_P(Ordered, MemFreeWaitsForTheContext) {
   Fill(q, t);
   EXPECT_OK(w.At(++count).MemFree(q));
   EXPECT_OK(w.At(++count).MemFree(p));
-}
-
-TEST_P(Ordered, PinnedMemoryFreedBehindTheCopyThatTheHostWaitedFor) {
-  void* pinned = nullptr;
-  CUevent e = w.Event();
-  EXPECT_OK(w.d.MemAllocHost(&pinned, kBytes));
-  EXPECT_OK(w.At(++count).MemcpyDtoHAsync(pinned, p, kBytes, s));
-  EXPECT_OK(w.d.EventRecord(e, s));
-  Fill(p, s);
-  EXPECT_OK(w.d.EventSynchronize(e));
-  EXPECT_OK(w.At(++count).MemFreeHost(pinned));
-}
-
-// The driver has taken the bytes along, or was done with them, when the call returned.
-TEST_P(Ordered, PageableMemoryGivenBackRightAfterTheCall) {
-  std::vector<char> pageable(kBytes, 1);
-  EXPECT_OK(w.At(++count).MemcpyHtoDAsync(p, pageable.data(), kBytes, s));
-  pageable.assign(kBytes, 2);
-  EXPECT_OK(w.At(++count).MemcpyDtoHAsync(pageable.data(), p, kBytes, s));
-  EXPECT_EQ(pageable.at(kBytes - 1), 1);
-  pageable.clear();
-  pageable.shrink_to_fit();
-  EXPECT_OK(w.d.StreamSynchronize(s));
 }
 
 TEST_P(Ordered, PoolMemoryHandedOverAndFreedBehindItsReaders) {
@@ -417,7 +335,6 @@ TEST_P(Ordered, AValueInMemoryMayOrderAnything) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Ordered, testing::ValuesIn(kSchedules), NameOf);
-INSTANTIATE_TEST_SUITE_P(Schedules, OrderedAttended, testing::ValuesIn(kSchedules), NameOf);
 
 // Many allocations and fragments in flight: what is kept does not grow with what has been.
 TEST(OrderedForLong, HistoryIsForgotten) {
