@@ -5,7 +5,7 @@
     gen_sim_coverage.py --root DIR [--check]
 
 The entry points are the rows of faults/driver/effects.def; which have a model say the binding tables of faults/sim; why others have none
-says faults/sim/coverage.def. A model whose body is nothing but `return CODE;` must be listed there as without effect. --check fails when
+says faults/sim/coverage.def. A model whose body is nothing but `return CODE;` must be listed there. --check fails when
 the file is not what would be written.
 """
 import argparse
@@ -52,14 +52,15 @@ def build(root):
     table = sim / "coverage.def"
     profile = {row.strip() for row in rows(table, "CUAUDIT_FROM_PROFILE")}
     effectless = {row.strip() for row in rows(table, "CUAUDIT_WITHOUT_EFFECT")}
-    for name in sorted((profile | effectless) - set(bases)):
+    none = {row.strip() for row in rows(table, "CUAUDIT_KNOWS_NONE")}
+    for name in sorted((profile | effectless | none) - set(bases)):
         fail(f"coverage.def names {name}, effects.def does not")
     constant = set()
     for source in sorted(sim.glob("*_calls.cc")):
         constant |= {match.group(1) for match in CONSTANT.finditer(source.read_text())}
     for base, models in bound.items():
-        if models <= constant and base not in effectless:
-            fail(f"the model of {base} always answers one code: say so in coverage.def (CUAUDIT_WITHOUT_EFFECT)")
+        if models <= constant and base not in effectless | none:
+            fail(f"the model of {base} always answers one code: say so in coverage.def (CUAUDIT_WITHOUT_EFFECT, CUAUDIT_KNOWS_NONE)")
     reasons = {}
     for row in rows(table, "CUAUDIT_NOT_SUPPORTED"):
         group, reason = row.split(",", 1)
@@ -78,7 +79,8 @@ def build(root):
         absent[group].append(base)
     from_profile = [base for base in bound if base in profile]
     without = [base for base in bound if base in effectless]
-    modelled = [base for base in bound if base not in profile and base not in effectless]
+    knows_none = [base for base in bound if base in none]
+    modelled = [base for base in bound if base not in profile | effectless | none]
     total = len(bases)
     out = ["# What the simulated driver answers", "",
            "Written by `scripts/gen_sim_coverage.py --root .`; a test fails when it is stale. Names without `cu`, whatever their version.", "",
@@ -86,6 +88,7 @@ def build(root):
            f"| modelled: state is kept, arguments are checked | {len(modelled)} |",
            f"| answered from the profile of the device | {len(from_profile)} |",
            f"| accepted, without an effect | {len(without)} |",
+           f"| refused as by the driver, what they ask for is never there | {len(knows_none)} |",
            f"| not supported | {sum(len(names) for names in absent.values())} |",
            f"| all | {total} |", "", "## Modelled", ""]
     families = {}
@@ -96,6 +99,7 @@ def build(root):
         out.append("")
     out += ["## From the profile", ""] + listing(from_profile)
     out += ["", "## Accepted, without an effect", ""] + listing(without)
+    out += ["", "## Refused, what they ask for is never there", ""] + listing(knows_none)
     out += ["", "## Not supported", ""]
     for group, reason in reasons.items():
         if absent[group]:

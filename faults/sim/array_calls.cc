@@ -36,13 +36,13 @@ CUresult api::Array3DCreate(Call& call, CUarray* out, const CUDA_ARRAY3D_DESCRIP
 
 CUresult api::ArrayDestroy(Call& call, CUarray handle) {
   Array* array = call.world.Find<Array>(handle);
-  if (array == nullptr || array->parent != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, array->owner);
   if (result != CUDA_SUCCESS) return result;
   DrainContext(call, array->owner);
   array = call.world.Find<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  ObserveRelease(call.world, array->range);
+  if (array->parent == nullptr) ObserveRelease(call.world, array->range);  // a level's bytes stay its mipmapped array's
   FreeArray(call.world, array);
   return CUDA_SUCCESS;
 }
@@ -89,6 +89,7 @@ CUresult api::MipmappedArrayGetLevel(Call& call, CUarray* out, CUmipmappedArray 
   const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (level >= array->levels) return CUDA_ERROR_INVALID_VALUE;
+  if (array->level[level] == nullptr) return CUDA_ERROR_INVALID_HANDLE;  // destroyed alone
   *out = ToHandle<CUarray>(array->level[level]);
   return CUDA_SUCCESS;
 }

@@ -9,7 +9,7 @@
 
 namespace cuaudit::sim {
 
-CUresult Enter(Call& call, Needs needs) noexcept {
+CUresult Enter(Call& call, Needs needs, bool inside) noexcept {
   World& world = call.world;
   if (world.closed.load(std::memory_order_relaxed)) return CUDA_ERROR_DEINITIALIZED;
   if (!UsableHere(world)) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child: the lock may be anybody's
@@ -23,8 +23,9 @@ CUresult Enter(Call& call, Needs needs) noexcept {
     result = CUDA_ERROR_OUT_OF_MEMORY;
   } else if (needs >= Needs::Init && !world.initialized) {
     result = CUDA_ERROR_NOT_INITIALIZED;
-  } else if (call.thread->in_callback && needs >= Needs::Init) {
-    result = CUDA_ERROR_NOT_PERMITTED;
+  } else if (call.thread->inside != Inside::Nothing && needs >= Needs::Init) {
+    // On a device a thread of the driver's runs host functions, where nothing is current.
+    if (!inside || call.thread->inside != Inside::HostFunction) result = CUDA_ERROR_NOT_PERMITTED;
   } else if (needs >= Needs::Object) {
     const bool unsafe = needs == Needs::Unsafe || needs == Needs::UnsafeObject;
     result = CurrentContext(world, call.thread, &call.context);
@@ -43,7 +44,7 @@ CUresult Borrow(Call& call, Context* owner) noexcept {
 
 void Leave(Call& call) noexcept {
   World& world = call.world;
-  if (world.pending != 0 && world.schedule != Schedule::Lazy && !call.thread->in_callback) Advance(world, call.thread);
+  if (world.pending != 0 && world.schedule != Schedule::Lazy && call.thread->inside == Inside::Nothing) Advance(world, call.thread);
   if (world.farewells.empty()) {
     pthread_mutex_unlock(&world.lock);
     return;
@@ -52,11 +53,12 @@ void Leave(Call& call) noexcept {
   while (!world.farewells.empty()) {
     const Farewell farewell = world.farewells[0];
     world.farewells.Erase(0);
-    call.thread->in_callback = true;
+    const Inside before = call.thread->inside;
+    call.thread->inside = Inside::Destructor;
     pthread_mutex_unlock(&world.lock);
     farewell.function(farewell.argument);
     pthread_mutex_lock(&world.lock);
-    call.thread->in_callback = false;
+    call.thread->inside = before;
   }
   pthread_mutex_unlock(&world.lock);
 }

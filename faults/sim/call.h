@@ -71,7 +71,13 @@ constexpr bool HasOldTwin(driver::BaseId base) noexcept {
   }
 }
 
-CUresult Enter(Call& call, Needs needs) noexcept;
+// What a host function may ask for, as measured on an H200 (inside.*); all else is refused there.
+constexpr bool AnswersInside(driver::BaseId base) noexcept {
+  return base == driver::BaseId::StreamQuery || base == driver::BaseId::EventQuery || base == driver::BaseId::EventRecord ||
+         base == driver::BaseId::LaunchHostFunc;
+}
+
+CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // inside: see AnswersInside
 
 // The answer when Enter said NOT_INITIALIZED: these few look at their first argument before anything else.
 template <CallId id, typename First, typename... P>
@@ -105,7 +111,7 @@ struct ModelOf<id, CUresult(P...)> {
       if (call.world.closed.load(std::memory_order_relaxed)) return CUDA_ERROR_DEINITIALIZED;
       return model(call, arguments...);
     } else {
-      CUresult result = Enter(call, needs);
+      CUresult result = Enter(call, needs, AnswersInside(driver::BaseOf(id)));
       if (result == CUDA_ERROR_NOT_INITIALIZED) return NotInitialized<id>(arguments...);
       if (result != CUDA_SUCCESS) return result;
       constexpr int required = RequiredAttribute(driver::BaseOf(id));

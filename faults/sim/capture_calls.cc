@@ -88,7 +88,6 @@ CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
   if (stream == nullptr) return result;
   Capture* const capture = stream->capture;
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  if (out == nullptr && !capture->given_graph) return CUDA_ERROR_INVALID_VALUE;  // a graph that was given need not be told
   if (capture->origin != stream) {
     Invalidate(capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
@@ -104,7 +103,8 @@ CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
   Graph* const graph = capture->graph;
   if (out != nullptr) *out = nullptr;
   graph->capturing = false;
-  if (result == CUDA_SUCCESS) {
+  // A graph that nobody is told of goes with its capture; one that was given stays.
+  if (result == CUDA_SUCCESS && (out != nullptr || capture->given_graph)) {
     if (out != nullptr) *out = ToHandle<CUgraph>(graph);
     if (!capture->given_graph) {
       graph->counted = true;

@@ -54,7 +54,8 @@ CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
   if (stream->capture != nullptr) return CaptureRecord(call.world, stream, event);
   result = RecordOn(call, stream, event);
   // Who waits for it in another process cannot run this one's work.
-  if (result == CUDA_SUCCESS && (event->share != 0 || event->foreign)) Drain(call, stream);
+  const bool waits = (event->share != 0 || event->foreign) && call.thread->inside == Inside::Nothing;
+  if (result == CUDA_SUCCESS && waits) Drain(call, stream);
   return result;
 }
 

@@ -23,15 +23,16 @@ constexpr std::uint64_t kOperationTime = 1000;
 // Releases the lock for client code; the stream's own time stands still meanwhile.
 class Outside {
  public:
-  Outside(World& world, Thread* thread) noexcept : world_(world), thread_(thread), now_(world.now) {
-    thread_->in_callback = true;
+  Outside(World& world, Thread* thread, Inside what) noexcept
+      : world_(world), thread_(thread), before_(thread->inside), now_(world.now) {
+    thread_->inside = what;
     ++world_.running;
     pthread_mutex_unlock(&world_.lock);
   }
   ~Outside() {
     pthread_mutex_lock(&world_.lock);
     --world_.running;
-    thread_->in_callback = false;
+    thread_->inside = before_;
     world_.now = now_;
     if (world_.waiting_turns != 0) pthread_cond_broadcast(&world_.turn);
   }
@@ -41,6 +42,7 @@ class Outside {
  private:
   World& world_;
   Thread* thread_;
+  Inside before_;
   std::uint64_t now_;
 };
 
@@ -80,8 +82,8 @@ std::uint64_t StartOf(const Stream* stream, const Operation* operation) noexcept
 
 }  // namespace
 
-void CallHost(World& world, Thread* thread, CUhostFn function, void* argument) noexcept {
-  const Outside outside(world, thread);
+void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void* argument) noexcept {
+  const Outside outside(world, thread, what);
   function(argument);
 }
 
@@ -100,11 +102,11 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
     case WorkType::Fill:
       return RunFill(world, work.fill);
     case WorkType::HostFunction:
-      CallHost(world, thread, work.host.fn, work.host.userData);
+      CallHost(world, thread, Inside::HostFunction, work.host.fn, work.host.userData);
       return CUDA_SUCCESS;
     case WorkType::Callback: {
       const CUresult status = stream->owner->sticky;
-      const Outside outside(world, thread);
+      const Outside outside(world, thread, Inside::HostFunction);
       work.callback.function(work.callback.stream, status, work.callback.argument);
       return CUDA_SUCCESS;
     }

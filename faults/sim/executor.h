@@ -56,7 +56,7 @@ void DropMarker(World& world, Marker* marker) noexcept;
 
 // Runs one piece of work now, as part of the stream's operation under way.
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept;
-void CallHost(World& world, Thread* thread, CUhostFn function, void* argument) noexcept;
+void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void* argument) noexcept;
 // Who sees on the CPU that an operation has run.
 enum class Seen : std::uint8_t { ByNobody, ByOthers, ByAll };  // ByOthers: not by the thread in whose call it ran
 // Runs the stream's first operation, which nothing stands before, and takes it off the queue.

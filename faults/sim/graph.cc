@@ -95,6 +95,15 @@ Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t
   return nullptr;
 }
 
+// What the graph itself holds, held once more.
+static bool HoldOwn(World& world, const Graph* graph, Vector<Holding>* holdings) {
+  for (const Holding& holding : graph->holdings) {
+    UserObject* const object = world.Find<UserObject>(holding.object);
+    if (object != nullptr && !Hold(world, holdings, object, holding.count)) return false;
+  }
+  return true;
+}
+
 Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept {
   Graph* const clone = MakeGraph(world, counted);
   if (clone == nullptr) return nullptr;
@@ -117,9 +126,7 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept {
       }
     }
   }
-  for (std::size_t i = 0; good && i < graph->holdings.size(); ++i) {
-    good = Hold(world, &clone->holdings, graph->holdings[i].object, graph->holdings[i].count);
-  }
+  good = good && HoldOwn(world, graph, &clone->holdings);
   if (good) return clone;
   DestroyGraph(world, clone);
   return nullptr;
@@ -150,9 +157,7 @@ const Node* NodeInCycle(World& world, Graph* graph) noexcept {
 }
 
 bool HoldAll(World& world, const Graph* graph, Vector<Holding>* holdings) noexcept {
-  for (const Holding& holding : graph->holdings) {
-    if (!Hold(world, holdings, holding.object, holding.count)) return false;
-  }
+  if (!HoldOwn(world, graph, holdings)) return false;
   for (const Node* const node : graph->nodes) {
     if (node->work.type == WorkType::Child && !HoldAll(world, node->work.child, holdings)) return false;
   }
@@ -178,25 +183,28 @@ bool DependsOn(World& world, const Node* later, const Node* earlier) noexcept {
 
 bool Hold(World& world, Vector<Holding>* holdings, UserObject* object, std::uint64_t count) noexcept {
   for (Holding& holding : *holdings) {
-    if (holding.object != object) continue;
+    if (holding.object != object->handle) continue;
     holding.count += count;
     object->references += count;
     return true;
   }
-  if (!holdings->Push(world.arena, Holding{object, count})) return false;
+  if (!holdings->Push(world.arena, Holding{object->handle, count})) return false;
   object->references += count;
   return true;
 }
 
 void ReleaseReferences(World& world, UserObject* object, std::uint64_t count) noexcept {
-  object->references -= count;
+  object->references -= count < object->references ? count : object->references;
   if (object->references != 0) return;
   (void)world.farewells.Push(world.arena, Farewell{object->destroy, object->argument});
   world.Destroy(object);
 }
 
 void LetGo(World& world, Vector<Holding>* holdings) noexcept {
-  for (const Holding& holding : *holdings) ReleaseReferences(world, holding.object, holding.count);
+  for (const Holding& holding : *holdings) {
+    UserObject* const object = world.Find<UserObject>(holding.object);
+    if (object != nullptr) ReleaseReferences(world, object, holding.count);
+  }
   holdings->Clear(world.arena);
 }
 

@@ -21,8 +21,9 @@ struct UserObject : Object {
   std::uint64_t client_references = 0;  // of them, those that cuUserObjectRelease may give back
 };
 
+// By handle: who gives back more references than it holds ends the object under those that hold it.
 struct Holding {
-  UserObject* object;
+  std::uint64_t object;
   std::uint64_t count;
 };
 

@@ -100,7 +100,7 @@ CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* 
 CUresult api::UserObjectCreate(Call& call, CUuserObject* out, void* argument, CUhostFn destroy, unsigned int references,
                                unsigned int flags) {
   constexpr unsigned kMost = 0x7fffffffU;
-  if (call.thread->in_callback) return CUDA_ERROR_NOT_PERMITTED;  // what needs no cuInit is not asked on the way in
+  if (call.thread->inside != Inside::Nothing) return CUDA_ERROR_NOT_PERMITTED;  // what needs no cuInit is not asked on the way in
   if (out == nullptr || destroy == nullptr || references == 0 || references > kMost) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
   UserObject* const object = call.world.Make<UserObject>(nullptr);
@@ -121,10 +121,12 @@ CUresult api::UserObjectRetain(Call& call, CUuserObject handle, unsigned int cou
   return CUDA_SUCCESS;
 }
 
+// Counts are not compared, as on a device: whoever gives back more than there is ends the object, and the ledger tells of it.
 CUresult api::UserObjectRelease(Call& call, CUuserObject handle, unsigned int count) {
   UserObject* const object = call.world.Find<UserObject>(handle);
-  if (object == nullptr || count == 0 || count > object->client_references) return CUDA_ERROR_INVALID_VALUE;
-  object->client_references -= count;
+  if (count == 0 || (object == nullptr && !call.world.IsStale(handle))) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr) return CUDA_SUCCESS;
+  object->client_references -= count < object->client_references ? count : object->client_references;
   ReleaseReferences(call.world, object, count);
   return CUDA_SUCCESS;
 }
@@ -144,20 +146,21 @@ CUresult api::GraphRetainUserObject(Call& call, CUgraph handle, CUuserObject obj
   return CUDA_SUCCESS;
 }
 
+// No more than the graph holds is taken.
 CUresult api::GraphReleaseUserObject(Call& call, CUgraph handle, CUuserObject object_handle, unsigned int count) {
   Graph* const graph = call.world.Find<Graph>(handle);
   UserObject* const object = call.world.Find<UserObject>(object_handle);
   if (graph == nullptr || object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < graph->holdings.size(); ++i) {
     Holding& holding = graph->holdings[i];
-    if (holding.object != object) continue;
-    if (holding.count < count) return CUDA_ERROR_INVALID_VALUE;
+    if (holding.object != object->handle) continue;
+    if (count > holding.count) count = static_cast<unsigned>(holding.count);
     holding.count -= count;
     if (holding.count == 0) graph->holdings.Erase(i);
     ReleaseReferences(call.world, object, count);
-    return CUDA_SUCCESS;
+    break;
   }
-  return CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::sim

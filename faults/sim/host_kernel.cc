@@ -124,7 +124,7 @@ CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) n
   run.face.translate = &Translate;
   run.face.set_conditional = &SetConditional;
   Count(world, KernelCount::Hosted);
-  CallHost(world, thread, &Enter, &run);
+  CallHost(world, thread, Inside::HostKernel, &Enter, &run);
   return run.illegal ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 

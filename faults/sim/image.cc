@@ -90,6 +90,13 @@ CUresult Parse(Arena& arena, const unsigned char* data, std::size_t bytes, Image
 
 }  // namespace
 
+bool IsText(const void* data) noexcept {
+  const unsigned char* const bytes = static_cast<const unsigned char*>(data);
+  if (bytes[0] == '\0' || IsElf(bytes, 4)) return false;
+  const std::uint32_t magic = Read<std::uint32_t>(bytes);
+  return magic != kFatbinMagic && magic != kFatbinWrapperMagic;
+}
+
 Image* MakeImage(Arena& arena) noexcept { return arena.New<Image>(); }
 
 CUresult ParseImage(Arena& arena, const void* data, std::size_t bytes, Image** out) noexcept {

@@ -46,6 +46,7 @@ struct Symbol {
 struct Image {
   std::uint32_t references = 1;
   bool any_kernel = false;
+  CUresult fault = CUDA_SUCCESS;  // of a text that a library keeps and nothing can be made of
   Vector<Symbol*> symbols;
 };
 
@@ -53,6 +54,8 @@ struct Image {
 CUresult ParseImage(Arena& arena, const void* data, std::size_t bytes, Image** image) noexcept;
 CUresult ParsePtx(Arena& arena, std::string_view text, Image* image) noexcept;
 CUresult ParseCubin(Arena& arena, const unsigned char* data, std::size_t bytes, Image* image) noexcept;
+// Neither a cubin nor a fatbin, so PTX or nothing.
+bool IsText(const void* data) noexcept;
 Image* MakeImage(Arena& arena) noexcept;
 void DropImage(Arena& arena, Image* image) noexcept;
 Symbol* AddSymbol(Arena& arena, Image* image, std::string_view name, bool kernel) noexcept;

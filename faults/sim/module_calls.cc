@@ -180,7 +180,14 @@ CUresult api::LibraryLoadData(Call& call, CUlibrary* out, const void* code, CUji
   if ((jit_count != 0 && (jit == nullptr || jit_values == nullptr)) || (count != 0 && options == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   (void)values;
   Image* image = nullptr;
-  const CUresult result = ParseImage(call.world.arena, code, ~std::size_t{0}, &image);
+  CUresult result = ParseImage(call.world.arena, code, ~std::size_t{0}, &image);
+  // A text is compiled when something of it is asked for.
+  if ((result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_INVALID_PTX) && IsText(code)) {
+    image = MakeImage(call.world.arena);
+    if (image == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    image->fault = result;
+    result = CUDA_SUCCESS;
+  }
   return result == CUDA_SUCCESS ? LoadLibrary(call, out, image) : result;
 }
 
@@ -203,6 +210,7 @@ CUresult api::LibraryGetKernel(Call& call, CUkernel* out, CUlibrary handle, cons
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   const Symbol* const symbol = FindSymbol(call.world.arena, library->image, name, true);
   if (symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
   const Kernel* const kernel = KernelOf(call.world, library, symbol);
@@ -215,6 +223,7 @@ CUresult api::LibraryGetKernelCount(Call& call, unsigned int* count, CUlibrary h
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   *count = CountKernels(library->image);
   return CUDA_SUCCESS;
 }
@@ -223,6 +232,7 @@ CUresult api::LibraryEnumerateKernels(Call& call, CUkernel* kernels, unsigned in
   if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   unsigned at = 0;
   for (const Symbol* const symbol : library->image->symbols) {
     if (!symbol->kernel || at == capacity) continue;
@@ -237,6 +247,7 @@ CUresult api::LibraryGetModule(Call& call, CUmodule* out, CUlibrary handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   const Module* const module = ModuleOf(call.world, library, call.context);
   if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = ToHandle<CUmodule>(module);
@@ -247,6 +258,7 @@ CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* by
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   Module* const module = ModuleOf(call.world, library, call.context);
   return module == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : FindGlobal(module, name, address, bytes);
 }
@@ -256,6 +268,7 @@ CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* b
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   if (library->modules.empty()) return CUDA_ERROR_NOT_FOUND;
   CUdeviceptr found = 0;
   std::size_t size = 0;

@@ -56,7 +56,7 @@ CUresult api::TexObjectCreate(Call& call, CUtexObject* out, const CUDA_RESOURCE_
 CUresult api::TexObjectDestroy(Call& call, CUtexObject handle) {
   if (handle == 0) return CUDA_SUCCESS;
   Texture* const object = call.world.Find<Texture>(handle);
-  if (object == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr) return call.world.handles.IsStale(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // the ledger tells of it
   call.world.Destroy(object);
   return CUDA_SUCCESS;
 }
@@ -96,7 +96,7 @@ CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURC
 CUresult api::SurfObjectDestroy(Call& call, CUsurfObject handle) {
   if (handle == 0) return CUDA_SUCCESS;
   Surface* const object = call.world.Find<Surface>(handle);
-  if (object == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr) return call.world.handles.IsStale(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // the ledger tells of it
   call.world.Destroy(object);
   return CUDA_SUCCESS;
 }

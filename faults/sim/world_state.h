@@ -23,11 +23,14 @@
 
 namespace cuaudit::sim {
 
+// Client code that runs inside a driver call.
+enum class Inside : std::uint8_t { Nothing, HostFunction, HostKernel, Destructor };
+
 // What a thread keeps in this world. Found by a number that no other thread ever has.
 struct Thread {
   std::uint64_t serial = 0;
   Thread* next = nullptr;
-  bool in_callback = false;
+  Inside inside = Inside::Nothing;
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   Vector<std::uint64_t> stack;  // context handles, the current one last
 };
