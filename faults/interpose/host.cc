@@ -4,9 +4,10 @@
 //   Owns      a small table of live mutexes; everything else is in the journal.
 //   Threads   safe. Its own work is never recorded (a per-thread flag).
 //   Units     bytes.
-//   Errors    more mutexes at once than the table holds: kMutexesDropped. Stays out when a sanitizer owns the heap (kHostProbesSkipped) or
-//   when there is no journal; then every call goes straight on. Faults    makes no driver calls. Source    glibc's __libc_ entry points;
-//   pthread_mutex_t::__data.__lock for "locked".
+//   Errors    more mutexes at once than the table holds: kMutexesDropped. Stays out when a sanitizer owns the heap (kHostProbesSkipped)
+//             or when there is no journal; then every call goes straight on.
+//   Faults    makes no driver calls.
+//   Source    glibc's __libc_ entry points; pthread_mutex_t::__data.__lock for "locked".
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

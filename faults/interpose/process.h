@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // process.h: the drop-in's state, one per process: the gate, the journal and the driver that was chosen.
 //
-//   Owns      everything until the process ends; nothing is torn down, so calls from exit handlers still work.
+//   Owns      everything until the process ends; nothing is torn down, so calls from exit handlers still reach a driver. The simulated
+//             one is closed by an exit handler, as a genuine one closes: calls then answer DEINITIALIZED.
 //   Threads   loading is single-threaded; the driver is opened once, by whichever thread calls first.
 //   Errors    a bad CUAUDIT_OPTIONS or journal ends the program with status 2 and one line on stderr; no driver, or no address
 //             space for the simulated one, ends it with status 3 and one line at its first driver call. Both end by _exit: no exit

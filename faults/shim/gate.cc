@@ -140,6 +140,7 @@ void Gate::Enter(Passage* passage) noexcept {
       memcpy(&record->argument[0], reinterpret_cast<const void*>(passage->value[0]), sizeof(record->argument[0]));
     }
   }
+  if (record != nullptr) passage->child = ChildOf(*passage);
   if (plan_.size() != 0) Decide(passage, nested);
   if (record != nullptr && stacks_ != nullptr) {
     const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;

@@ -8,7 +8,8 @@
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
 //             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), DeviceGet and DeviceGetName (once, for the
-//             journal's header), DevicePrimaryCtxRetain (the pin).
+//             journal's header), DevicePrimaryCtxRetain (the pin); and where a fault loses a context, DeviceGetCount,
+//             DevicePrimaryCtxGetState, DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
 //   Source    ours; `how` words as in fault.h.
 //
 // A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
@@ -39,6 +40,7 @@ namespace cuaudit::faults {
 struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
+  std::uint64_t child = 0;  // the graph that a node is made of, as given: the driver writes the copy's handle over it
   Record* record = nullptr;
   const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
   std::uint64_t outer_begin = 0;
@@ -100,6 +102,7 @@ class Gate {
   CUresult Leave(Passage* passage, CUresult result) noexcept;
   void Decide(Passage* passage, bool nested) noexcept;
   void RecordAddresses(const Passage& passage) noexcept;
+  static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
   void ForgetLostContext(const Passage& passage) noexcept;

@@ -75,19 +75,29 @@ void AddMemory(const CUDA_MEM_ALLOC_NODE_PARAMS* memory, Addresses* addresses) n
   addresses->Add(memory->bytesize);
 }
 
-void AddChild(const CUDA_CHILD_GRAPH_NODE_PARAMS& child, Addresses* addresses) noexcept {
+// Older toolkits know no ownership: a child is copied.
+bool IsMoved(const CUDA_CHILD_GRAPH_NODE_PARAMS& child) noexcept {
 #if CUDA_VERSION >= 13000
-  if (child.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) return;
-  addresses->flags = kMovedGraph;
-  addresses->Add(reinterpret_cast<std::uint64_t>(child.graph));
+  return child.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 #else
-  (void)child, (void)addresses;
+  (void)child;
+  return false;
 #endif
+}
+
+bool TakesGenericNode(driver::BaseId base) noexcept {
+  return base == driver::BaseId::GraphAddNode || base == driver::BaseId::GraphNodeSetParams ||
+         base == driver::BaseId::GraphExecNodeSetParams;
 }
 
 template <typename T>
 const T* As(std::uint64_t word) noexcept {
   return reinterpret_cast<const T*>(word);
+}
+
+// The last parameter holds the node whatever the version of the call.
+const CUgraphNodeParams* GenericNode(const Passage& passage) noexcept {
+  return As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
 }
 
 void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
@@ -122,14 +132,15 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
       break;
   }
   const driver::BaseId base = driver::BaseOf(passage.id);
-  if (base != driver::BaseId::GraphAddNode && base != driver::BaseId::GraphNodeSetParams && base != driver::BaseId::GraphExecNodeSetParams)
-    return;
-  // The last parameter holds the node whatever the version of the call.
-  const auto* node = As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+  if (!TakesGenericNode(base)) return;
+  const auto* node = GenericNode(passage);
   if (node == nullptr) return;
   if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
     AddKernelNode(next, node->kernel.func, node->kernel.kern, node->kernel.kernelParams, addresses);
-  if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_GRAPH) AddChild(node->graph, addresses);
+  if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    addresses->flags = base == driver::BaseId::GraphAddNode && IsMoved(node->graph) ? kMovedGraph : kCopiedGraph;
+    addresses->Add(passage.child);
+  }
   if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     addresses->flags = kMemoryNode;
     addresses->Add(node->alloc.dptr);
@@ -140,6 +151,12 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
 }
 
 }  // namespace
+
+std::uint64_t Gate::ChildOf(const Passage& passage) noexcept {
+  if (!TakesGenericNode(driver::BaseOf(passage.id))) return 0;
+  const CUgraphNodeParams* const node = GenericNode(passage);
+  return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_GRAPH ? 0 : reinterpret_cast<std::uintptr_t>(node->graph.graph);
+}
 
 void Gate::RecordAddresses(const Passage& passage) noexcept {
   Addresses addresses;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // arena.h: storage for the simulator's books: one mapping, bump allocation and free lists by size, and a vector over it.
 //
-//   Owns      the mapping between Map and Unmap. Blocks are never returned to the system before that.
+//   Owns      nothing: the memory that Adopt is given stays its giver's. What is freed is handed out again, never returned to the system.
 //   Threads   not thread-safe; the world's lock is held by every caller.
 //   Units     bytes; blocks are zeroed and aligned to 16.
 //   Errors    nullptr or false when the mapping is full.

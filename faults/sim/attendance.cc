@@ -74,7 +74,7 @@ bool MayBeAwaited(const World& world, const Work& work) noexcept {
     case WorkType::Fill:
       return IsHostVisible(world, work.fill.dst);
     case WorkType::Write:
-      return IsHostVisible(world, work.value.address);
+      return work.value.count != 0 || IsHostVisible(world, work.value.address);
     case WorkType::Launch:
       for (const Step& step : work.launch.plan->steps) {
         if (step.type == CU_GRAPH_NODE_TYPE_HOST || MayBeAwaited(world, step.work)) return true;

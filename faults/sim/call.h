@@ -4,10 +4,10 @@
 //   Model<id>   the function type that models entry point `id`: its parameters behind a Call. bindings.def declares the models.
 //   Owns        nothing; a Call lives for one call.
 //   Threads     the model runs with the world's lock held.
-//   Errors      in this order: the process exits DEINITIALIZED; forked child or no cuInit NOT_INITIALIZED; inside a host function
-//   NOT_PERMITTED; no context
-//               INVALID_CONTEXT; the current context is gone CONTEXT_IS_DESTROYED; a lost context its sticky code; forbidden while
-//               a stream is captured STREAM_CAPTURE_UNSUPPORTED (and the capture is invalidated).
+//   Errors      in this order: the process exits DEINITIALIZED; forked child or no cuInit NOT_INITIALIZED; inside a host function, but
+//               for AnswersInside, NOT_PERMITTED; no context INVALID_CONTEXT; the current context is gone CONTEXT_IS_DESTROYED; a lost
+//               context its sticky code; forbidden while a stream is captured STREAM_CAPTURE_UNSUPPORTED (and the capture is
+//               invalidated).
 //   Faults      makes no driver calls.
 //   Source      CUDA Driver API 13.0.
 #pragma once

@@ -7,9 +7,8 @@
 //   Units     bytes.
 //   Errors    false: the device has no chunks left, or the books are full.
 //   Faults    makes no driver calls.
-//   Source    measured on an idle H200: 512 bytes take 2 MiB of cuMemGetInfo's free memory, 512 more and 1 MiB none, 3 MiB take 4, and of
-//   four
-//             blocks in one chunk two give nothing back.
+//   Source    measured on an idle H200: 512 bytes take 2 MiB of cuMemGetInfo's free memory, 512 more and 1 MiB none, 3 MiB take 4, and
+//             of four blocks in one chunk two give nothing back.
 #pragma once
 
 #include "faults/sim/world_state.h"

@@ -10,6 +10,7 @@
 #include "faults/sim/memory.h"
 #include "faults/sim/module.h"
 #include "faults/sim/oracle.h"
+#include "faults/sim/semaphore.h"
 
 namespace cuaudit::sim {
 
@@ -110,6 +111,9 @@ static void Dismantle(World& world, Context* context) {
         break;
       case Tag::External:
         FreeExternal(world, static_cast<External*>(object));
+        break;
+      case Tag::ExternalSemaphore:
+        FreeSemaphore(world, static_cast<ExternalSemaphore*>(object));
         break;
       case Tag::Texture:
         world.Destroy(static_cast<Texture*>(object));

@@ -76,16 +76,17 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
     return Refuse(refusal, cycle ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE : CUDA_GRAPH_INSTANTIATE_ERROR,
                   cycle ? NodeInCycle(world, graph) : nullptr, result);
   }
-  if (OwnsMemory(graph) || HasConditional(graph)) graph->executable = executable->handle;
+  executable->updatable = HasUpdatable(graph);
+  if (OwnsMemory(graph) || HasConditional(graph) || executable->updatable) graph->executable = executable->handle;
   *out = ToHandle<CUgraphExec>(executable);
   return CUDA_SUCCESS;
 }
 
-CUresult SetStep(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) {
+CUresult Change(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeType type, CUresult made, const Work& work) {
   Executable* const executable = call.world.Find<Executable>(handle);
   const Step* const step = executable == nullptr ? nullptr : FindStep(call.world, executable, node);
   if (step == nullptr || step->type != type) return CUDA_ERROR_INVALID_VALUE;
-  if (result != CUDA_SUCCESS) return result;
+  if (made != CUDA_SUCCESS) return made;
   // Attributes stay the node's own.
   Work kept = work;
   kept.cooperative = step->work.cooperative;
@@ -138,6 +139,12 @@ CUresult SetChild(Call& call, CUgraphExec handle, CUgraphNode node, CUgraph chil
 }
 
 }  // namespace
+
+CUresult SetStep(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) noexcept {
+  const CUresult answer = Change(call, handle, node, type, result, work);
+  if (result == CUDA_SUCCESS && answer != CUDA_SUCCESS) DropArguments(call.world, work);
+  return answer;
+}
 
 CUresult api::GraphInstantiateWithFlags(Call& call, CUgraphExec* out, CUgraph graph, unsigned long long flags) {
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) return CUDA_ERROR_INVALID_VALUE;  // there is no stream to upload in
@@ -236,6 +243,9 @@ CUresult api::GraphExecUpdate_v2(Call& call, CUgraphExec handle, CUgraph graph_h
   if (result == CUDA_SUCCESS && !HoldAll(world, graph, &holdings)) result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result != CUDA_SUCCESS) {
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+  } else if (executable->updatable || HasUpdatable(graph)) {
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+    result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   } else if (ComparePlans(world, *executable->plan, *fresh, &pairs, info) != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
     result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   } else if ((result = Replace(world, executable, *fresh, pairs, 0, pairs.size())) == CUDA_SUCCESS) {
@@ -309,10 +319,8 @@ CUresult api::GraphExecChildGraphNodeSetParams(Call& call, CUgraphExec handle, C
 CUresult api::GraphExecBatchMemOpNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node,
                                                const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters) {
   Work work;
-  const CUresult made = BatchWork(call, parameters, &work);
-  const CUresult result = SetStep(call, handle, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, made, work);
-  if (made == CUDA_SUCCESS && result != CUDA_SUCCESS) DropArguments(call.world, work);
-  return result;
+  const CUresult result = BatchWork(call, parameters, &work);
+  return SetStep(call, handle, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, result, work);
 }
 
 CUresult api::GraphExecNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node, CUgraphNodeParams* parameters) {

@@ -6,8 +6,7 @@
 #include "faults/sim/memory.h"
 #include "faults/sim/physical.h"
 
-// The memory that another interface would export is, between simulated drivers, exported physical memory. No other interface exports a
-// semaphore, so none can be imported and nothing can be signalled or waited for.
+// The memory that another interface would export is, between simulated drivers, exported physical memory.
 namespace cuaudit::sim {
 namespace {
 
@@ -110,40 +109,6 @@ CUresult api::ExternalMemoryGetMappedMipmappedArray(Call& call, CUmipmappedArray
   if (array == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = ToHandle<CUmipmappedArray>(array);
   return CUDA_SUCCESS;
-}
-
-CUresult api::ImportExternalSemaphore(Call&, CUexternalSemaphore* out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* from) {
-  if (out == nullptr || from == nullptr || from->flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  switch (static_cast<int>(from->type)) {
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD:
-      return CUDA_ERROR_UNKNOWN;  // whatever the descriptor is, it is no semaphore
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT:
-    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32:
-      return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
-}
-
-CUresult api::DestroyExternalSemaphore(Call&, CUexternalSemaphore handle) {
-  return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult api::SignalExternalSemaphoresAsync(Call&, const CUexternalSemaphore* semaphores,
-                                            const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS* parameters, unsigned int count, CUstream) {
-  return count == 0 || semaphores == nullptr || parameters == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult api::WaitExternalSemaphoresAsync(Call&, const CUexternalSemaphore*, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS*, unsigned int count,
-                                          CUstream) {
-  return count == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace cuaudit::sim

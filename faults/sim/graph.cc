@@ -117,6 +117,7 @@ Graph* CloneGraph(World& world, const Graph* graph, bool counted) noexcept {
     good = copy->attributes.Assign(world.arena, node->attributes.begin(), node->attributes.size());
     copy->origin_handle = node->handle;
     copy->added = node->added;
+    copy->updatable = node->updatable;
   }
   for (std::size_t i = 0; good && i < graph->nodes.size(); ++i) {
     for (std::size_t k = 0; good && k < graph->nodes[i]->dependencies.size(); ++k) {

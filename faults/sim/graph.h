@@ -42,6 +42,7 @@ struct Node : Object {
   Vector<Node*> dependents;
   Vector<CUgraphEdgeData> edges;         // beside the dependencies
   Vector<CUlaunchAttribute> attributes;  // of a kernel node
+  bool updatable = false;                // a kernel may change its parameters; for good
   std::uint32_t mark = 0;                // of a walk
   std::uint32_t place = 0;               // its step in the plan that is being made
 };
@@ -62,6 +63,7 @@ struct Executable : Object {
   std::uint64_t flags = 0;
   std::uint32_t in_flight = 0;
   bool destroyed = false;
+  bool updatable = false;  // one of its nodes is
   Plan* plan = nullptr;
   Marker* last = nullptr;  // the end of its last launch, which the next waits for in whatever stream
   Vector<Holding> holdings;

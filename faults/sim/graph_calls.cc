@@ -85,7 +85,7 @@ CUresult api::GraphGetRootNodes(Call& call, CUgraph handle, CUgraphNode* nodes, 
 CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
   Node* const node = call.world.Find<Node>(handle);
   if (node == nullptr || node->graph->capturing) return CUDA_ERROR_INVALID_VALUE;
-  if (OwnsMemory(node->graph)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (OwnsMemory(node->graph) || node->updatable) return CUDA_ERROR_NOT_SUPPORTED;
   DestroyNode(call.world, node);
   return CUDA_SUCCESS;
 }

@@ -105,6 +105,10 @@ bool HasConditional(const Graph* graph) noexcept {
   return Holds(graph, [](const Node* node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; });
 }
 
+bool HasUpdatable(const Graph* graph) noexcept {
+  return Holds(graph, [](const Node* node) { return node->updatable; });
+}
+
 CUresult AddAllocNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* parameters,
                       Node** node) noexcept {
   const CUmemPoolProps& pool = parameters->poolProps;

@@ -44,6 +44,7 @@ void DropGraphMemory(World& world, GraphMemory* memory) noexcept;
 // A graph with nodes that own something can be neither cloned nor taken apart, and has one executable at a time.
 bool OwnsMemory(const Graph* graph) noexcept;
 bool HasConditional(const Graph* graph) noexcept;
+bool HasUpdatable(const Graph* graph) noexcept;
 
 // What a launch does to the memory of its graph, settled by the call: allocations before the launch is queued, frees once it is. A
 // claim that is not kept is undone.

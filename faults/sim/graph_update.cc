@@ -143,6 +143,9 @@ CUgraphExecUpdateResult CompareWork(const World& world, const Work& before, cons
   if (before.type == WorkType::Batch) {
     return before.batch.count == after.batch.count ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
   }
+  if (before.type == WorkType::Write || before.type == WorkType::Await) {  // of semaphores
+    return before.value.count == after.value.count ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+  }
   if (before.memory != after.memory) return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
   if (before.type == WorkType::Copy) {
     const CUDA_MEMCPY3D& own = before.copy;

@@ -36,11 +36,24 @@ bool Keep(World& world, Node* node, CUlaunchAttributeID id, const CUlaunchAttrib
 
 }  // namespace
 
+// The value also brings back the handle for device code, which nothing here can use.
+CUresult SetUpdatable(Node* node, CUlaunchAttributeValue* value) noexcept {
+  const int wanted = value->deviceUpdatableKernelNode.deviceUpdatable;
+  if ((wanted != 0 && wanted != 1) || (wanted == 0 && node->updatable)) return CUDA_ERROR_INVALID_VALUE;  // there is no way back
+  if (wanted == 0) return CUDA_SUCCESS;
+  node->updatable = true;
+  value->deviceUpdatableKernelNode.devNode = ToHandle<CUgraphDeviceNode>(node);
+  return CUDA_SUCCESS;
+}
+
 CUresult api::GraphKernelNodeGetAttribute(Call& call, CUgraphNode handle, CUkernelNodeAttrID id, CUkernelNodeAttrValue* value) {
   const Node* const node = FindKernel(call, handle);
   if (node == nullptr || value == nullptr || !IsKept(static_cast<unsigned>(id))) return CUDA_ERROR_INVALID_VALUE;
   const CUlaunchAttribute* const kept = Kept(node, id);
-  if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+  if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
+    *value = CUlaunchAttributeValue{};
+    value->deviceUpdatableKernelNode = {node->updatable ? 1 : 0, node->updatable ? ToHandle<CUgraphDeviceNode>(node) : nullptr};
+  } else if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
     value->cooperative = node->work.cooperative ? 1 : 0;
   } else if (kept != nullptr) {
     *value = kept->value;
@@ -58,7 +71,7 @@ CUresult api::GraphKernelNodeSetAttribute(Call& call, CUgraphNode handle, CUkern
     const CUresult result = CheckCluster(call, node->work.kernel, *value);
     if (result != CUDA_SUCCESS) return result;
   }
-  if (static_cast<unsigned>(id) == 13) return CUDA_ERROR_NOT_SUPPORTED;  // updates from the device: no device code runs
+  if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) return SetUpdatable(node, const_cast<CUkernelNodeAttrValue*>(value));
   return Keep(call.world, node, id, *value) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -66,6 +79,7 @@ CUresult api::GraphKernelNodeCopyAttributes(Call& call, CUgraphNode to_handle, C
   Node* const to = FindKernel(call, to_handle);
   const Node* const from = FindKernel(call, from_handle);
   if (to == nullptr || from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (to->updatable || from->updatable) return CUDA_ERROR_INVALID_VALUE;
   if (to == from) return CUDA_SUCCESS;
   to->work.cooperative = from->work.cooperative;
   return to->attributes.Assign(call.world.arena, from->attributes.begin(), from->attributes.size()) ? CUDA_SUCCESS

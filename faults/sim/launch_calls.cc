@@ -3,6 +3,7 @@
 #include "faults/sim/capture.h"
 #include "faults/sim/join.h"
 #include "faults/sim/launch.h"
+#include "faults/sim/node.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -35,6 +36,13 @@ CUresult RecordWith(Call& call, CUevent handle, CUstream stream_handle) {
   return stream->capture != nullptr ? CaptureRecord(call.world, stream, event) : RecordOn(call, stream, event);
 }
 
+// Only a node can be, so the stream must be captured.
+bool MayBeUpdatable(Call& call, CUstream handle, int wanted) {
+  CUresult result = CUDA_SUCCESS;
+  const Stream* const stream = FindStream(call, handle, &result);
+  return wanted == 0 || (wanted == 1 && stream != nullptr && stream->capture != nullptr);
+}
+
 }  // namespace
 
 CUresult api::LaunchKernel(Call& call, CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
@@ -55,19 +63,28 @@ CUresult api::LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunctio
                                                   config->blockDimY, config->blockDimZ, config->sharedMemBytes, parameters, extra);
   bool cooperative = false;
   CUevent event = nullptr;
+  CUlaunchAttributeValue* updatable = nullptr;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const CUlaunchAttribute& attribute = config->attrs[i];
+    CUlaunchAttribute& attribute = config->attrs[i];
     const unsigned id = static_cast<unsigned>(attribute.id);
     if (id > kLastAttribute) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_VALUE);
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) cooperative = attribute.value.cooperative != 0;
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT) event = attribute.value.programmaticEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) updatable = &attribute.value;
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
       const CUresult result = CheckCluster(call, kernel, attribute.value);
       if (result != CUDA_SUCCESS) return RefuseLaunch(call, config->hStream, result);
     }
   }
   if (event != nullptr && call.world.Find<Event>(event) == nullptr) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_HANDLE);
-  const CUresult result = LaunchOn(call, kernel, config->hStream, cooperative);
+  if (updatable != nullptr && !MayBeUpdatable(call, config->hStream, updatable->deviceUpdatableKernelNode.deviceUpdatable)) {
+    return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_VALUE);
+  }
+  CUresult result = LaunchOn(call, kernel, config->hStream, cooperative);
+  if (result == CUDA_SUCCESS && updatable != nullptr) {
+    const Stream* const stream = FindStream(call, config->hStream, &result);
+    if (stream->capture != nullptr) result = SetUpdatable(stream->capture_tips[0], updatable);
+  }
   return result != CUDA_SUCCESS || event == nullptr ? result : RecordWith(call, event, config->hStream);
 }
 

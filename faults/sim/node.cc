@@ -6,6 +6,7 @@
 #include "faults/sim/copy.h"
 #include "faults/sim/executor.h"
 #include "faults/sim/launch.h"
+#include "faults/sim/semaphore.h"
 
 namespace cuaudit::sim {
 
@@ -110,8 +111,14 @@ CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType
       return EventWork(call, parameters->eventRecord.event, WorkType::Record, work);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return EventWork(call, parameters->eventWait.event, WorkType::Wait, work);
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL: {
+      const auto& signal = parameters->extSemSignal;
+      return SignalWork(call, signal.extSemArray, signal.paramsArray, signal.numExtSems, work);
+    }
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: {
+      const auto& wait = parameters->extSemWait;
+      return AwaitWork(call, wait.extSemArray, wait.paramsArray, wait.numExtSems, work);
+    }
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:

@@ -39,8 +39,13 @@ class Dependencies {
 // Whether an edge between such nodes may carry that annotation.
 bool MayAnnotate(CUgraphNodeType from, CUgraphNodeType to, const CUgraphEdgeData& edge) noexcept;
 CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& parameters) noexcept;
+// Lets device code change a kernel node's parameters.
+CUresult SetUpdatable(Node* node, CUlaunchAttributeValue* value) noexcept;
 // A live node of that type.
 Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept;
+// Replaces the parameters of the step that came from the node; `result` is what making them answered. Lets go of what work holds if
+// it is not taken.
+CUresult SetStep(Call& call, CUgraphExec executable, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) noexcept;
 // The step of an executable graph that came from the node.
 const Step* FindStep(const World& world, const Executable* executable, CUgraphNode node) noexcept;
 

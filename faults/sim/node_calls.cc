@@ -181,7 +181,7 @@ CUresult api::GraphAddNode(Call& call, CUgraphNode* out, CUgraph graph, const CU
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (result == CUDA_SUCCESS) result = Add(call, out, graph, dependencies, count, type, work);
-  if (work.type == WorkType::Batch) DropArguments(call.world, work);
+  if (work.arguments != nullptr) DropArguments(call.world, work);
   if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH) {
     parameters->graph.graph = ToHandle<CUgraph>(call.world.Find<Node>(*out)->work.child);
   }
@@ -303,10 +303,10 @@ CUresult api::GraphNodeSetParams(Call& call, CUgraphNode handle, CUgraphNodePara
   const CUresult result = WorkOf(call, parameters, &type, &work);
   if (result == CUDA_SUCCESS && type == kKernel) return SetKernel(call, handle, work.kernel);
   if (type == CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_NOT_SUPPORTED;
-  if (result == CUDA_SUCCESS && work.type == WorkType::Batch) {
+  if (result == CUDA_SUCCESS && work.arguments != nullptr) {
     Node* const node = FindNode(call, handle, type);
+    DropArguments(call.world, node == nullptr ? work : node->work);
     if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    DropArguments(call.world, node->work);
     node->work = work;
     return CUDA_SUCCESS;
   }

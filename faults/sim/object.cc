@@ -40,6 +40,8 @@ driver::Kind KindOf(Tag tag) noexcept {
       return Kind::PhysicalMemory;
     case Tag::External:
       return Kind::ExternalMemory;
+    case Tag::ExternalSemaphore:
+      return Kind::ExternalSemaphore;
     case Tag::Callback:
       return Kind::Callback;
     case Tag::GreenContext:

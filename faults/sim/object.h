@@ -41,6 +41,7 @@ enum class Tag : std::uint8_t {
   UserObject,
   Physical,
   External,
+  ExternalSemaphore,
   TextureReference,
   SurfaceReference,
   Callback,

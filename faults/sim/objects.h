@@ -33,6 +33,7 @@ struct Stream;
 struct Symbol;
 struct Marker;
 struct GreenContext;
+struct ExternalSemaphore;
 
 inline constexpr int kLimits = 10;  // of CUDA 13.0
 

@@ -3,7 +3,7 @@
 //
 //   Owns      nothing.
 //   Threads   called without the world's lock: after a fork it may be anybody's.
-//   Errors    Usable answers NOT_INITIALIZED in a child forked after cuInit.
+//   Errors    UsableHere is false in a child forked after cuInit, and for a destroyed world; calls then answer NOT_INITIALIZED.
 //   Faults    makes no driver calls.
 //   Source    measured on an H200, suites/contract: forked.*, exiting.*.
 #pragma once

@@ -4,7 +4,8 @@
 //   Owns      nothing.
 //   Threads   the world's lock is held by every caller and may be released in between (host functions, or to wait for another
 //             thread's): afterwards handles have to be looked up again.
-//   Errors    none: a wait for something that never comes does not return, as on a device.
+//   Errors    none. What waits for a value that never comes is given up after the world's patience (value_work.h); a host function that
+//             never ends keeps its waiters, as on a device.
 //   Faults    makes no driver calls.
 //   Source    ours; order of streams after the CUDA Driver API 13.0.
 #pragma once

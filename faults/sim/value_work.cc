@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "faults/sim/copy.h"
+#include "faults/sim/semaphore.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -81,6 +82,7 @@ CUresult ReadValueOperation(const World& world, const CUstreamBatchMemOpParams& 
 }
 
 bool IsSatisfied(const World& world, const ValueWork& wait) noexcept {
+  if (wait.count != 0) return wait.given_up || AreSignalled(world, wait);
   const char* const bytes = Find(world, wait);
   if (bytes == nullptr || wait.given_up) return true;
   const std::uint64_t now = Load(bytes, wait.wide);
@@ -98,6 +100,7 @@ bool IsSatisfied(const World& world, const ValueWork& wait) noexcept {
 }
 
 CUresult RunWrite(World& world, const ValueWork& write) noexcept {
+  if (write.count != 0) return RunSignals(world, write);
   char* const bytes = Find(world, write);
   if (bytes == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
   if (write.wide) {
@@ -109,6 +112,7 @@ CUresult RunWrite(World& world, const ValueWork& write) noexcept {
 }
 
 CUresult RunAwait(const World& world, const ValueWork& wait) noexcept {
+  if (wait.count != 0) return RunAwaits(world, wait);
   if (wait.given_up) return CUDA_ERROR_LAUNCH_TIMEOUT;
   return Find(world, wait) == nullptr ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }

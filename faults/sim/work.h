@@ -56,19 +56,23 @@ struct LaunchWork {
   Plan* plan;  // what it was when it was launched
 };
 
-// A value in memory: Write stores it, Await holds the stream until what is there compares with it.
+// A value in memory: Write stores it, Await holds the stream until what is there compares with it. Or semaphores of another interface,
+// the same for each of a list in Work::arguments.
 struct ValueWork {
   std::uint64_t address;
   std::uint64_t value;
-  std::uint32_t compare;  // CU_STREAM_WAIT_VALUE_GEQ, EQ, AND or NOR
-  bool wide;              // 8 bytes
-  bool given_up;          // nobody could ever write it
+  std::uint32_t compare;                            // CU_STREAM_WAIT_VALUE_GEQ, EQ, AND or NOR
+  bool wide;                                        // 8 bytes
+  bool given_up;                                    // nobody could ever write it
+  std::uint32_t count = 0;                          // of semaphores; 0: a value in memory
+  const CUexternalSemaphore* semaphores = nullptr;  // whose values CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS or ..._WAIT_PARAMS say
+  const void* parameters = nullptr;
 };
 
 struct Work {
   WorkType type = WorkType::Nothing;
   bool cooperative = false;        // of a kernel
-  Arguments* arguments = nullptr;  // of a kernel, and the operations of a batch
+  Arguments* arguments = nullptr;  // of a kernel, the operations of a batch, the list of semaphores
   GraphMemory* memory = nullptr;   // of Alloc and Free in a graph
   union {
     CUDA_MEMCPY3D copy;

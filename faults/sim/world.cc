@@ -7,6 +7,7 @@
 #include "faults/sim/context.h"
 #include "faults/sim/physical.h"
 #include "faults/sim/process.h"
+#include "faults/sim/semaphore.h"
 #include "faults/sim/table.h"
 #include "faults/sim/world_state.h"
 
@@ -97,6 +98,7 @@ void DestroyWorld(World* world) noexcept {
   }
   DropShares(*world);
   CloseBackings(*world);
+  CloseSemaphores(*world);
   pthread_cond_destroy(&world->turn);
   world->alive->store(kDestroyed, std::memory_order_release);
   const Shell shell = world->shell;

@@ -7,7 +7,7 @@
 //             Two worlds share nothing. DestroyWorld while another thread is in a call is the caller's bug.
 //   Streams   operations are queued and run when somebody waits for them, asks for them or the schedule says so. Host functions run
 //             without the lock, on a thread that is inside a driver call.
-//   Units     bytes; times are virtual nanoseconds, never the clock.
+//   Units     bytes; times are virtual nanoseconds. Real time counts in patience_ms and for whoever calls RunUnattended.
 //   Errors    CreateWorld answers nullptr when the address space is refused or nobody has the profile. A child
 //             forked after cuInit hears NOT_INITIALIZED.
 //   Faults    makes no driver calls; it is one. Entry points that are not modelled answer NOT_SUPPORTED (DriverTable::modelled).

@@ -138,6 +138,7 @@ class World {
   ShareFile share;
   Vector<Binding*> bindings;       // of arrays whose memory came later
   Vector<Backing*> file_backings;  // physical memory that lies in files
+  Vector<ExternalSemaphore*> semaphores;
 
   static constexpr std::size_t kThreadBuckets = 256;
   Thread* threads[kThreadBuckets] = {};

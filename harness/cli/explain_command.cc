@@ -153,6 +153,8 @@ std::string RecordLine(const faults::Record& record) {
         return fmt::format("memory node of call {}: {:#x}, {} bytes", record.context, record.argument[0], record.argument[1]);
       if ((record.flags & faults::kMovedGraph) != 0)
         return fmt::format("child graph moved by call {}: {:#x}", record.context, record.argument[0]);
+      if ((record.flags & faults::kCopiedGraph) != 0)
+        return fmt::format("child graph copied by call {}: {:#x}", record.context, record.argument[0]);
       return fmt::format("addresses for call {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
                          record.argument[2]);
     case faults::RecordKind::Mark:

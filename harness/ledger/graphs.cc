@@ -100,8 +100,12 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   graph_of_node_[node] = handle;
   const BaseId base = BaseOf(record);
   const auto moved = moved_.find(record.begin);
-  const std::uint64_t child = moved != moved_.end() ? moved->second : record.argument[4];
-  if (base == BaseId::GraphAddChildGraphNode || moved != moved_.end()) {
+  const auto copied_child = copied_.find(record.begin);
+  const bool has_child = base == BaseId::GraphAddChildGraphNode || moved != moved_.end() || copied_child != copied_.end();
+  if (has_child) {
+    const std::uint64_t child = moved != moved_.end()           ? moved->second
+                                : copied_child != copied_.end() ? copied_child->second
+                                                                : record.argument[4];
     if (const auto found = graphs_.find(child); found != graphs_.end()) {
       const std::shared_ptr<Content> copied = found->second.content;
       CopyChild(graph, node, *copied);
@@ -115,8 +119,11 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
 // cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced. A call
 // that names no address (of a host node, an event node) replaces none.
 void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
-  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams) {
-    Change(executables_[record.argument[0]]).nodes[record.argument[1]] = AddressesOf(record.argument[2]);
+  const auto copied = copied_.find(record.begin);
+  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || copied != copied_.end()) {
+    const std::uint64_t child = copied != copied_.end() ? copied->second : record.argument[2];
+    if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child of a graph's node
+    Change(executables_[record.argument[0]]).nodes[record.argument[1]] = AddressesOf(child);
     return;
   }
   if (addresses.empty() && !NamesAddresses(BaseOf(record))) return;

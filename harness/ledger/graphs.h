@@ -30,6 +30,8 @@ class Graphs {
   void Begin(std::uint64_t graph);  // a new graph, known to be empty
   // The child graph that the call with this begin ticket moves into the node it adds.
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
+  // The one that it copies into the node.
+  void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
   void AddNode(const faults::Record& record, const Addresses& addresses);
   void SetNode(const faults::Record& record, const Addresses& addresses);
   void DestroyNode(std::uint64_t node);
@@ -92,6 +94,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
+  std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;

@@ -75,7 +75,7 @@ class Folder {
           if (record.end != 0) events_.push_back({record.end, i, true});
           break;
         case RecordKind::Argument: {
-          if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph)) != 0) {
+          if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph | faults::kCopiedGraph)) != 0) {
             contents_[record.context] = &record;
             break;
           }

@@ -285,6 +285,7 @@ void ProcessFold::NodeContent(const faults::Record& record) {
     graphs_.NameMoved(record.context, record.argument[0]);
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
   }
+  if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
 }
 
 void ProcessFold::Mark(const faults::Record& record) {

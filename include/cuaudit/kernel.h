@@ -2,8 +2,8 @@
  * kernel.h: host functions that stand for kernels on cuaudit's simulated driver. Header-only C and C++, nothing to link.
  *
  *   Owns      nothing. A registered cuaudit_kernel, its name and its parameters must live until the process ends.
- *   Threads   register from any thread, best from a constructor. The function runs on the thread that waits for the launch, once for
- *             the whole grid, in stream order; one kernel at a time in one simulated driver.
+ *   Threads   register from any thread, best from a constructor. The function runs on a thread that is inside a driver call, once for
+ *             the whole grid, in stream order. Kernels of different streams run at once when different threads wait for them.
  *   Units     bytes.
  *   Errors    a range outside live device memory answers NULL and the context is lost with CUDA_ERROR_ILLEGAL_ADDRESS, as a kernel
  *             would lose it: return at once. A driver call inside the function answers CUDA_ERROR_NOT_PERMITTED. Parameters that

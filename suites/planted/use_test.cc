@@ -229,5 +229,25 @@ CUAUDIT_CASE(UseAfterRelease, AUserObjectDiesWithTheChildGraphNodeThatHeldIt) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release user_object"));
 }
 
+CUAUDIT_CASE(UseAfterRelease, AChildGraphCopiedByTheGenericCallReadsFreedMemory) {
+  for (const bool set_later : {false, true}) {
+    Trace t;
+    t.Alloc(0x10000);
+    t.Call(CallId::GraphCreate).Out(0, kGraph);
+    const Step fill = t.Call(CallId::GraphAddMemsetNode).Out(0, 0x71).In(1, kGraph);
+    t.Arguments(fill, {0x10000});
+    t.Call(CallId::GraphCreate).Out(0, kClone);
+    const Step add = t.Call(CallId::GraphAddNode_v2).Out(0, kNode).In(1, kClone);
+    if (!set_later) t.NodeContent(add, faults::kCopiedGraph, kGraph);
+    t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x72).In(1, kClone);
+    if (set_later) t.NodeContent(t.Call(CallId::GraphExecNodeSetParams).In(0, 0x72).In(1, kNode), faults::kCopiedGraph, kGraph);
+    t.Call(CallId::GraphLaunch).In(0, 0x72).In(1, 0x5);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    t.Free(0x10000);
+    t.Call(CallId::GraphLaunch).In(0, 0x72).In(1, 0x5);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -133,6 +133,28 @@ CUAUDIT_CASE(Leak, AChildGraphThatWasMoved) {
   EXPECT_THAT(Left(ledger), IsEmpty());
 }
 
+// The node of a copy holds what the child held, and touches what it touched.
+CUAUDIT_CASE(UseAfterRelease, AUserObjectThatACopiedChildGraphHolds) {
+  Program p;
+  CUgraph child = nullptr;
+  CUuserObject object = nullptr;
+  ASSERT_EQ(p.d.GraphCreate(&child, 0), CUDA_SUCCESS);
+  ASSERT_EQ(p.d.UserObjectCreate(
+                &object, nullptr, [](void*) {}, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+            CUDA_SUCCESS);
+  ASSERT_EQ(p.d.GraphRetainUserObject(child, object, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
+  CUgraphNode node = nullptr;
+  CUgraphNodeParams parameters = Child(child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE);
+  ASSERT_EQ(p.d.GraphAddNode(&node, p.graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+  EXPECT_NE(parameters.graph.graph, child) << "the driver tells the copy";
+  EXPECT_EQ(p.d.GraphDestroy(child), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.UserObjectRetain(object, 1), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.UserObjectRelease(object, 1), CUDA_SUCCESS);
+  const harness::Ledger ledger = p.End();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
 // A copy is another graph: the one it was made of is still the program's.
 CUAUDIT_CASE(Leak, AChildGraphThatWasCopiedIsStillOwed) {
   Program p;

@@ -9,7 +9,8 @@ using driver::Kind;
 
 struct Shared : Simulated {
   Shared() {
-    EXPECT_OK(d.UserObjectCreate(&object, &died, [](void* count) { ++*static_cast<int*>(count); }, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    EXPECT_OK(d.UserObjectCreate(
+        &object, &died, [](void* count) { ++*static_cast<int*>(count); }, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
     EXPECT_OK(d.GraphCreate(&graph, 0));
   }
   int died = 0;
@@ -97,7 +98,8 @@ TEST(Accepted, ACaptureEndedIntoNothingLeavesNothing) {
   CUstream stream = nullptr;
   EXPECT_OK(s.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   EXPECT_OK(s.d.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  EXPECT_OK(s.d.LaunchHostFunc(stream, [](void* count) { ++*static_cast<int*>(count); }, &s.died));
+  EXPECT_OK(s.d.LaunchHostFunc(
+      stream, [](void* count) { ++*static_cast<int*>(count); }, &s.died));
   EXPECT_OK(s.d.StreamEndCapture(stream, nullptr));
   EXPECT_EQ(s.Live(Kind::Graph), 1U);  // the one of the constructor
   EXPECT_EQ(s.Live(Kind::GraphNode), 0U);

@@ -42,7 +42,8 @@ TEST_P(Insides, AFunctionQueuedInsideRunsOnce) {
   Inner in(GetParam());
   in.Run([](void* argument) {
     Inner& inner = *static_cast<Inner*>(argument);
-    inner.result = inner.sim.d.LaunchHostFunc(inner.t, [](void* outer) { ++static_cast<Inner*>(outer)->count; }, argument);
+    inner.result = inner.sim.d.LaunchHostFunc(
+        inner.t, [](void* outer) { ++static_cast<Inner*>(outer)->count; }, argument);
   });
   EXPECT_OK(in.result);
   EXPECT_OK(in.sim.d.StreamSynchronize(in.t));
@@ -51,7 +52,8 @@ TEST_P(Insides, AFunctionQueuedInsideRunsOnce) {
 
 TEST_P(Insides, ItsOwnStreamIsBusyAndAnotherGoesOnWhileItPolls) {
   Inner in(GetParam());
-  EXPECT_OK(in.sim.d.LaunchHostFunc(in.t, [](void* outer) { ++static_cast<Inner*>(outer)->count; }, &in));
+  EXPECT_OK(in.sim.d.LaunchHostFunc(
+      in.t, [](void* outer) { ++static_cast<Inner*>(outer)->count; }, &in));
   in.Run([](void* argument) {
     Inner& inner = *static_cast<Inner*>(argument);
     EXPECT_EQ(inner.sim.d.StreamQuery(inner.s), CUDA_ERROR_NOT_READY);
