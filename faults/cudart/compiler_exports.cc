@@ -69,11 +69,12 @@ CUDART_PUBLIC cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, si
 }
 
 // Generated code asks once per stub, ignores the result and keeps the handle. So the handle stands for the registered kernel, whether it
-// could be loaded now or not: a launch tries again.
+// could be loaded now or not, and the address itself for one that is not registered: a launch tries again.
 CUDART_PUBLIC cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  if (kernel == nullptr) return Record(cudaErrorInvalidDeviceFunction);
   Function* const function = FindFunction(host);
-  if (kernel == nullptr || function == nullptr) return Record(cudaErrorInvalidDeviceFunction);
-  *kernel = reinterpret_cast<cudaKernel_t>(function);
+  *kernel = static_cast<cudaKernel_t>(function != nullptr ? function : const_cast<void*>(host));
+  if (function == nullptr) return Record(cudaErrorInvalidDeviceFunction);
   return Run<Need::context, false>([&](DriverRef driver) noexcept {
     CUkernel loaded = nullptr;
     return KernelOf(driver, function, &loaded);

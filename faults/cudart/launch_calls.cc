@@ -37,7 +37,8 @@ CUlaunchConfig PlanLaunch(const cudaLaunchConfig_t& config) noexcept {
 
 cudaError_t LaunchRegistered(DriverRef driver, Function* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t stream, bool cooperative) noexcept {
-  if (function == nullptr || !IsFunction(function)) return cudaErrorInvalidDeviceFunction;
+  if (function != nullptr && !IsFunction(function)) function = FindFunction(function);
+  if (function == nullptr) return cudaErrorInvalidDeviceFunction;
   CUkernel kernel = nullptr;
   if (const cudaError_t error = KernelOf(driver, function, &kernel)) return error;
   return Launch(driver, kernel, grid, block, arguments, shared_bytes, stream, cooperative);

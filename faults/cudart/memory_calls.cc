@@ -72,16 +72,18 @@ cudaError_t HostGetFlags(DriverRef driver, unsigned int* pFlags, void* pHost) no
   return From(result);
 }
 
-cudaError_t MallocManaged(DriverRef driver, void** devPtr, size_t size, unsigned int flags) noexcept {
+cudaError_t MallocManaged(DriverRef, void** devPtr, size_t size, unsigned int flags) noexcept {
   if (devPtr == nullptr) return cudaErrorInvalidValue;
-  if (size == 0) {
-    *devPtr = nullptr;
-    return cudaSuccess;
-  }
-  CUdeviceptr address = 0;
-  const CUresult result = driver.MemAllocManaged(&address, size, flags);
-  if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
-  return From(result);
+  return Run<Need::context, false>([&](DriverRef driver) noexcept {
+    if (size == 0) {
+      *devPtr = nullptr;
+      return cudaSuccess;
+    }
+    CUdeviceptr address = 0;
+    const CUresult result = driver.MemAllocManaged(&address, size, flags);
+    if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
+    return From(result);
+  });
 }
 
 cudaError_t MallocPitch(DriverRef driver, void** devPtr, size_t* pitch, size_t width, size_t height) noexcept {
@@ -97,12 +99,15 @@ cudaError_t Malloc3D(DriverRef driver, struct cudaPitchedPtr* pitchedDevPtr, str
   return error;
 }
 
+// `driver` may be the one whose stream 0 is the thread's own.
 cudaError_t MallocAsync(DriverRef driver, void** devPtr, size_t size, cudaStream_t hStream) noexcept {
   if (devPtr == nullptr) return cudaErrorInvalidValue;
-  CUdeviceptr address = 0;
-  const CUresult result = driver.MemAllocAsync(&address, size, hStream);
-  if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
-  return From(result);
+  return Run<Need::context, false>([&](DriverRef) noexcept {
+    CUdeviceptr address = 0;
+    const CUresult result = driver.MemAllocAsync(&address, size, hStream);
+    if (result == CUDA_SUCCESS) *devPtr = Pointer(address);
+    return From(result);
+  });
 }
 
 cudaError_t FreeAsync(DriverRef driver, void* devPtr, cudaStream_t hStream) noexcept {

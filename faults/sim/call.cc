@@ -24,7 +24,7 @@ CUresult Enter(Call& call, Needs needs, bool inside) noexcept {
   } else if (needs >= Needs::Init && !world.initialized) {
     result = CUDA_ERROR_NOT_INITIALIZED;
   } else if (call.thread->inside != Inside::Nothing && needs >= Needs::Init) {
-    // On a device a thread of the driver's runs host functions, where nothing is current.
+    // On a device a thread of the driver's runs host functions: nothing is current there.
     if (!inside || call.thread->inside != Inside::HostFunction) result = CUDA_ERROR_NOT_PERMITTED;
   } else if (needs >= Needs::Object) {
     const bool unsafe = needs == Needs::Unsafe || needs == Needs::UnsafeObject;

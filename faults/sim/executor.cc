@@ -23,8 +23,7 @@ constexpr std::uint64_t kOperationTime = 1000;
 // Releases the lock for client code; the stream's own time stands still meanwhile.
 class Outside {
  public:
-  Outside(World& world, Thread* thread, Inside what) noexcept
-      : world_(world), thread_(thread), before_(thread->inside), now_(world.now) {
+  Outside(World& world, Thread* thread, Inside what) noexcept : world_(world), thread_(thread), before_(thread->inside), now_(world.now) {
     thread_->inside = what;
     ++world_.running;
     pthread_mutex_unlock(&world_.lock);

@@ -75,7 +75,7 @@ CUresult CheckCooperative(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel) noe
   const Function* const function = FindFunction(call, HandleOf(kernel), &result);
   if (function == nullptr) return result;
   const Profile& profile = *call.world.profile;
-  const KernelNeeds needs{function->symbol->max_threads, kRegisters, function->symbol->shared_bytes};
+  const KernelNeeds needs{kRegisters, function->symbol->shared_bytes};
   const int blocks = BlocksPerMultiprocessor(profile, needs, static_cast<unsigned>(Threads(kernel)), kernel.sharedMemBytes);
   const std::uint64_t room =
       static_cast<std::uint64_t>(blocks) * static_cast<std::uint64_t>(profile.Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));

@@ -263,6 +263,12 @@ CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* by
   return module == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : FindGlobal(module, name, address, bytes);
 }
 
+// No image that is read here declares any.
+CUresult api::LibraryGetUnifiedFunction(Call& call, void** function, CUlibrary handle, const char*) {
+  (void)function;
+  return call.world.Find<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+}
+
 // Managed memory of a library exists from the first context on that the library was loaded into.
 CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;

@@ -2,6 +2,11 @@
 #include "faults/sim/object.h"
 
 namespace cuaudit::sim {
+namespace {
+
+constexpr std::uint32_t kGenerationStep = 1021;  // odd, so all 4096 come in turn, and far apart
+
+}  // namespace
 
 driver::Kind KindOf(Tag tag) noexcept {
   using driver::Kind;
@@ -63,6 +68,7 @@ void HandleTable::Adopt(char* memory, std::size_t slots, std::uint32_t world) no
   slots_ = reinterpret_cast<Slot*>(memory);
   capacity_ = static_cast<std::uint32_t>(slots);
   prefix_ = (std::uint64_t{1} << 46) | (std::uint64_t{world & 0x3ffU} << 36);
+  first_generation_ = (world >> 10) * kGenerationStep & static_cast<std::uint32_t>(kGenerationMask);
   used_ = 1;  // slot 0 stays empty so that no handle looks like a bare prefix
 }
 
@@ -81,7 +87,7 @@ bool HandleTable::Insert(Object* object) noexcept {
   slot.generation = (slot.generation + 1U) & static_cast<std::uint32_t>(kGenerationMask);
   slot.object = object;
   slot.next_free = 0;
-  object->handle = prefix_ | (std::uint64_t{slot.generation} << 24) | (std::uint64_t{index} << 4);
+  object->handle = prefix_ | (GenerationOf(slot) << 24) | (std::uint64_t{index} << 4);
   return true;
 }
 

@@ -3,8 +3,10 @@
 //
 //   Owns      the slots; objects belong to the arena.
 //   Threads   not thread-safe; the world's lock is held by every caller.
-//   Errors    Find answers nullptr for anything that is not a live object of that tag. A handle is a number outside every
-//             mapping: world, slot and generation; freed slots rest in a queue, so a value repeats only after millions of objects.
+//   Errors    Find answers nullptr for anything that is not a live object of that tag. A handle is a number: world, slot and
+//             generation. Freed slots rest in a queue, so a world repeats a value only after millions of objects. Worlds 1024 apart share
+//             their number, so each of them begins with generations of its own: the first handle of a slot comes again after 4 million
+//             worlds.
 //   Faults    makes no driver calls.
 //   Source    ours.
 #pragma once
@@ -97,7 +99,7 @@ class HandleTable {
   bool IsStale(std::uint64_t handle) const noexcept {
     if ((handle & kPrefixMask) != prefix_) return false;
     const std::uint64_t index = (handle >> 4) & kIndexMask;
-    return index < used_ && slots_[index].object == nullptr && slots_[index].generation == ((handle >> 24) & kGenerationMask);
+    return index < used_ && slots_[index].object == nullptr && GenerationOf(slots_[index]) == ((handle >> 24) & kGenerationMask);
   }
   // Such a handle whose object died with its context.
   bool DiedWithContext(std::uint64_t handle) const noexcept {
@@ -120,7 +122,10 @@ class HandleTable {
     std::uint32_t next_free;      // index + 1
   };
   static_assert(sizeof(Slot) == kSlotBytes);
+  std::uint64_t GenerationOf(const Slot& slot) const noexcept { return (slot.generation + first_generation_) & kGenerationMask; }
+
   Slot* slots_ = nullptr;
+  std::uint32_t first_generation_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t free_first_ = 0;

@@ -16,7 +16,7 @@ std::size_t Figure(const Profile& profile, CUdevice_attribute attribute) {
 
 int BlocksPerMultiprocessor(const Profile& profile, const KernelNeeds& kernel, unsigned threads, std::size_t dynamic_shared) noexcept {
   const std::size_t warp = Figure(profile, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-  if (threads == 0 || threads > kernel.max_threads || threads > Figure(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)) return 0;
+  if (threads == 0 || threads > Figure(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)) return 0;
   const std::size_t warps = Up(threads, warp) / warp;
   std::size_t blocks = Least(Figure(profile, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
                              Figure(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / warp / warps);

@@ -17,7 +17,6 @@ namespace cuaudit::sim {
 
 // What a kernel needs of a multiprocessor.
 struct KernelNeeds {
-  unsigned max_threads = 1024;  // of a block
   unsigned registers = 0;       // of a thread
   std::size_t shared = 0;       // static, of a block
 };

@@ -11,7 +11,7 @@ constexpr unsigned kPortableCluster = 8;
 constexpr unsigned kGreatestCluster = 16;
 constexpr int kClusteredBlocks = 8;  // of one multiprocessor, as an H200 counts them
 
-KernelNeeds NeedsOf(const Function* function) { return {function->symbol->max_threads, kRegisters, function->symbol->shared_bytes}; }
+KernelNeeds NeedsOf(const Function* function) { return {kRegisters, function->symbol->shared_bytes}; }
 
 int Blocks(const Call& call, const Function* function, unsigned threads, std::size_t dynamic_shared) {
   if (dynamic_shared > DynamicSharedLimit(*call.world.profile, function->symbol, *function)) return 0;

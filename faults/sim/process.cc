@@ -9,14 +9,17 @@ bool UsableHere(World& world) noexcept {
   std::uint32_t mark = world.alive->load(std::memory_order_acquire);
   if (mark == kAlive) [[likely]]
     return true;
-  if (mark == kDestroyed || world.initialized) return false;
+  // Whether it was initialised before the fork is looked at by one thread, before any can initialise it.
   if (mark == kWiped && world.alive->compare_exchange_strong(mark, kBeginning, std::memory_order_acquire)) {
-    world.lock = PTHREAD_MUTEX_INITIALIZER;
-    world.alive->store(kAlive, std::memory_order_release);
-    return true;
+    if (!world.initialized) world.lock = PTHREAD_MUTEX_INITIALIZER;
+    mark = world.initialized ? kRefused : kAlive;
+    world.alive->store(mark, std::memory_order_release);
   }
-  while (world.alive->load(std::memory_order_acquire) != kAlive) sched_yield();
-  return true;
+  while (mark == kBeginning) {
+    sched_yield();
+    mark = world.alive->load(std::memory_order_acquire);
+  }
+  return mark == kAlive;
 }
 
 void Shutdown(World* world) noexcept { world->closed.store(true, std::memory_order_release); }

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kWiped = 0;  // by a fork
 inline constexpr std::uint32_t kAlive = 1;
 inline constexpr std::uint32_t kBeginning = 2;  // one thread of a child is at it
 inline constexpr std::uint32_t kDestroyed = 3;
+inline constexpr std::uint32_t kRefused = 4;  // a child of a process that had initialised it
 
 // False in a child that was forked after cuInit. A world that nobody had initialised begins anew there, its lock
 // free.

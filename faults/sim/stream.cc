@@ -38,7 +38,7 @@ Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
   const bool own = handle == CU_STREAM_PER_THREAD || (value == 0 && call.per_thread);
   if (value == 0 || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
     if (call.context == nullptr) {
-      *result = CUDA_ERROR_INVALID_CONTEXT;
+      *result = call.thread->inside == Inside::Nothing ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_NOT_PERMITTED;
       return nullptr;
     }
     GreenContext* const green = call.context->greens == 0 ? nullptr : CurrentGreen(call.world, call.thread);

@@ -66,13 +66,13 @@ TEST_P(Insides, ItsOwnStreamIsBusyAndAnotherGoesOnWhileItPolls) {
   EXPECT_OK(in.result);
 }
 
-TEST_P(Insides, NothingIsCurrent) {
+TEST_P(Insides, TheDefaultStreamIsRefused) {
   Inner in(GetParam());
   in.Run([](void* argument) {
     Inner& inner = *static_cast<Inner*>(argument);
     inner.result = inner.sim.d.StreamQuery(nullptr);
   });
-  EXPECT_EQ(in.result, CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(in.result, CUDA_ERROR_NOT_PERMITTED);
   EXPECT_OK(in.sim.d.StreamQuery(nullptr));
 }
 

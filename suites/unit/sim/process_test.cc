@@ -47,6 +47,26 @@ TEST(Process, AChildForkedBeforeInitHasAWorldOfItsOwn) {
   DestroyWorld(world);
 }
 
+TEST(Process, TwoThreadsOfAChildForkedBeforeInitBothBegin) {
+  World* const world = CreateWorld({.device_bytes = std::uint64_t{64} << 20});
+  const driver::DriverRef d = Driver(world);
+  const auto race = [&] {
+    std::atomic<int> ready{0};
+    CUresult result[2] = {};
+    const auto begin = [&](int i) {
+      ++ready;
+      while (ready.load() != 2) std::this_thread::yield();
+      result[i] = d.Init(0);
+    };
+    std::thread other(begin, 1);
+    begin(0);
+    other.join();
+    return result[0] != CUDA_SUCCESS ? result[0] : result[1];
+  };
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(InChild([&] { return static_cast<int>(race()); }), CUDA_SUCCESS);
+  DestroyWorld(world);
+}
+
 TEST(Process, AChildIsAnsweredWhileAnotherThreadIsInACall) {
   const Simulated sim;
   std::atomic<bool> stop{false};

@@ -63,12 +63,12 @@ TEST(Profile, WhatTheDeviceLacksIsRefused) {
 TEST(Occupancy, FollowsTheTighterLimit) {
   const Profile& h200 = *FindProfile("h200");
   const Profile& small = *FindProfile("small");
-  const KernelNeeds light{1024, 16, 0};
+  const KernelNeeds light{16, 0};
   EXPECT_EQ(BlocksPerMultiprocessor(h200, light, 32, 0), 32);  // blocks
   EXPECT_EQ(BlocksPerMultiprocessor(small, light, 32, 0), 16);
   EXPECT_EQ(BlocksPerMultiprocessor(h200, light, 1024, 0), 2);  // warps
   EXPECT_EQ(BlocksPerMultiprocessor(small, light, 1024, 0), 1);
-  const KernelNeeds heavy{1024, 64, 0};
+  const KernelNeeds heavy{64, 0};
   EXPECT_EQ(BlocksPerMultiprocessor(h200, heavy, 256, 0), 4);       // registers
   EXPECT_EQ(BlocksPerMultiprocessor(h200, light, 128, 100000), 2);  // shared memory
   EXPECT_EQ(BlocksPerMultiprocessor(small, light, 128, 100000), 0);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <vector>
 
 #include "faults/driver/call_id.h"
 #include "suites/unit/sim/sim_world.h"
@@ -317,6 +318,24 @@ TEST(World, EveryEntryPointAnswers) {
   std::size_t bytes = 0;
   CUmulticastObjectProp properties{};
   EXPECT_EQ(sim.d.MulticastGetGranularity(&bytes, &properties, option), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+// Their numbers come round after 1024 worlds.
+TEST(World, AHandleOfAWorldLongGoneIsStale) {
+  constexpr int kRound = 1024;
+  const WorldOptions small{.device_bytes = std::uint64_t{64} << 20};
+  std::vector<CUstream> streams;
+  for (int round = 0; round < 4; ++round) {
+    {
+      const Simulated sim(small);
+      for (const CUstream stream : streams) EXPECT_EQ(sim.d.StreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
+      streams.emplace_back();
+      EXPECT_OK(sim.d.StreamCreate(&streams.back(), 0));
+      EXPECT_OK(sim.d.StreamQuery(streams.back()));
+      for (std::size_t i = 0; i + 1 < streams.size(); ++i) EXPECT_EQ(sim.d.StreamQuery(streams[i]), CUDA_ERROR_INVALID_HANDLE);
+    }
+    for (int i = 1; i < kRound; ++i) DestroyWorld(CreateWorld(small));
+  }
 }
 
 }  // namespace
