@@ -17,8 +17,8 @@ namespace cuaudit::sim {
 
 // What a kernel needs of a multiprocessor.
 struct KernelNeeds {
-  unsigned registers = 0;       // of a thread
-  std::size_t shared = 0;       // static, of a block
+  unsigned registers = 0;  // of a thread
+  std::size_t shared = 0;  // static, of a block
 };
 
 // 0: not one block fits.

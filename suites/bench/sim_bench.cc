@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// sim_bench.cc: what the simulated driver costs: one simple call, one object's life, and a whole world with thirty objects. The counter
-// `per_direct` is the cost in direct calls of an empty function, measured in the same run.
+// sim_bench.cc: what the simulated driver costs: one simple call, one object's life, and a whole world with thirty objects; with
+// `misuse:1` while it also looks for misuse. The counter `per_direct` is the cost in direct calls of an empty function, measured in the
+// same run.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -39,9 +40,11 @@ void Direct(benchmark::State& state) {
   });
 }
 
+void Report(void*, const driver::Misuse&) { abort(); }  // nothing here is wrong
+
 // One for each measuring thread.
 struct Ready {
-  Ready() : world(CreateWorld({})), d(Driver(world)) {
+  explicit Ready(bool misuse = false) : world(CreateWorld({.on_misuse = misuse ? &Report : nullptr})), d(Driver(world)) {
     if (d.Init(0) != CUDA_SUCCESS || d.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || d.CtxSetCurrent(context) != CUDA_SUCCESS)
       abort();
   }
@@ -54,22 +57,49 @@ struct Ready {
 };
 
 void ContextFlags(benchmark::State& state) {
-  const Ready ready;
+  const Ready ready(state.range(0) != 0);
   Measure(state, 1, [&] {
     unsigned flags = 0;
     benchmark::DoNotOptimize(ready.d.CtxGetFlags(&flags));
   });
 }
 
+void CurrentContext(benchmark::State& state) {
+  const Ready ready(state.range(0) != 0);
+  Measure(state, 1, [&] {
+    CUcontext current = nullptr;
+    benchmark::DoNotOptimize(ready.d.CtxGetCurrent(&current));
+  });
+}
+
+void QueryEvent(benchmark::State& state) {
+  const Ready ready(state.range(0) != 0);
+  CUevent e = nullptr;
+  if (ready.d.EventCreate(&e, 0) != CUDA_SUCCESS || ready.d.EventRecord(e, nullptr) != CUDA_SUCCESS ||
+      ready.d.EventSynchronize(e) != CUDA_SUCCESS)
+    abort();
+  Measure(state, 1, [&] { benchmark::DoNotOptimize(ready.d.EventQuery(e)); });
+}
+
+void PointerAttribute(benchmark::State& state) {
+  const Ready ready(state.range(0) != 0);
+  CUdeviceptr p = 0;
+  if (ready.d.MemAlloc(&p, 4096) != CUDA_SUCCESS) abort();
+  Measure(state, 1, [&] {
+    unsigned type = 0;
+    benchmark::DoNotOptimize(ready.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+  });
+}
+
 void QueryIdleStream(benchmark::State& state) {
-  const Ready ready;
+  const Ready ready(state.range(0) != 0);
   CUstream s = nullptr;
   if (ready.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) abort();
   Measure(state, 1, [&] { benchmark::DoNotOptimize(ready.d.StreamQuery(s)); });
 }
 
 void EventLife(benchmark::State& state) {
-  const Ready ready;
+  const Ready ready(state.range(0) != 0);
   Measure(state, 2, [&] {
     CUevent e = nullptr;
     benchmark::DoNotOptimize(ready.d.EventCreate(&e, 0));
@@ -78,7 +108,7 @@ void EventLife(benchmark::State& state) {
 }
 
 void MemoryLife(benchmark::State& state) {
-  const Ready ready;
+  const Ready ready(state.range(0) != 0);
   Measure(state, 2, [&] {
     CUdeviceptr p = 0;
     benchmark::DoNotOptimize(ready.d.MemAlloc(&p, 4096));
@@ -87,7 +117,7 @@ void MemoryLife(benchmark::State& state) {
 }
 
 void RecordAndWait(benchmark::State& state) {
-  const Ready ready;
+  const Ready ready(state.range(0) != 0);
   CUevent e = nullptr;
   if (ready.d.EventCreate(&e, 0) != CUDA_SUCCESS) abort();
   Measure(state, 2, [&] {
@@ -103,8 +133,9 @@ void EmptyWorld(benchmark::State& state) {
 // Five each of streams, events, device memory, pinned memory, arrays and graphs, destroyed one by one, then the world: 64 calls.
 void WorldOfThirtyObjects(benchmark::State& state) {
   constexpr int kEach = 5;
-  Measure(state, 12.0 * kEach + 4, [] {
-    const Ready ready;
+  const bool misuse = state.range(0) != 0;
+  Measure(state, 12.0 * kEach + 4, [misuse] {
+    const Ready ready(misuse);
     CUstream streams[kEach];
     CUevent events[kEach];
     CUdeviceptr memory[kEach];
@@ -133,14 +164,19 @@ void WorldOfThirtyObjects(benchmark::State& state) {
   });
 }
 
+void BothWays(benchmark::internal::Benchmark* benchmark) { benchmark->ArgName("misuse")->Arg(0)->Arg(1); }
+
 BENCHMARK(Direct);
-BENCHMARK(ContextFlags)->Threads(1)->Threads(2);
-BENCHMARK(QueryIdleStream);
-BENCHMARK(EventLife);
-BENCHMARK(MemoryLife);
-BENCHMARK(RecordAndWait);
+BENCHMARK(CurrentContext)->Apply(BothWays)->Threads(1)->Threads(2);
+BENCHMARK(ContextFlags)->Apply(BothWays);
+BENCHMARK(QueryEvent)->Apply(BothWays);
+BENCHMARK(QueryIdleStream)->Apply(BothWays);
+BENCHMARK(PointerAttribute)->Apply(BothWays);
+BENCHMARK(EventLife)->Apply(BothWays);
+BENCHMARK(MemoryLife)->Apply(BothWays);
+BENCHMARK(RecordAndWait)->Apply(BothWays);
 BENCHMARK(EmptyWorld);
-BENCHMARK(WorldOfThirtyObjects)->Threads(1)->Threads(2);
+BENCHMARK(WorldOfThirtyObjects)->Apply(BothWays)->Threads(1)->Threads(2);
 
 }  // namespace
 }  // namespace cuaudit::sim
