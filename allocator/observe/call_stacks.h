@@ -46,6 +46,10 @@ class CallStacks {
 
   static Frame Describe(std::uintptr_t frame);
 
+  // A number as the pointer that a Tracer hands through an allocator, which never follows it.
+  static void* Token(StackId id) noexcept { return reinterpret_cast<void*>(std::uintptr_t{id}); }  // NOLINT(performance-no-int-to-ptr)
+  static StackId FromToken(const void* token) noexcept { return static_cast<StackId>(reinterpret_cast<std::uintptr_t>(token)); }
+
  private:
   struct Row {
     std::uint32_t frames = 0;  // 0: free

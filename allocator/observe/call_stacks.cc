@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/trace/call_stacks.h"
+#include "allocator/observe/call_stacks.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/trace/pickle_writer.h"
+#include "allocator/observe/pickle_writer.h"
 
 #include <bit>
 #include <cassert>
