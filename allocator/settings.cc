@@ -12,7 +12,8 @@ namespace cuaudit::alloc {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::string_view kDivisionsExpected = "0, a power of two up to 64, or a list such as [1:4,1024:8,>:16] whose sizes are powers of two of MiB";
+constexpr std::string_view kDivisionsExpected =
+    "0, a power of two up to 64, or a list such as [1:4,1024:8,>:16] whose sizes are powers of two of MiB";
 
 // The names and values of one choice.
 template <class Value>
@@ -35,8 +36,10 @@ std::string Names(const std::array<Choice<Value>, kCount>& choices) {
   std::array<Choice<type>, 2> { Choice<type> CUAUDIT_PAIR(a), Choice<type> CUAUDIT_PAIR(b) }
 #define CUAUDIT_PAIRS_3(type, a, b, c) \
   std::array<Choice<type>, 3> { Choice<type> CUAUDIT_PAIR(a), Choice<type> CUAUDIT_PAIR(b), Choice<type> CUAUDIT_PAIR(c) }
-#define CUAUDIT_PAIRS_4(type, a, b, c, d) \
-  std::array<Choice<type>, 4> { Choice<type> CUAUDIT_PAIR(a), Choice<type> CUAUDIT_PAIR(b), Choice<type> CUAUDIT_PAIR(c), Choice<type> CUAUDIT_PAIR(d) }
+#define CUAUDIT_PAIRS_4(type, a, b, c, d)                                                                                  \
+  std::array<Choice<type>, 4> {                                                                                            \
+    Choice<type> CUAUDIT_PAIR(a), Choice<type> CUAUDIT_PAIR(b), Choice<type> CUAUDIT_PAIR(c), Choice<type> CUAUDIT_PAIR(d) \
+  }
 #define CUAUDIT_PICK(_1, _2, _3, _4, name, ...) name
 #define CUAUDIT_PAIRS(type, ...) CUAUDIT_PICK(__VA_ARGS__, CUAUDIT_PAIRS_4, CUAUDIT_PAIRS_3, CUAUDIT_PAIRS_2, )(type, __VA_ARGS__)
 
@@ -264,7 +267,8 @@ std::string Shortest(double value) {
 }
 
 std::string Text(const std::array<std::uint32_t, kDivisionSteps>& divisions) {
-  if (std::all_of(divisions.begin(), divisions.end(), [&](std::uint32_t each) { return each == divisions[0]; })) return std::to_string(divisions[0]);
+  if (std::all_of(divisions.begin(), divisions.end(), [&](std::uint32_t each) { return each == divisions[0]; }))
+    return std::to_string(divisions[0]);
   std::string text = "[";
   for (std::size_t step = 0; step < kDivisionSteps; ++step) {
     text.append(step == 0 ? "" : ",").append(std::to_string(std::size_t{1} << step)).append(":").append(std::to_string(divisions[step]));
@@ -286,7 +290,8 @@ std::vector<std::pair<std::string, std::string>> Values(const Settings& settings
 #define CUAUDIT_ALLOC_COUNT(name, field, lowest, highest, help) values.emplace_back(#name, std::to_string(settings.field));
 #define CUAUDIT_ALLOC_FRACTION(name, field, from, to, range, help) values.emplace_back(#name, Shortest(settings.field));
 #define CUAUDIT_ALLOC_SWITCH(name, field, help) values.emplace_back(#name, settings.field ? "True" : "False");
-#define CUAUDIT_ALLOC_CHOICE(name, field, type, help, ...) values.emplace_back(#name, NameOf(CUAUDIT_PAIRS(type, __VA_ARGS__), settings.field));
+#define CUAUDIT_ALLOC_CHOICE(name, field, type, help, ...) \
+  values.emplace_back(#name, NameOf(CUAUDIT_PAIRS(type, __VA_ARGS__), settings.field));
 #define CUAUDIT_ALLOC_DIVISIONS(name, field, help) values.emplace_back(#name, Text(settings.field));
 #define CUAUDIT_ALLOC_REFUSED(name, why)
 #include "allocator/settings.def"
@@ -311,8 +316,10 @@ std::string FormatSettings(const Settings& settings) {
 
 std::vector<SettingRow> SettingRows() {
   std::vector<SettingRow> rows;
-#define CUAUDIT_ALLOC_MIB(name, field, lowest, highest, help) rows.push_back({#name, "a whole number of MiB from " #lowest " to " #highest, help});
-#define CUAUDIT_ALLOC_COUNT(name, field, lowest, highest, help) rows.push_back({#name, "a whole number from " #lowest " to " #highest, help});
+#define CUAUDIT_ALLOC_MIB(name, field, lowest, highest, help) \
+  rows.push_back({#name, "a whole number of MiB from " #lowest " to " #highest, help});
+#define CUAUDIT_ALLOC_COUNT(name, field, lowest, highest, help) \
+  rows.push_back({#name, "a whole number from " #lowest " to " #highest, help});
 #define CUAUDIT_ALLOC_FRACTION(name, field, from, to, range, help) rows.push_back({#name, range, help});
 #define CUAUDIT_ALLOC_SWITCH(name, field, help) rows.push_back({#name, "True or False", help});
 #define CUAUDIT_ALLOC_CHOICE(name, field, type, help, ...) rows.push_back({#name, Names(CUAUDIT_PAIRS(type, __VA_ARGS__)), help});
@@ -326,8 +333,9 @@ std::vector<SettingRow> SettingRows() {
 std::vector<std::pair<std::string, std::string>> SettingsForSnapshot(const Settings& settings) {
   std::vector<std::pair<std::string, std::string>> shown = {
       {"PYTORCH_CUDA_ALLOC_CONF", FormatSettings(settings)},
-      {"max_split_size", std::to_string(settings.options.max_split_size == 0 ? std::numeric_limits<std::int64_t>::max()
-                                                                             : static_cast<std::int64_t>(settings.options.max_split_size))}};
+      {"max_split_size",
+       std::to_string(settings.options.max_split_size == 0 ? std::numeric_limits<std::int64_t>::max()
+                                                           : static_cast<std::int64_t>(settings.options.max_split_size))}};
   for (auto& value : Values(settings)) shown.push_back(std::move(value));
   return shown;
 }

@@ -59,7 +59,8 @@ void Write(const OutOfMemory& account, const Statistics& statistics, Page* page)
   page->Add("out of memory on device %d: %s asked for on stream %llu", account.device, Of(account.requested).text,
             static_cast<unsigned long long>(account.stream));
   if (account.pool != PoolId{}) {
-    page->Add(" in pool %llu.%llu", static_cast<unsigned long long>(account.pool.first), static_cast<unsigned long long>(account.pool.second));
+    page->Add(" in pool %llu.%llu", static_cast<unsigned long long>(account.pool.first),
+              static_cast<unsigned long long>(account.pool.second));
   }
   page->Add(", which needs a segment of %s; ", Of(account.rounded).text);
   const std::string_view name = driver::ShortResultName(account.driver_result);
@@ -75,18 +76,20 @@ void Write(const OutOfMemory& account, const Statistics& statistics, Page* page)
   }
   if (account.limit != SIZE_MAX) page->Add("  limit      %s for this process\n", Of(account.limit).text);
   const std::size_t held = account.allocated + account.pending;
-  page->Add("  allocator  %s reserved: %s allocated, %s freed with uses that are not over (%llu blocks), %s cached; largest free block %s\n",
-            Of(account.reserved).text, Of(account.allocated).text, Of(account.pending).text,
-            static_cast<unsigned long long>(statistics.blocks_pending), Of(account.reserved > held ? account.reserved - held : 0).text,
-            Of(account.largest_free).text);
+  page->Add(
+      "  allocator  %s reserved: %s allocated, %s freed with uses that are not over (%llu blocks), %s cached; largest free block %s\n",
+      Of(account.reserved).text, Of(account.allocated).text, Of(account.pending).text,
+      static_cast<unsigned long long>(statistics.blocks_pending), Of(account.reserved > held ? account.reserved - held : 0).text,
+      Of(account.largest_free).text);
   page->Add("  so far     %llu out of memory, %llu retries after cached memory was released, %llu times all uses were waited for\n",
             Count(statistics.num_ooms), Count(statistics.num_alloc_retries), Count(statistics.num_sync_all_streams));
-  page->Add("  served by  thread cache %llu, own stream %llu, other streams %llu, pending memory %llu, capture order %llu, growth %llu, "
-            "borrowed pools %llu\n",
-            static_cast<unsigned long long>(statistics.served_thread_cache), static_cast<unsigned long long>(statistics.served_own_ready),
-            static_cast<unsigned long long>(statistics.served_other_ready), static_cast<unsigned long long>(statistics.served_pending),
-            static_cast<unsigned long long>(statistics.served_capture_order), static_cast<unsigned long long>(statistics.served_grown),
-            static_cast<unsigned long long>(statistics.served_shared_pool));
+  page->Add(
+      "  served by  thread cache %llu, own stream %llu, other streams %llu, pending memory %llu, capture order %llu, growth %llu, "
+      "borrowed pools %llu\n",
+      static_cast<unsigned long long>(statistics.served_thread_cache), static_cast<unsigned long long>(statistics.served_own_ready),
+      static_cast<unsigned long long>(statistics.served_other_ready), static_cast<unsigned long long>(statistics.served_pending),
+      static_cast<unsigned long long>(statistics.served_capture_order), static_cast<unsigned long long>(statistics.served_grown),
+      static_cast<unsigned long long>(statistics.served_shared_pool));
 }
 
 }  // namespace

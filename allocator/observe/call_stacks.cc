@@ -104,7 +104,8 @@ Frame CallStacks::Describe(std::uintptr_t frame) {
   Frame described;
   Dl_info info = {};
   // A return address may be the first byte of the next function when the call was the last instruction.
-  if (dladdr(reinterpret_cast<void*>(frame - 1), &info) == 0 || info.dli_fname == nullptr) {  // NOLINT(performance-no-int-to-ptr): an address
+  if (dladdr(reinterpret_cast<void*>(frame - 1), &info) == 0 ||
+      info.dli_fname == nullptr) {  // NOLINT(performance-no-int-to-ptr): an address
     char text[32];
     std::snprintf(text, sizeof(text), "0x%zx", frame);
     described.name = text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/observe/history.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -34,11 +35,13 @@ void History::Record(void* self, const TraceEvent& event) noexcept {
   const bool keeps_stack = event.action == TraceAction::Alloc || history->level_.load(std::memory_order_relaxed) == StackLevel::All;
   const std::lock_guard lock(history->mutex_);
   if (history->capacity_ == 0) return;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  history->last_time_us_ =
+      std::max(history->last_time_us_, static_cast<std::uint64_t>(now));  // a clock set back must not turn the order round
   HistoryEntry& row = history->ring_[history->recorded_ % history->capacity_];
   row.event = event;
   if (!keeps_stack) row.event.stack = nullptr;
-  row.time_us = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  row.time_us = history->last_time_us_;
   ++history->recorded_;
 }
 

@@ -56,7 +56,7 @@ class History {
   // To be registered with an allocator, and taken away there before this object goes.
   [[nodiscard]] Tracer tracer() noexcept;
 
-  [[nodiscard]] std::vector<HistoryEntry> Copy() const;   // the oldest first; throws bad_alloc
+  [[nodiscard]] std::vector<HistoryEntry> Copy() const;     // the oldest first; throws bad_alloc
   [[nodiscard]] std::uint64_t overflowed() const noexcept;  // entries forgotten
   [[nodiscard]] std::size_t max_entries() const noexcept;
   [[nodiscard]] const CallStacks& stacks() const noexcept { return stacks_; }
@@ -69,6 +69,7 @@ class History {
   std::unique_ptr<HistoryEntry[]> ring_;
   std::size_t capacity_ = 0;
   std::uint64_t recorded_ = 0;
+  std::uint64_t last_time_us_ = 0;
   std::atomic<StackLevel> level_{StackLevel::Never};
   CallStacks stacks_;
 };

@@ -7,9 +7,9 @@
 namespace cuaudit::alloc {
 namespace {
 
-constexpr unsigned kProto = 0x80, kMark = '(', kStop = '.', kNone = 'N', kTrue = 0x88, kFalse = 0x89, kInt4 = 'J', kInt1 = 'K', kInt2 = 'M', kLong1 = 0x8a,
-                   kFloat = 'G', kText = 'X', kEmptyList = ']', kAppends = 'e', kEmptyDict = '}', kSetItems = 'u', kPut = 'q', kLongPut = 'r', kGet = 'h',
-                   kLongGet = 'j', kTuple2 = 0x86;
+constexpr unsigned kProto = 0x80, kMark = '(', kStop = '.', kNone = 'N', kTrue = 0x88, kFalse = 0x89, kInt4 = 'J', kInt1 = 'K', kInt2 = 'M',
+                   kLong1 = 0x8a, kFloat = 'G', kText = 'X', kEmptyList = ']', kAppends = 'e', kEmptyDict = '}', kSetItems = 'u',
+                   kPut = 'q', kLongPut = 'r', kGet = 'h', kLongGet = 'j', kTuple2 = 0x86;
 constexpr std::uint32_t kBatch = 1000;  // as Python's own writer does
 
 // The length of the UTF-8 sequence at `at`, or 0: overlong forms, surrogates and values above U+10FFFF are none.

@@ -53,8 +53,8 @@ class PickleWriter {
   std::string* out_;
   std::unordered_map<std::string, std::uint32_t> texts_;
   static constexpr std::size_t kDepth = 16;
-  std::string open_;                    // 'l' or 'd', innermost last
-  std::uint32_t items_[kDepth] = {};    // of the open lists, in the batch under way
+  std::string open_;                  // 'l' or 'd', innermost last
+  std::uint32_t items_[kDepth] = {};  // of the open lists, in the batch under way
   std::uint32_t memos_ = 0;
 };
 

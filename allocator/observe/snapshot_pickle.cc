@@ -17,27 +17,41 @@ namespace {
 
 constexpr const char* Name(BlockState state) {
   switch (state) {
-    case BlockState::ActiveAllocated: return "active_allocated";
-    case BlockState::ActivePendingFree: return "active_pending_free";
+    case BlockState::ActiveAllocated:
+      return "active_allocated";
+    case BlockState::ActivePendingFree:
+      return "active_pending_free";
     case BlockState::Inactive:
-    case BlockState::Unmapped: return "inactive";
+    case BlockState::Unmapped:
+      return "inactive";
   }
   return "";
 }
 
 constexpr const char* Name(TraceAction action) {
   switch (action) {
-    case TraceAction::Alloc: return "alloc";
-    case TraceAction::FreeRequested: return "free_requested";
-    case TraceAction::FreeCompleted: return "free_completed";
-    case TraceAction::SegmentAlloc: return "segment_alloc";
-    case TraceAction::SegmentFree: return "segment_free";
-    case TraceAction::SegmentMap: return "segment_map";
-    case TraceAction::SegmentUnmap: return "segment_unmap";
-    case TraceAction::Oom: return "oom";
-    case TraceAction::UseRecorded: return "use_recorded";
-    case TraceAction::UseWaited: return "use_waited";
-    case TraceAction::UseElided: return "use_elided";
+    case TraceAction::Alloc:
+      return "alloc";
+    case TraceAction::FreeRequested:
+      return "free_requested";
+    case TraceAction::FreeCompleted:
+      return "free_completed";
+    case TraceAction::SegmentAlloc:
+      return "segment_alloc";
+    case TraceAction::SegmentFree:
+      return "segment_free";
+    case TraceAction::SegmentMap:
+      return "segment_map";
+    case TraceAction::SegmentUnmap:
+      return "segment_unmap";
+    case TraceAction::Oom:
+      return "oom";
+    case TraceAction::UseRecorded:
+      return "use_recorded";
+    case TraceAction::UseWaited:
+      return "use_waited";
+    case TraceAction::UseElided:
+      return "use_elided";
   }
   return "";
 }
@@ -168,7 +182,8 @@ class Writer {
     switch (event.action) {
       case TraceAction::UseWaited: {
         std::string& text = waits_[event.address];
-        text += (text.empty() ? "waited for stream " : ", stream ") + std::to_string(event.other) + " seq " + std::to_string(event.sequence);
+        text +=
+            (text.empty() ? "waited for stream " : ", stream ") + std::to_string(event.other) + " seq " + std::to_string(event.sequence);
         [[fallthrough]];
       }
       case TraceAction::UseElided:
@@ -191,7 +206,8 @@ class Writer {
       case TraceAction::SegmentFree:
       case TraceAction::SegmentMap:
       case TraceAction::SegmentUnmap:
-      case TraceAction::Oom: break;
+      case TraceAction::Oom:
+        break;
     }
     pickle_.EndDict();
   }

@@ -14,8 +14,8 @@ constexpr CUdeviceptr kBase = 0x7f0000000000;
 class Told {
  public:
   explicit Told(History* history) : tracer_(history->tracer()) {}
-  void* Tell(TraceAction action, CUdeviceptr address, std::size_t size, std::uint64_t stream = 11, std::uint64_t other = 0, std::uint64_t sequence = 0,
-             int device = 0) const {
+  void* Tell(TraceAction action, CUdeviceptr address, std::size_t size, std::uint64_t stream = 11, std::uint64_t other = 0,
+             std::uint64_t sequence = 0, int device = 0) const {
     TraceEvent event = {};
     event.action = action;
     event.device = device;
@@ -47,9 +47,16 @@ Snapshot Everything(History* history) {
   segment.blocks.resize(3);
   SnapshotBlock& held = segment.blocks[0];
   held = {.address = kBase, .size = 512, .requested = 100, .state = BlockState::ActiveAllocated, .stream = 11, .uses = {}};
-  segment.blocks[1] = {.address = kBase + 512, .size = 1024, .requested = 1000, .state = BlockState::ActivePendingFree, .stream = 11,
+  segment.blocks[1] = {.address = kBase + 512,
+                       .size = 1024,
+                       .requested = 1000,
+                       .state = BlockState::ActivePendingFree,
+                       .stream = 11,
                        .uses = {{.stream = 7, .sequence = 91, .captured = false}}};
-  segment.blocks[2] = {.address = kBase + 1536, .size = (2U << 20) - 1536, .in_thread_cache = true, .stream = 12,
+  segment.blocks[2] = {.address = kBase + 1536,
+                       .size = (2U << 20) - 1536,
+                       .in_thread_cache = true,
+                       .stream = 12,
                        .uses = {{.stream = 3, .sequence = 5, .captured = false}, {.stream = 4, .sequence = 1, .captured = true}}};
   SnapshotSegment graph;
   graph.device = 1;
@@ -101,7 +108,8 @@ bool Save(const std::string& directory, const char* name, const SnapshotDocument
 __attribute__((visibility("default"))) bool WriteSamples(const std::string& directory) {
   History history;
   History narrow;  // forgets the oldest
-  if (history.Start({}) != CUDA_SUCCESS || narrow.Start({.max_entries = 8, .max_stacks = 16, .stacks = StackLevel::Never}) != CUDA_SUCCESS) return false;
+  if (history.Start({}) != CUDA_SUCCESS || narrow.Start({.max_entries = 8, .max_stacks = 16, .stacks = StackLevel::Never}) != CUDA_SUCCESS)
+    return false;
   const Snapshot everything = Everything(&history);
   const Snapshot overflowed = Everything(&narrow);
   const Snapshot none;
@@ -121,8 +129,9 @@ __attribute__((visibility("default"))) bool WriteSamples(const std::string& dire
                                                  {"release_lock_on_cudamalloc", "False"}}};
   SnapshotDocument hostile = {.snapshot = &none,
                               .backend = "cudaMallocAsync",
-                              .settings = {{"utf8", "gr\xc3\xb6\xc3\x9f"
-                                                    "e \xf0\x9f\x98\x80"},
+                              .settings = {{"utf8",
+                                            "gr\xc3\xb6\xc3\x9f"
+                                            "e \xf0\x9f\x98\x80"},
                                            {"broken", "a\xff\xc0\x80z\xed\xa0\x80"},
                                            {"empty", ""},
                                            {"number-like", "1e999x"}}};
