@@ -21,7 +21,7 @@ void Add(const std::string& name, const StatArray& stats, List* list) {
 }
 
 template <class Integer>
-void Add(const char* name, Integer value, List* list) {
+void Add(const std::string& name, Integer value, List* list) {
   list->emplace_back(name, static_cast<std::int64_t>(value));
 }
 
