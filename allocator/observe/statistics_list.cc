@@ -31,8 +31,6 @@ void Add(const std::string& name, Integer value, List* list) {
 List ListStatistics(const Statistics& statistics) {
   List list;
 #define CUAUDIT_LIST(name) Add(#name, statistics.name, &list);
-  CUAUDIT_LIST(= std::array < Stat)
-  CUAUDIT_LIST(kPoolKinds >)
   CUAUDIT_LIST(allocation)
   CUAUDIT_LIST(segment)
   CUAUDIT_LIST(active)
