@@ -201,7 +201,7 @@ TEST(StatisticsList, HasEveryCounterOnceUnderPyTorchsNames) {
   static_assert(sizeof(Statistics) % sizeof(std::int64_t) == 0);
   std::vector<std::int64_t> numbers(sizeof(Statistics) / sizeof(std::int64_t));
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i + 1);
-  std::memcpy(&statistics, numbers.data(), sizeof(statistics));
+  std::memcpy(static_cast<void*>(&statistics), numbers.data(), sizeof(statistics));
   std::vector<std::int64_t> listed;
   std::vector<std::string> names;
   for (const auto& [name, value] : ListStatistics(statistics)) {
