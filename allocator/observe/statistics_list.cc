@@ -62,6 +62,7 @@ List ListStatistics(const Statistics& statistics) {
   CUAUDIT_LIST(stamps_shared)
   CUAUDIT_LIST(waits_issued)
   CUAUDIT_LIST(waits_elided)
+  CUAUDIT_LIST(uses_degraded)
   CUAUDIT_LIST(polls)
   CUAUDIT_LIST(blocks_pending)
   CUAUDIT_LIST(bytes_pending)
