@@ -186,8 +186,7 @@ CUresult DriverBackend::Follow(CUstream follower, CUstream leader) noexcept {
   if (result != CUDA_SUCCESS) return result;
   result = driver_.EventRecord(event, leader);
   if (result == CUDA_SUCCESS) result = driver_.StreamWaitEvent(follower, event, CU_EVENT_WAIT_DEFAULT);
-  CUresult destroyed = driver_.EventDestroy(event);  // what waits for it goes on waiting
-  if (destroyed != CUDA_SUCCESS) destroyed = driver_.EventDestroy(event);
+  (void)driver_.EventDestroy(event);  // what waits for it goes on waiting; refused, it may be gone all the same
   return result;
 }
 
