@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/plugin/plugin_state.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
 #include "allocator/observe/account.h"
 #include "allocator/observe/snapshot_pickle.h"
+#include "allocator/plugin/process_driver.h"
 #include "faults/driver/result.h"
 
 namespace cuaudit::alloc {
@@ -46,20 +44,8 @@ bool PluginState::IsReady() noexcept {
   }
 }
 
-// The driver that the process itself would get by name: the genuine one, or whatever stands in front of it.
-const char* PluginState::OpenDriver() noexcept {
-  if (driver_.handle != nullptr) return nullptr;
-  void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return "libcuda.so.1 is not found: no CUDA driver here";
-  link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return "the dynamic loader does not say where libcuda.so.1 lies";
-  const std::unique_ptr<char, decltype(&std::free)> path(realpath(map->l_name, nullptr), std::free);
-  if (path == nullptr) return "libcuda.so.1 lies nowhere";
-  return driver::OpenGenuineDriver(path.get(), &driver_);
-}
-
 CUresult PluginState::Make(int device) {
-  if (const char* const wrong = OpenDriver(); wrong != nullptr) {
+  if (const char* const wrong = OpenProcessDriver(&driver_); wrong != nullptr) {
     SetError(wrong);
     return CUDA_ERROR_NO_DEVICE;
   }

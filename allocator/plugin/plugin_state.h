@@ -66,7 +66,6 @@ class PluginState {
 
   PluginState() = default;
   CUresult Make(int device);
-  const char* OpenDriver() noexcept;
   static bool Applies(void* pool, StreamRef stream) noexcept;
 
   std::mutex mutex_;
