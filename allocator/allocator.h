@@ -113,6 +113,7 @@ class Allocator final : public Backend {
 
  private:
   explicit Allocator(Core* core) noexcept : core_(core) {}
+  int DeviceOf(CUdeviceptr address) const noexcept;
   Core* core_;
 };
 

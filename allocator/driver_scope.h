@@ -73,4 +73,21 @@ class RelaxedCapture {
   bool entered_ = false;
 };
 
+// The same calls in the spelling of older headers.
+inline CUresult SynchronizeCurrent(driver::DriverRef driver, [[maybe_unused]] CUcontext current) noexcept {
+#if CUDA_VERSION >= 13000
+  return driver.CtxSynchronize(current);
+#else
+  return driver.CtxSynchronize();
+#endif
+}
+inline CUresult ContextOf(driver::DriverRef driver, CUstream stream, CUcontext* out) noexcept {
+#if CUDA_VERSION >= 13000
+  CUgreenCtx green = nullptr;  // a stream of a green context counts as its device's
+  return driver.StreamGetCtx(stream, out, &green);
+#else
+  return driver.StreamGetCtx(stream, out);
+#endif
+}
+
 }  // namespace cuaudit::alloc
