@@ -14,24 +14,6 @@ constexpr std::size_t kLargest = std::size_t{1} << 60;
 
 thread_local const char* last_error_text = "";
 
-// The signatures of these two grew with the headers of 13.0.
-CUresult ContextOf(driver::DriverRef driver, CUstream stream, CUcontext* context) noexcept {
-#if CUDA_VERSION >= 13000
-  CUgreenCtx green = nullptr;
-  return driver.StreamGetCtx(stream, context, &green);
-#else
-  return driver.StreamGetCtx(stream, context);
-#endif
-}
-CUresult Synchronize(driver::DriverRef driver, CUcontext context) noexcept {
-#if CUDA_VERSION >= 13000
-  return driver.CtxSynchronize(context);
-#else
-  (void)context;  // current
-  return driver.CtxSynchronize();
-#endif
-}
-
 void Keep(CUresult* first, CUresult next) noexcept {
   if (*first == CUDA_SUCCESS) *first = next;
 }
@@ -199,7 +181,7 @@ CUresult DriverBackend::Release(CUdeviceptr address, const Block& block) noexcep
   if (relaxed.result() != CUDA_SUCCESS) return Fail(relaxed.result(), "Free: cuThreadExchangeStreamCaptureMode");
   const bool waits = !block.is_freed && (!block.users.empty() || block.uses_free_stream);
   if (block.is_freed) {  // second try: whatever uses it had, all of them are behind this
-    if (const CUresult result = Synchronize(driver_, device.config.context); result != CUDA_SUCCESS)
+    if (const CUresult result = SynchronizeCurrent(driver_, device.config.context); result != CUDA_SUCCESS)
       return Fail(result, "Free: cuCtxSynchronize");
     return Fail(driver_.MemFree(address), "Free: cuMemFree");
   }
