@@ -56,7 +56,7 @@ struct Samples {
 bool RunBatches(const Operation& operation, std::uint64_t batch, std::uint64_t until, const std::atomic<bool>& is_over, Samples* samples) {
   const std::uint64_t start = Now();
   std::uint64_t begin = start;
-  while (begin < until && !is_over.load(std::memory_order_relaxed)) {
+  do {  // once at least, however late the thread was let in
     for (std::uint64_t i = 0; i < batch; ++i) {
       if (!operation()) return false;
     }
@@ -64,15 +64,15 @@ bool RunBatches(const Operation& operation, std::uint64_t batch, std::uint64_t u
     if (samples->batches.size() < kMaxSamples) samples->batches.push_back(static_cast<double>(end - begin) / static_cast<double>(batch));
     samples->operations += batch;
     begin = end;
-  }
+  } while (begin < until && !is_over.load(std::memory_order_relaxed));
   samples->elapsed = begin - start;
   return true;
 }
 
 bool RunSingles(const Operation& operation, std::uint64_t clock_cost, std::uint64_t until, const std::atomic<bool>& is_over, Samples* samples) {
-  while (samples->singles.size() < kMaxSamples && !is_over.load(std::memory_order_relaxed)) {
-    const std::uint64_t begin = Now();
-    if (begin >= until) break;
+  std::uint64_t begin = 0;
+  while (begin < until && samples->singles.size() < kMaxSamples && !is_over.load(std::memory_order_relaxed)) {
+    begin = Now();
     if (!operation()) return false;
     const std::uint64_t taken = Now() - begin;
     samples->singles.push_back(static_cast<double>(taken > clock_cost ? taken - clock_cost : 0));
