@@ -21,6 +21,8 @@ const char* Check(const Options& options) noexcept {
     return "garbage_collection_threshold: 0 for off, or a fraction less than 1";
   if (options.max_stamps_per_stream < 4 || options.max_stamps_per_stream > 1024) return "max_stamps_per_stream: 4 to 1024";
   if (options.deterministic && options.reuse != Reuse::Wait) return "deterministic: needs reuse=wait, since polling looks at GPU progress";
+  if (options.completion == Completion::StreamWrites && options.reuse == Reuse::Wait)
+    return "completion: stream_writes needs reuse=poll, since streams wait for events";
   if (options.cross_stream == CrossStream::Wait && options.reuse != Reuse::Wait) return "cross_stream: wait needs reuse=wait";
   if (options.deterministic && options.cross_stream == CrossStream::Ready)
     return "deterministic: cross_stream is never or wait, since ready looks at GPU progress";
