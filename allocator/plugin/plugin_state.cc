@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kOnlyDevice = 0;  // each backend has one device, so that no other is woken up
 
-thread_local char last_error[2048];
+thread_local std::string last_error;  // on the heap: a library that is loaded late has next to no thread storage of its own
 
 void Warn(void*, const char* text) noexcept { std::fprintf(stderr, "cuaudit_allocator: %s\n", text); }
 
@@ -26,8 +26,14 @@ PluginState& PluginState::Get() {
   return *state;
 }
 
-void PluginState::SetError(std::string_view text) noexcept { last_error[text.copy(last_error, sizeof(last_error) - 1)] = '\0'; }
-const char* PluginState::Error() noexcept { return last_error; }
+void PluginState::SetError(std::string_view text) noexcept {
+  try {
+    last_error = text;
+  } catch (const std::bad_alloc&) {
+    last_error.clear();
+  }
+}
+const char* PluginState::Error() noexcept { return last_error.c_str(); }
 
 bool PluginState::IsReady() noexcept {
   const std::lock_guard lock(mutex_);

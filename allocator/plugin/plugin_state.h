@@ -48,7 +48,7 @@ class PluginState {
   std::string Snapshot(const char* path) noexcept;  // empty when it was written
   std::string Account(int device, std::size_t bytes, CUresult result) const;
 
-  static void SetError(std::string_view text) noexcept;  // cut at some 2000 letters
+  static void SetError(std::string_view text) noexcept;
   static const char* Error() noexcept;
 
  private:
