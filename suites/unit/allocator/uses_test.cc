@@ -271,7 +271,7 @@ TEST(UsesUnprotected, AreSeenByTheOracle) {
   const CUdeviceptr y = a.Get(4 * kMiB, s);
   ASSERT_EQ(y, x);
   a.Write(y, 4 * kMiB, s);
-  ASSERT_EQ(a.misuse.size(), 1U);
+  ASSERT_FALSE(a.misuse.empty());
   EXPECT_EQ(a.misuse[0].rule, driver::MisuseRule::UnorderedAccess);
   a.misuse.clear();
 }
