@@ -27,15 +27,17 @@ struct Choice {
 class Table {
  public:
   explicit Table(std::FILE* file) : file_(file) {
-    std::fprintf(file_, "round\tpeer\tloop\tbytes\tthreads\tuses\tstate\toperations\tmean_ns\tmedian_ns\tp99_ns\tmops\tasked_peak\treserved_peak\tnote\n");
+    std::fprintf(
+        file_,
+        "round\tpeer\tloop\tbytes\tthreads\tuses\tstate\toperations\tmean_ns\tmedian_ns\tp99_ns\tmops\tasked_peak\treserved_peak\tnote\n");
   }
   void set_round(int round) { round_ = round; }
-  void Row(const std::string& peer, const std::string& loop, std::size_t bytes, int threads, int uses, const char* state, const Figures& figures,
-           std::size_t asked_peak = 0, std::size_t reserved_peak = 0, const std::string& note = "") {
+  void Row(const std::string& peer, const std::string& loop, std::size_t bytes, int threads, int uses, const char* state,
+           const Figures& figures, std::size_t asked_peak = 0, std::size_t reserved_peak = 0, const std::string& note = "") {
     std::fprintf(file_, "%d\t%s\t%s\t%zu\t%d\t%d\t%s\t", round_, peer.c_str(), loop.c_str(), bytes, threads, uses, state);
     if (figures.failure.empty() && figures.operations > 0) {
-      std::fprintf(file_, "%llu\t%.1f\t%.1f\t%.1f\t%.4f\t", static_cast<unsigned long long>(figures.operations), figures.mean_ns, figures.median_ns,
-                   figures.p99_ns, figures.millions_per_second);
+      std::fprintf(file_, "%llu\t%.1f\t%.1f\t%.1f\t%.4f\t", static_cast<unsigned long long>(figures.operations), figures.mean_ns,
+                   figures.median_ns, figures.p99_ns, figures.millions_per_second);
     } else {
       std::fprintf(file_, "0\t\t\t\t\t");
     }
@@ -81,11 +83,12 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const Trac
   peer.empty();
   for (const auto& [name, trace] : {std::pair<const char*, const Trace*>("training_trace", &training), {"serving_trace", &serving}}) {
     const Replayed replayed = Replay(entrant, *trace, budget);
-    table->Row(entrant.label, name, 0, 1, 0, "", replayed.figures, trace->peak_bytes,
-               replayed.has_usage ? replayed.usage.reserved_peak : 0, peer.record == nullptr ? "uses are left out: the peer knows none" : "");
+    table->Row(entrant.label, name, 0, 1, 0, "", replayed.figures, trace->peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
+               peer.record == nullptr ? "uses are left out: the peer knows none" : "");
   }
   if (peer.record == nullptr) return;
-  for (const int uses : {0, 1, 4}) table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready", Recorded(stage, entrant, uses, false, budget));
+  for (const int uses : {0, 1, 4})
+    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready", Recorded(stage, entrant, uses, false, budget));
   for (const int uses : {1, 4}) {
     table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "held", Recorded(stage, entrant, uses, true, budget));
     peer.empty();
@@ -100,8 +103,9 @@ void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {
   figures.operations = bounded.cycles;
   figures.mean_ns = bounded.mean_ns;
   const std::string note = "resident +" + std::to_string(bounded.resident_growth_kib) + " KiB from a tenth on; events " +
-                           std::to_string(bounded.counters.events_live) + ", blocks pending " + std::to_string(bounded.counters.blocks_pending) +
-                           ", segments " + std::to_string(bounded.counters.segments) + (bounded.failure.empty() ? "" : "; " + bounded.failure);
+                           std::to_string(bounded.counters.events_live) + ", blocks pending " +
+                           std::to_string(bounded.counters.blocks_pending) + ", segments " + std::to_string(bounded.counters.segments) +
+                           (bounded.failure.empty() ? "" : "; " + bounded.failure);
   table->Row(entrant.label, "split_and_merge", 0, 1, 2, "ready", figures, 0, 0, note);
   entrant.peer->empty();
 }
@@ -121,22 +125,25 @@ int Compare(const Choice& choice) {
   const std::time_t now = std::time(nullptr);
   std::tm broken = {};
   (void)std::strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &broken));
-  std::fprintf(file, "# date %s; device %s; %u cores; nanoseconds; an operation is an allocation with its free\n", date, stage.device_text().c_str(),
-               std::thread::hardware_concurrency());
+  std::fprintf(file, "# date %s; device %s; %u cores; nanoseconds; an operation is an allocation with its free\n", date,
+               stage.device_text().c_str(), std::thread::hardware_concurrency());
   std::vector<Entrant> entrants;
-  for (const std::string& settings : choice.settings) entrants.push_back({"cuaudit " + settings, choice.directory + "/libpeer_ours.so", settings, nullptr, {}, ""});
-  for (const auto& [label, library] : {std::pair<const char*, const char*>("pytorch", "torch"), {"cub", "cub"}, {"cudaMallocAsync", "async"}, {"cudaMalloc", "plain"}}) {
+  for (const std::string& settings : choice.settings)
+    entrants.push_back({"cuaudit " + settings, choice.directory + "/libpeer_ours.so", settings, nullptr, {}, ""});
+  for (const auto& [label, library] :
+       {std::pair<const char*, const char*>("pytorch", "torch"), {"cub", "cub"}, {"cudaMallocAsync", "async"}, {"cudaMalloc", "plain"}}) {
     entrants.push_back({label, choice.directory + "/libpeer_" + library + ".so", "", nullptr, {}, ""});
   }
   for (Entrant& entrant : entrants) {
     stage.Load(&entrant);
-    std::fprintf(file, "# peer %s: %s\n", entrant.label.c_str(), entrant.peer == nullptr ? entrant.failure.c_str() : entrant.peer->version());
+    std::fprintf(file, "# peer %s: %s\n", entrant.label.c_str(),
+                 entrant.peer == nullptr ? entrant.failure.c_str() : entrant.peer->version());
     std::fprintf(stderr, "allocator_peers: %s: %s\n", entrant.label.c_str(), entrant.peer == nullptr ? entrant.failure.c_str() : "ready");
   }
   const Trace training = TrainingTrace();
   const Trace serving = ServingTrace();
-  std::fprintf(file, "# synthetic traces: training %zu allocations, peak %zu bytes; serving %zu allocations, peak %zu bytes\n", training.allocations,
-               training.peak_bytes, serving.allocations, serving.peak_bytes);
+  std::fprintf(file, "# synthetic traces: training %zu allocations, peak %zu bytes; serving %zu allocations, peak %zu bytes\n",
+               training.allocations, training.peak_bytes, serving.allocations, serving.peak_bytes);
   Table table(file);
   const std::uint64_t start = Now();
   const auto is_late = [&](double share) { return static_cast<double>(Now() - start) > choice.budget_seconds * 1e9 * share; };
@@ -181,7 +188,8 @@ int main(int count, char** arguments) {
   app.add_option("--output", choice.output, "file for the table; default stdout");
   app.add_option("--settings", choice.settings, "settings of ours, each a peer of its own");
   app.add_option("--seconds-per-row", choice.seconds_per_row)->check(CLI::Range(0.001, 60.0));
-  app.add_option("--budget-seconds", choice.budget_seconds, "no new round after 0.8 of it, no new peer after all of it")->check(CLI::Range(0.0, 3600.0));
+  app.add_option("--budget-seconds", choice.budget_seconds, "no new round after 0.8 of it, no new peer after all of it")
+      ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--split-merge-cycles", choice.split_merge_cycles);
   app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 100));
   app.add_option("--max-threads", choice.max_threads)->check(CLI::Range(1, kMaxStreams));

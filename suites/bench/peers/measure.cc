@@ -69,7 +69,8 @@ bool RunBatches(const Operation& operation, std::uint64_t batch, std::uint64_t u
   return true;
 }
 
-bool RunSingles(const Operation& operation, std::uint64_t clock_cost, std::uint64_t until, const std::atomic<bool>& is_over, Samples* samples) {
+bool RunSingles(const Operation& operation, std::uint64_t clock_cost, std::uint64_t until, const std::atomic<bool>& is_over,
+                Samples* samples) {
   std::uint64_t begin = 0;
   while (begin < until && samples->singles.size() < kMaxSamples && !is_over.load(std::memory_order_relaxed)) {
     begin = Now();
@@ -103,7 +104,8 @@ Figures Sum(std::vector<Samples>* threads) {
 }  // namespace
 
 std::uint64_t Now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
 Figures Measure(const Workload& workload, const Budget& budget) {

@@ -4,7 +4,8 @@
 //   Owns      its samples.
 //   Threads   Run starts them, pins them where that is allowed, and joins them.
 //   Units     nanoseconds per operation.
-//   Method    first half of the time: batches, timed whole; mean and median are theirs. Second half: operations one by one, less what reading
+//   Method    first half of the time: batches, timed whole; mean and median are theirs. Second half: operations one by one, less what
+//   reading
 //             the clock costs; the p99 is theirs. The loop runs warm: a tenth of the time goes by before either.
 //   Errors    a loop answers false when an operation failed; the row says so and has no figures.
 #pragma once

@@ -36,7 +36,7 @@ struct Peer {
   void (*free)(void* pointer, void* token);
   // The stream behind the token has used the block: RecordUse or recordStream. Null: the peer has no such thing.
   void (*record)(void* pointer, void* token);
-  bool (*usage)(PeerUsage* out);       // null: it does not count
+  bool (*usage)(PeerUsage* out);        // null: it does not count
   bool (*counters)(PeerCounters* out);  // null: it does not count
   void (*reset_peaks)();
   void (*empty)();

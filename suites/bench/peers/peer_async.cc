@@ -28,7 +28,8 @@ const char* Open(int device, const char*) {
   properties.location.id = device;
   if (cudaMemPoolCreate(&pool, &properties) != cudaSuccess) return "cudaMemPoolCreate failed";
   unsigned long long threshold = ~0ULL;
-  return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) == cudaSuccess ? nullptr : "cudaMemPoolSetAttribute failed";
+  return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) == cudaSuccess ? nullptr
+                                                                                                   : "cudaMemPoolSetAttribute failed";
 }
 
 const char* Token(CUstream stream, void** out) {

@@ -24,7 +24,8 @@ const char* Version() { return "this tree"; }
 const char* Open(int device, const char* text) {
   cuaudit::alloc::Settings settings;
   if (!ParseSettings(text == nullptr ? "" : text, &settings, &error_text)) return error_text.c_str();
-  if (settings.backend != cuaudit::alloc::BackendKind::Native) return "only backend:native is compared here: the others are peers themselves";
+  if (settings.backend != cuaudit::alloc::BackendKind::Native)
+    return "only backend:native is compared here: the others are peers themselves";
   driver = new cuaudit::driver::GenuineDriver();
   if (const char* const wrong = cuaudit::alloc::OpenProcessDriver(driver); wrong != nullptr) return wrong;
   cuaudit::alloc::DeviceConfig config;

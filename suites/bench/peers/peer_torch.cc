@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PyTorch's native allocator, from the headers and libraries of an installed wheel. A translation unit of its own, built where the wheel is:
+// PyTorch's native allocator, from the headers and libraries of an installed wheel. A translation unit of its own, built where the wheel
+// is:
 //
 //     torch=$(python3 -c 'import torch; print(torch.__path__[0])')
 //     g++ -std=c++20 -O2 -shared -fPIC -I. -I$torch/include -I/usr/local/cuda/include suites/bench/peers/peer_torch.cc

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-
 #include <filesystem>
 
 #include "allocator/plugin/process_driver.h"
@@ -24,15 +23,18 @@ std::string Stage::Open(int device) {
   const driver::DriverRef d = driver();
   if (const CUresult result = d.Init(0); result != CUDA_SUCCESS) return Failed("cuInit", result);
   if (const CUresult result = d.DeviceGet(&device_, device); result != CUDA_SUCCESS) return Failed("cuDeviceGet", result);
-  if (const CUresult result = d.DevicePrimaryCtxRetain(&context_, device_); result != CUDA_SUCCESS) return Failed("cuDevicePrimaryCtxRetain", result);
+  if (const CUresult result = d.DevicePrimaryCtxRetain(&context_, device_); result != CUDA_SUCCESS)
+    return Failed("cuDevicePrimaryCtxRetain", result);
   Enter();
   for (int i = 0; i < kMaxStreams; ++i) {
     CUstream stream = nullptr;
-    if (const CUresult result = d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING); result != CUDA_SUCCESS) return Failed("cuStreamCreate", result);
+    if (const CUresult result = d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING); result != CUDA_SUCCESS)
+      return Failed("cuStreamCreate", result);
     streams_.push_back(stream);
   }
   void* flag = nullptr;
-  if (const CUresult result = d.MemHostAlloc(&flag, 64, CU_MEMHOSTALLOC_DEVICEMAP); result != CUDA_SUCCESS) return Failed("cuMemHostAlloc", result);
+  if (const CUresult result = d.MemHostAlloc(&flag, 64, CU_MEMHOSTALLOC_DEVICEMAP); result != CUDA_SUCCESS)
+    return Failed("cuMemHostAlloc", result);
   flag_ = static_cast<std::uint32_t*>(flag);
   *flag_ = 0;
   const CUresult result = d.MemHostGetDevicePointer(&flag_address_, flag, 0);
@@ -64,7 +66,8 @@ void Stage::Load(Entrant* entrant) {
   std::string file = entrant->library;
   if (!entrant->settings.empty()) {
     std::error_code error;
-    file = std::filesystem::temp_directory_path(error) / ("cuaudit_peer_" + std::to_string(::getpid()) + "_" + std::to_string(++copies_) + ".so");
+    file = std::filesystem::temp_directory_path(error) /
+           ("cuaudit_peer_" + std::to_string(::getpid()) + "_" + std::to_string(++copies_) + ".so");
     std::filesystem::copy_file(entrant->library, file, std::filesystem::copy_options::overwrite_existing, error);
     if (error) {
       entrant->failure = "could not be copied: " + error.message();

@@ -4,7 +4,8 @@
 //   Owns      streams, a flag in pinned memory that streams can be made to wait for, the loaded libraries, until the process ends.
 //   Threads   Enter on each thread that calls a peer; the rest from one.
 //   Errors    a text; empty when all is well.
-//   Faults    Init, DeviceGet, DevicePrimaryCtxRetain, CtxSetCurrent, StreamCreate, MemHostAlloc, MemHostGetDevicePointer, StreamWaitValue32,
+//   Faults    Init, DeviceGet, DevicePrimaryCtxRetain, CtxSetCurrent, StreamCreate, MemHostAlloc, MemHostGetDevicePointer,
+//   StreamWaitValue32,
 //             StreamSynchronize.
 //   Source    ours.
 #pragma once

@@ -84,18 +84,18 @@ std::uint32_t Gather(Recorder* to) {
 void Forward(Recorder* to, std::size_t tokens, Layer* layer) {
   layer->parameters = Gather(to);
   const auto save = [&](std::size_t bytes) { layer->saved.push_back(to->Allocate(bytes, kCompute)); };
-  save(tokens * kHidden * kHalf);                                                                 // normalised input
-  save(tokens * kFloat);                                                                          // its statistics
-  save(3 * tokens * kHidden * kHalf);                                                             // query, key, value
-  const std::uint32_t workspace = to->Allocate(tokens * kHeads * kFloat * 32, kCompute);           // of the attention
-  save(tokens * kHidden * kHalf);                                                                 // attention
-  save(tokens * kHeads * kFloat);                                                                 // its log-sum
+  save(tokens * kHidden * kHalf);                                                         // normalised input
+  save(tokens * kFloat);                                                                  // its statistics
+  save(3 * tokens * kHidden * kHalf);                                                     // query, key, value
+  const std::uint32_t workspace = to->Allocate(tokens * kHeads * kFloat * 32, kCompute);  // of the attention
+  save(tokens * kHidden * kHalf);                                                         // attention
+  save(tokens * kHeads * kFloat);                                                         // its log-sum
   to->Free(workspace);
   const std::uint32_t projected = to->Allocate(tokens * kHidden * kHalf, kCompute);
-  save(tokens * kHidden * kHalf);                                                                 // residual
+  save(tokens * kHidden * kHalf);  // residual
   to->Free(projected);
   save(tokens * kFloat);
-  save(4 * tokens * kHidden * kHalf);                                                             // first half of the perceptron
+  save(4 * tokens * kHidden * kHalf);  // first half of the perceptron
   const std::uint32_t activated = to->Allocate(4 * tokens * kHidden * kHalf, kCompute);
   save(tokens * kHidden * kHalf);
   to->Free(activated);

@@ -4,7 +4,8 @@
 //   Owns      its vector.
 //   Threads   values; the same text gives the same trace everywhere.
 //   Units     bytes; streams are numbers from 0.
-//   Source    ours. `training`: steps of a 24-layer transformer whose parameters are sharded: each layer's are gathered on a communication stream
+//   Source    ours. `training`: steps of a 24-layer transformer whose parameters are sharded: each layer's are gathered on a communication
+//   stream
 //             and used on the compute stream, gradients are scattered on another, batches arrive on a copy stream, and the sequence length
 //             differs from step to step. `serving`: requests of different lengths that come and go, each with a cache that grows.
 #pragma once
@@ -27,10 +28,10 @@ struct TraceOp {
 
 struct Trace {
   std::vector<TraceOp> ops;
-  std::uint32_t blocks = 0;       // numbers in use are below this
+  std::uint32_t blocks = 0;  // numbers in use are below this
   std::uint16_t streams = 0;
   std::size_t allocations = 0;
-  std::size_t peak_bytes = 0;     // of what is live, as asked for
+  std::size_t peak_bytes = 0;  // of what is live, as asked for
 };
 
 Trace TrainingTrace();

@@ -190,7 +190,8 @@ TEST(PluginDeathTest, WrongSettingsAreOneClearError) {
         }
         std::_Exit(0);
       },
-      testing::ExitedWithCode(7), "cuaudit_malloc: CUAUDIT_ALLOC_CONF: allocator settings: policy: 'never' at character 8, expected poll or wait");
+      testing::ExitedWithCode(7),
+      "cuaudit_malloc: CUAUDIT_ALLOC_CONF: allocator settings: policy: 'never' at character 8, expected poll or wait");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stand-in for the wheel's header of this name: only what peer_torch.cc calls, so that it is compiled where there is no wheel. Never linked.
+// Stand-in for the wheel's header of this name: only what peer_torch.cc calls, so that it is compiled where there is no wheel. Never
+// linked.
 #pragma once
 
 #include <cuda_runtime_api.h>
