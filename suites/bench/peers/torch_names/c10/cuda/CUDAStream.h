@@ -2,7 +2,7 @@
 // Stand-in, as its neighbour CUDACachingAllocator.h.
 #pragma once
 
-#include "c10/cuda/CUDACachingAllocator.h"
+#include <c10/cuda/CUDACachingAllocator.h>
 
 namespace c10::cuda {
 struct CUDAStream {};
