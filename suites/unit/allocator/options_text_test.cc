@@ -29,7 +29,7 @@ TEST(SettingsText, EveryKeyArrives) {
       "backend:cudaMallocAsync,max_split_size_mb:128,max_non_split_rounding_mb:30,large_segment_size_mb:40,garbage_collection_threshold:0."
       "5,"
       "per_process_memory_fraction:0.25,expandable_segments:True,graph_capture_record_stream_reuse:False,policy:wait,cross_stream:wait,"
-      "completion:stream_writes,deterministic:true,max_stamps_per_stream:8,trust_stream_handles:True,thread_cache:FALSE,thread_cache_mb:0,"
+      "deterministic:true,max_stamps_per_stream:8,trust_stream_handles:True,thread_cache:FALSE,thread_cache_mb:0,"
       "record_history:alloc,record_history_entries:99,roundup_power2_divisions:4");
   const Options& options = settings.options;
   EXPECT_EQ(settings.backend, BackendKind::StreamOrdered);
@@ -42,7 +42,7 @@ TEST(SettingsText, EveryKeyArrives) {
   EXPECT_FALSE(options.capture_reuse_by_topology);
   EXPECT_EQ(options.reuse, Reuse::Wait);
   EXPECT_EQ(options.cross_stream, CrossStream::Wait);
-  EXPECT_EQ(options.completion, Completion::StreamWrites);
+  EXPECT_EQ(Parsed("completion:stream_writes,policy:poll").options.completion, Completion::StreamWrites);
   EXPECT_TRUE(options.deterministic);
   EXPECT_EQ(options.max_stamps_per_stream, 8U);
   EXPECT_TRUE(options.trust_stream_handles);
@@ -138,7 +138,8 @@ TEST(SettingsText, EveryRowIsKnownAndExplained) {
 TEST(SettingsText, WrittenFormIsReadBack) {
   std::mt19937_64 random(7);
   const auto pick = [&](std::uint64_t below) { return random() % below; };
-  for (int round = 0; round < 500; ++round) {
+  int allowed = 0;
+  for (int round = 0; round < 1000; ++round) {
     Settings settings;
     Options& options = settings.options;
     settings.backend = static_cast<BackendKind>(pick(3));
@@ -162,6 +163,8 @@ TEST(SettingsText, WrittenFormIsReadBack) {
     options.thread_cache_bytes = pick(200) * kMiB;
     const bool is_same = pick(2) == 0;
     for (std::uint32_t& divisions : options.roundup_power2_divisions) divisions = is_same ? 8 : 1U << pick(7);
+    if (Check(options) != nullptr) continue;
+    ++allowed;
     const std::string text = FormatSettings(settings);
     const Settings read = Parsed(text);
     EXPECT_EQ(FormatSettings(read), text);
@@ -169,6 +172,7 @@ TEST(SettingsText, WrittenFormIsReadBack) {
     EXPECT_EQ(read.options.memory_fraction, options.memory_fraction) << text;
     EXPECT_EQ(read.options.thread_cache_bytes, options.thread_cache_bytes) << text;
   }
+  EXPECT_GT(allowed, 200) << "or little was tested";
 }
 
 // Any bytes: an answer, never a crash, and an error that names a place inside the text or its end.
