@@ -72,6 +72,7 @@ class Writer {
     Traces(document.device_count);
     Settings(document);
     Field("backend", document.backend);
+    Field("record_use", document.precision == UsePrecision::AtTheCall ? "at_the_call" : "at_the_free");
     Field("trace_overflowed", history_ == nullptr ? 0 : history_->overflowed());
     Field("trace_max_entries", history_ == nullptr ? 0 : history_->max_entries());
     pickle_.EndDict();

@@ -9,7 +9,7 @@
 //   Faults    makes no driver calls.
 //   Source    fields and actions of PyTorch's torch.cuda.memory._snapshot. Ours beside them, which its viewer passes over: a block's
 //             `pending_uses`, `in_thread_cache` and `last_stream`; the actions use_recorded, use_waited and use_elided; `backend`,
-//             `trace_overflowed`. What an allocation had to wait for is its `user_metadata`, which newer viewers print.
+//             `record_use`, `trace_overflowed`. What an allocation had to wait for is its `user_metadata`, which newer viewers print.
 //   Not here  lines of source files: frames have the module's name, line 0 and the function's name.
 #pragma once
 
@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "allocator/backend.h"
 #include "allocator/observe/history.h"
-#include "allocator/snapshot.h"
 
 namespace cuaudit::alloc {
 
@@ -27,6 +27,7 @@ struct SnapshotDocument {
   const History* history = nullptr;  // null: no trace, and frames are empty
   int device_count = 1;
   std::string backend = "native";
+  UsePrecision precision = UsePrecision::AtTheCall;  // `record_use` in the file: "at_the_call" or "at_the_free"
   // PyTorch's allocator_settings; a value that reads as a number, True or False is written as one.
   std::vector<std::pair<std::string, std::string>> settings;
 };

@@ -210,7 +210,9 @@ std::string PluginState::Snapshot(const char* path) noexcept {
     document.device_count = count;
     document.settings = SettingsForSnapshot(settings_);
     for (int device = 0; device < count; ++device) {
-      if (Existing(device) != nullptr) document.backend = Existing(device)->Name();
+      if (Existing(device) == nullptr) continue;
+      document.backend = Existing(device)->Name();
+      document.precision = Existing(device)->Precision();
     }
     return SaveSnapshot(document, path);
   } catch (const std::bad_alloc&) {

@@ -82,6 +82,10 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(allocated, self.read["everything"]["device_traces"][0][1]["frames"])
         self.assertLess(self.bytes["everything"].count(b"WriteSamples"), 2, "a text is written once")
 
+    def test_what_record_use_means_shows(self):
+        told = {name: (self.read[name]["backend"], self.read[name]["record_use"]) for name in ("everything", "hostile")}
+        self.assertEqual(told, {"everything": ("native", "at_the_call"), "hostile": ("cudaMallocAsync", "at_the_free")})
+
     def test_overflow_is_counted(self):
         self.assertEqual(self.read["overflowed"]["trace_overflowed"], 4)
         self.assertEqual(sum(len(trace) for trace in self.read["overflowed"]["device_traces"]), 8)

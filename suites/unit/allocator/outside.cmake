@@ -23,3 +23,6 @@ if(TARGET cuaudit_interpose AND NOT CUAUDIT_FUZZ)
     CUAUDIT_READ_SNAPSHOT="${CMAKE_CURRENT_LIST_DIR}/read_snapshot.py")
   add_dependencies(plugin_test cuaudit_allocator cuaudit_interpose)
 endif()
+
+cuaudit_add_test(snapshot_test SOURCES snapshot_test.cc LABELS unit LINK cuaudit_alloc cuaudit_alloc_observe cuaudit_sim)
+target_compile_definitions(snapshot_test PRIVATE CUAUDIT_PYTHON="${Python3_EXECUTABLE}" CUAUDIT_READ_SNAPSHOT="${CMAKE_CURRENT_LIST_DIR}/read_snapshot.py")

@@ -129,6 +129,7 @@ __attribute__((visibility("default"))) bool WriteSamples(const std::string& dire
                                                  {"release_lock_on_cudamalloc", "False"}}};
   SnapshotDocument hostile = {.snapshot = &none,
                               .backend = "cudaMallocAsync",
+                              .precision = UsePrecision::AtTheFree,
                               .settings = {{"utf8",
                                             "gr\xc3\xb6\xc3\x9f"
                                             "e \xf0\x9f\x98\x80"},
