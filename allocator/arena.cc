@@ -90,7 +90,12 @@ void Arena::Settle(Block* block) noexcept {
       link = &use->next;
     }
   }
-  block->uses.Prune([this](const Use& use) { return IsOver(use); });
+  block->uses.Prune([this, block](const Use& use) {
+    if (use.stream->IsOver(use.sequence)) return true;
+    if (!stream->HasWaited(use.stream, use.sequence)) return false;
+    block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
+    return true;
+  });
   Place place = Place::Ready;
   if (block->captured != nullptr || (!block->uses.empty() && core->options.reuse == Reuse::Poll)) {
     place = Place::Waiting;
@@ -118,7 +123,8 @@ void Arena::Collect() noexcept {
   while (block != nullptr) {
     Block* const next = block->link;
     block->link = nullptr;
-    block->own_sequence = own;
+    // A lent block was not its arena's stream's: what that did with it before stands.
+    if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
     ++stamped_frees;
     stamped_bytes += block->size;
     if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
@@ -157,6 +163,27 @@ Block* Arena::FindIn(FreeSet* set, const Request& request) const noexcept {
     if (request.size >= options.max_split_size && found->size > request.size + options.max_non_split_rounding) return nullptr;
   }
   return found->block;
+}
+
+// Of the blocks that wait, or whose next owner would have to, the smallest that fits and asks nothing of this stream.
+Block* Arena::FindImplied(const Request& request) const noexcept {
+  const auto implied = [&request](const Block* block) {
+    if (block->captured != nullptr) return false;
+    for (const Use& use : block->uses.entries()) {
+      if (!request.stream->HasWaited(use.stream, use.sequence)) return false;
+    }
+    return true;
+  };
+  const FreeSet& set = pending[Index(request.large)];
+  for (auto at = set.lower_bound(FreeKey{request.size, 0, nullptr}); at != set.end(); ++at) {
+    if (implied(at->block)) return at->block;
+  }
+  Block* best = nullptr;
+  for (Block* block = waiting; block != nullptr; block = block->link) {
+    if (block->large != request.large || block->size < request.size || (best != nullptr && best->size <= block->size)) continue;
+    if (implied(block)) best = block;
+  }
+  return best;
 }
 
 bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {

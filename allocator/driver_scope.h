@@ -16,10 +16,11 @@ namespace cuaudit::alloc {
 
 class CurrentContext {
  public:
-  CurrentContext(driver::DriverRef driver, CUcontext context) noexcept : driver_(driver), context_(context) {
+  // `any`: another one will do as well, as long as there is one.
+  CurrentContext(driver::DriverRef driver, CUcontext context, bool any = false) noexcept : driver_(driver), context_(context) {
     CUcontext current = nullptr;
     result_ = driver_.CtxGetCurrent(&current);
-    if (result_ != CUDA_SUCCESS || current == context) return;
+    if (result_ != CUDA_SUCCESS || current == context || (any && current != nullptr)) return;
     result_ = driver_.CtxPushCurrent(context);
     pushed_ = result_ == CUDA_SUCCESS;
   }

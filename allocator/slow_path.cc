@@ -108,11 +108,14 @@ CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
     if (due) arena->stamped_frees = arena->stamped_bytes = 0;
   }
   if (!due || !request.can_touch) return CUDA_SUCCESS;
+  CurrentContext current(driver, stream->context, true);
+  if (current.result() != CUDA_SUCCESS) return current.result();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult result = driver.StreamIsCapturing(request.live, &status);
-  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  CUresult result = driver.StreamIsCapturing(request.live, &status);
   std::uint64_t sequence = 0;
-  return stream->Record(driver, request.live, &sequence);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE) result = stream->Record(driver, request.live, &sequence);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
 }
 
 // Looks at each stream that blocks wait for once.
@@ -183,6 +186,7 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
       other->Collect();
       other->Resettle(kGlance);
       block = other->FindIn(other->ready, request);
+      if (block == nullptr) block = other->FindImplied(request);  // what this stream gave back itself, above all
       if (block == nullptr) continue;
       other->Remove(block);
     }
@@ -200,6 +204,7 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
       if (*error != CUDA_SUCCESS) return nullptr;
       continue;
     }
+    // The part that stays keeps its uses: other streams may get it.
     other->Split(block, request.size);
     other->GiveOut(block, request);
     (waited ? other->served_pending : other->served_other).fetch_add(1, std::memory_order_relaxed);
@@ -212,15 +217,18 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
 CUresult Core::MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept {
   *granted = false;
   if (!request.can_touch) return CUDA_SUCCESS;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = driver.StreamIsCapturing(request.live, &status);
-  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
   const bool had = request.stream->HasWaited(use.stream, use.sequence);
+  CurrentContext current(driver, request.stream->context, true);
+  CUresult result = current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result == CUDA_SUCCESS) result = driver.StreamIsCapturing(request.live, &status);
+  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
   result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, granted);
   if (result == CUDA_SUCCESS && *granted && Traced())
     Trace(had ? TraceAction::UseElided : TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size,
           request.bytes, request.stack, request.stream->id, use.stream->id, use.sequence);
-  return result;
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
 }
 
 // The pending block with the fewest streams to wait for, among the best fits.
@@ -259,6 +267,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
     return nullptr;
   }
   chosen->uses.Clear();
+  chosen->own_sequence = arena->stream->NextSequence();  // behind the waits: they count for whoever waits for this stream
   arena->Split(chosen, request.size);
   arena->GiveOut(chosen, request);
   arena->served_pending.fetch_add(1, std::memory_order_relaxed);
@@ -275,7 +284,9 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
     if (!any) return nullptr;
   }
   CaptureView view;
-  *error = captures.LookAt(driver, request.stream, request.live, &view);
+  CurrentContext current(driver, request.stream->context, true);
+  *error = current.result();
+  if (*error == CUDA_SUCCESS) *error = captures.LookAt(driver, request.stream, request.live, &view);
   if (*error != CUDA_SUCCESS) return nullptr;
   if (view.id == 0) {  // then what its last capture used may be free by now
     {

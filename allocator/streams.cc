@@ -42,26 +42,19 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   unsigned long long id = 0;
   CUcontext context = nullptr;
   StreamRecord* found = nullptr;
-  if (is_default) {
-    CurrentContext current(driver, target->context);
-    if ((result = current.result()) == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
-    const CUresult left = current.Leave();
-    if (result == CUDA_SUCCESS) result = left;
-    context = target->context;
-  } else {
-    result = driver.StreamGetId(stream, &id);
-  }
-  if (result != CUDA_SUCCESS) {
-    (void)Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
-    return Note(result);
-  }
+  CurrentContext current(driver, target->context, !is_default);
+  if ((result = current.result()) != CUDA_SUCCESS) return Note(result);
+  result = driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
   std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
   for (found = head.load(std::memory_order_acquire); found != nullptr && found->id != id;) found = found->next;
   if (found == nullptr) {
+    context = target->context;
     if (!is_default && (result = ContextOf(driver, stream, &context)) != CUDA_SUCCESS) return Note(result);
     result = MakeStream(id, stream, context, &found);
     if (result != CUDA_SUCCESS) return Note(result);
   }
+  if ((result = current.Leave()) != CUDA_SUCCESS) return Note(result);
   if (options.trust_stream_handles) {
     if (!is_default) by_handle[HandleBucket(stream)].store(found, std::memory_order_release);
     if (is_default && stream != CU_STREAM_PER_THREAD) target->legacy.store(found, std::memory_order_release);

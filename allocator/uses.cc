@@ -187,8 +187,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
     result = stream->Record(driver, live, &sequence);
     return result != CUDA_SUCCESS ? result : AttachUse(address, "RecordUse", stream, sequence);
   };
-  if (!stream->is_default) return Note(record());
-  CurrentContext current(driver, stream->context);
+  CurrentContext current(driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return Note(current.result());
   const CUresult result = record();
   const CUresult left = current.Leave();
@@ -266,11 +265,15 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
   CUresult result = MakeKeeper(device);
   if (result != CUDA_SUCCESS) return Note(result);
+  CurrentContext current(driver, device->context);
+  if (current.result() != CUDA_SUCCESS) return Note(current.result());
   result = driver.StreamWaitEvent(device->keeper, event, 0);
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event)));
   std::uint64_t sequence = 0;
   result = device->keeper_record->Record(driver, device->keeper, &sequence);
-  return Note(result != CUDA_SUCCESS ? result : AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence));
+  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence);
+  const CUresult left = current.Leave();
+  return Note(result != CUDA_SUCCESS ? result : left);
 }
 
 }  // namespace cuaudit::alloc

@@ -46,7 +46,8 @@ class Trial {
       EXPECT_TRUE(plan.Add(fault));
     }
     if (record) {
-      EXPECT_EQ(journal_.Open(file_.path()), nullptr);
+      file_ = std::make_unique<faults::TemporaryJournal>(1 << 10);
+      EXPECT_EQ(journal_.Open(file_->path()), nullptr);
     }
     gate_ = std::make_unique<faults::Gate>();
     gate_->Arm(below_, record ? &journal_ : nullptr, nullptr, plan, faults::Scope::Process);
@@ -86,8 +87,8 @@ class Trial {
   // The calls of the run, as places for faults, each with a code that its documentation knows; with `after_fault`, the next few behind the
   // first one that was refused. `*fired` counts those.
   std::vector<std::string> Places(bool after_fault, std::size_t* fired) const {
-    constexpr std::size_t kNext = 3;
-    const std::vector<char> bytes = file_.Bytes();
+    constexpr std::size_t kNext = 2;
+    const std::vector<char> bytes = file_->Bytes();
     faults::JournalView view;
     EXPECT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
     std::vector<std::string> places;
@@ -133,7 +134,7 @@ class Trial {
   void Work(Allocator& allocator) {
     PoolId pool;
     Keep(allocator.CreatePool({}, &pool));
-    for (int round = 0; round < 2; ++round) {
+    for (int round = options_.expandable_segments ? 1 : 0; round < 2; ++round) {
       CUdeviceptr block[6] = {};
       const std::size_t bytes[6] = {1000, 600 * 1024, 3 * kMiB, 12 * kMiB, 12 * kMiB, 7 * kMiB};
       for (int i = 0; i < 6; ++i) {
@@ -197,7 +198,7 @@ class Trial {
   }
 
   Options options_;
-  faults::TemporaryJournal file_{1 << 12};
+  std::unique_ptr<faults::TemporaryJournal> file_;
   faults::Journal journal_;
   sim::World* world_ = nullptr;
   driver::DriverRef below_;
@@ -218,7 +219,7 @@ class Faults : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(Faults, EachCallInTurnAndTheNextOnesAfterIt) {
+TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
   std::vector<std::string> places;
   {
     Trial clean(Chosen(), {}, true);
@@ -230,22 +231,22 @@ TEST_P(Faults, EachCallInTurnAndTheNextOnesAfterIt) {
     ASSERT_EQ(fired, 0U);
   }
   ASSERT_GT(places.size(), 100U);
-  for (const std::string& place : places) {
-    SCOPED_TRACE(place);
-    std::vector<std::string> next;
-    {
-      Trial trial(Chosen(), {place}, true);
-      (void)trial.Run();
-      std::size_t fired = 0;
-      next = trial.Places(true, &fired);
-      EXPECT_EQ(fired, 1U);
-    }
+  // A run is the same until its first fault, so each place is reached. Second faults behind every fourth first one, another fourth each
+  // time; all of them are a matter for the sweep engine.
+  for (std::size_t i = 0; i < places.size() && !HasFailure(); ++i) {
+    SCOPED_TRACE(places[i]);
+    const bool deeper = i % 4 == static_cast<std::size_t>(GetParam());
+    Trial trial(Chosen(), {places[i]}, deeper);
+    (void)trial.Run();
+    if (!deeper) continue;
+    std::size_t fired = 0;
+    const std::vector<std::string> next = trial.Places(true, &fired);
+    EXPECT_EQ(fired, 1U);
     for (const std::string& second : next) {
       SCOPED_TRACE(second);
-      Trial trial(Chosen(), {place, second}, false);
-      (void)trial.Run();
+      Trial twice(Chosen(), {places[i], second}, false);
+      (void)twice.Run();
     }
-    if (HasFailure()) break;
   }
 }
 
