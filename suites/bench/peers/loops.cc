@@ -36,7 +36,8 @@ struct Ring {
   std::thread consumer;
 };
 
-void Consume(const Stage& stage, const Entrant& entrant, void* token, Ring* ring) {
+void Consume(const Stage& stage, const Entrant& entrant, void* token, int core, Ring* ring) {
+  PinTo(core);
   stage.Enter();
   for (std::size_t at = 0;; at = (at + 1) % Ring::kRoom) {
     void* block = ring->cell[at].exchange(nullptr, std::memory_order_acq_rel);
@@ -116,7 +117,8 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
     stage->Enter();
     Ring* const ring = &rings[static_cast<std::size_t>(number)];
     void* const token = entrant.token[number];
-    ring->consumer = std::thread([stage, &entrant, token, ring] { Consume(*stage, entrant, token, ring); });
+    ring->consumer =
+        std::thread([stage, &entrant, token, core = threads / 2 + number, ring] { Consume(*stage, entrant, token, core, ring); });
     return [&peer, bytes, token, ring] {
       void* const block = peer.allocate(bytes, token);
       if (block == nullptr) return false;

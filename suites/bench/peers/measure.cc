@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,19 +15,6 @@ namespace cuaudit::bench {
 namespace {
 
 constexpr std::size_t kMaxSamples = 1U << 16;
-
-void Pin(int number) {
-  cpu_set_t allowed;
-  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0) return;
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  }
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  CPU_SET(cores[static_cast<std::size_t>(number) % cores.size()], &own);
-  (void)pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
-}
 
 double Percentile(std::vector<double>* samples, double fraction) {
   if (samples->empty()) return 0;
@@ -103,6 +91,24 @@ Figures Sum(std::vector<Samples>* threads) {
 
 }  // namespace
 
+// The cores are read by the first caller, before anybody is pinned: a pinned thread's children inherit its one core.
+void PinTo(int number) {
+  static const std::vector<int> cores = [] {
+    std::vector<int> found;
+    cpu_set_t allowed;
+    if (sched_getaffinity(getpid(), sizeof(allowed), &allowed) != 0) return found;
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &allowed)) found.push_back(core);
+    }
+    return found;
+  }();
+  if (cores.empty()) return;
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET(cores[static_cast<std::size_t>(number) % cores.size()], &own);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
+}
+
 std::uint64_t Now() {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
@@ -117,7 +123,7 @@ Figures Measure(const Workload& workload, const Budget& budget) {
   std::vector<std::thread> threads;
   for (int number = 0; number < workload.threads; ++number) {
     threads.emplace_back([&, number] {
-      Pin(number);
+      PinTo(number);
       Samples& own = samples[static_cast<std::size_t>(number)];
       own.batches.reserve(kMaxSamples);
       own.singles.reserve(kMaxSamples);

@@ -53,4 +53,7 @@ Figures MeasureRounds(const Rounds& rounds, const Budget& budget);
 
 std::uint64_t Now();
 
+// Binds the calling thread to one of the process's cores, where that is allowed; numbers beyond the last begin again.
+void PinTo(int number);
+
 }  // namespace cuaudit::bench

@@ -8,6 +8,7 @@
 //
 // CUAUDIT_TORCH_WITHOUT_RECORD and CUAUDIT_TORCH_WITHOUT_STATISTICS leave out what a wheel's headers may spell differently.
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <exception>
@@ -31,7 +32,7 @@ const char* Version() { return "torch"; }
 const char* Open(int device, const char*) {
   try {
     device_index = static_cast<c10::DeviceIndex>(device);
-    caching::init(c10::cuda::device_count());
+    caching::get()->init(c10::cuda::device_count());
     c10::cuda::set_device(device_index);
     return nullptr;
   } catch (const std::exception& error) {
@@ -47,13 +48,13 @@ const char* Token(CUstream stream, void** out) {
 
 void* Allocate(std::size_t bytes, void* token) {
   try {
-    return caching::raw_alloc_with_stream(bytes, static_cast<cudaStream_t>(token));
+    return caching::get()->raw_alloc_with_stream(bytes, static_cast<cudaStream_t>(token));
   } catch (const std::exception&) {
     return nullptr;
   }
 }
 
-void Free(void* pointer, void*) { caching::raw_delete(pointer); }
+void Free(void* pointer, void*) { caching::get()->raw_delete(pointer); }
 void Empty() { caching::emptyCache(); }
 
 #ifndef CUAUDIT_TORCH_WITHOUT_RECORD

@@ -33,19 +33,16 @@ struct DeviceStats {
 
 namespace cuda {
 
-DeviceIndex device_count() noexcept;
-void set_device(DeviceIndex device);
-
 struct CUDAStream;
 
 namespace CUDACachingAllocator {
 struct CUDAAllocator {
   DeleterFnPtr raw_deleter() const;
+  void init(int device_count);
+  void* raw_alloc_with_stream(std::size_t bytes, cudaStream_t stream);
+  void raw_delete(void* pointer);
 };
 CUDAAllocator* get();
-void init(int device_count);
-void* raw_alloc_with_stream(std::size_t bytes, cudaStream_t stream);
-void raw_delete(void* pointer);
 void emptyCache();
 void recordStream(const DataPtr& pointer, CUDAStream stream);
 CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device);
