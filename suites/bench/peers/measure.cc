@@ -121,6 +121,7 @@ Figures Measure(const Workload& workload, const Budget& budget) {
   std::atomic<std::uint64_t> start{0};
   std::atomic<bool> has_failed{false};
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(workload.threads));
   for (int number = 0; number < workload.threads; ++number) {
     threads.emplace_back([&, number] {
       PinTo(number);
