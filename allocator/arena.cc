@@ -47,7 +47,7 @@ void Arena::Remove(Block* block) noexcept {
     (block->link_back == nullptr ? waiting : block->link_back->link) = block->link;
     (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
     block->link = block->link_back = nullptr;
-    --waiting_count;
+    if (--waiting_count < looked_at) looked_at = waiting_count;
     CountPending(block, false);
     return;
   }

@@ -54,6 +54,7 @@ struct alignas(64) Arena {
   Block* waiting = nullptr;                   // oldest first
   Block* waiting_last = nullptr;
   std::size_t waiting_count = 0;
+  std::size_t looked_at = 0;  // of them, when somebody last looked
   Segment* segments = nullptr;
   Segment* expandable[2] = {nullptr, nullptr};
   std::uint64_t searches = 0;

@@ -118,46 +118,50 @@ CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
   return result != CUDA_SUCCESS ? result : left;
 }
 
-// Looks at each stream that blocks wait for once.
+// Looks once at each stream that blocks wait for.
 CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
   StreamRecord* asked[16];
   std::size_t count = 0;
   while (count < std::size(asked)) {
     StreamRecord* next = nullptr;
-    std::uint64_t sequence = 0;
+    std::uint64_t newest = 0;
     {
       const Held held(arena->lock);
       arena->Resettle(limit);
       std::size_t left = limit;
-      for (const Block* block = arena->waiting; block != nullptr && left-- != 0 && next == nullptr; block = block->link) {
+      for (const Block* block = arena->waiting; block != nullptr && left-- != 0; block = block->link) {
         for (const Use& use : block->uses.entries()) {
+          if (next != nullptr && use.stream != next) continue;
           if (arena->IsOver(use) || std::find(asked, asked + count, use.stream) != asked + count) continue;
           next = use.stream;
-          sequence = use.sequence;
-          break;
+          newest = std::max(newest, use.sequence);
         }
       }
+      arena->looked_at = arena->waiting_count;
     }
     if (next == nullptr) return CUDA_SUCCESS;
     asked[count++] = next;
-    bool is_over = false;
-    const CUresult result = next->Poll(driver, sequence, &is_over);
+    const CUresult result = next->PollUpTo(driver, newest);
     if (result != CUDA_SUCCESS) return result;
   }
   const Held held(arena->lock);
   arena->Resettle(limit);
+  arena->looked_at = arena->waiting_count;
   return CUDA_SUCCESS;
 }
 
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
   if (thorough) EmptyMagazines(arena);
-  for (const bool polled : {false, true}) {
+  bool polled = false;
+  for (int turn = 0; turn < 3; ++turn) {
     {
       const Held held(arena->lock);
       ++arena->searches;
       arena->Collect();
       if (thorough) (void)arena->MergeMixed();
-      Block* const block = arena->FindIn(arena->ready, request);
+      // So that memory whose uses are long over does not pile up while other memory still fits.
+      const bool due = !polled && arena->waiting_count >= arena->looked_at + kGlance / 2;
+      Block* const block = due ? nullptr : arena->FindIn(arena->ready, request);
       if (block != nullptr) {
         arena->Remove(block);
         arena->Split(block, request.size);
@@ -167,6 +171,7 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
       }
       if (polled || arena->waiting == nullptr) return nullptr;
     }
+    polled = true;
     *error = PollWaiting(arena, thorough ? kAll : kGlance);
     if (*error != CUDA_SUCCESS) return nullptr;
   }

@@ -236,6 +236,17 @@ CUresult StreamRecord::Poll(driver::DriverRef driver, std::uint64_t sequence, bo
   return result != CUDA_SUCCESS ? result : left;
 }
 
+CUresult StreamRecord::PollUpTo(driver::DriverRef driver, std::uint64_t sequence) noexcept {
+  bool is_over = false;
+  CUresult result = Poll(driver, sequence, &is_over);
+  if (is_over || word != nullptr) return result;
+  while (result == CUDA_SUCCESS && over.load(std::memory_order_acquire) + 1 < sequence) {
+    result = Poll(driver, over.load(std::memory_order_acquire) + 1, &is_over);
+    if (!is_over) break;
+  }
+  return result;
+}
+
 CUresult StreamRecord::WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter,
                               bool* possible) noexcept {
   *possible = true;

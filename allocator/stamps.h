@@ -85,6 +85,8 @@ struct StreamRecord {
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
   // `*is_over` as far as one look tells.
   CUresult Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept;
+  // As much of what lies up to `sequence` as is over: the newest first, which often tells of all, then from the oldest on.
+  CUresult PollUpTo(driver::DriverRef driver, std::uint64_t sequence) noexcept;
   // Makes `waiter` wait for all up to `sequence`. `*possible` false: that was not recorded yet.
   CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
   CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
