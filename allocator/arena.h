@@ -92,7 +92,13 @@ struct alignas(64) Arena {
   bool MergeMixed() noexcept;
   bool IsOver(const Use& use) const noexcept;
 
+  // Records for blocks; some are kept here, so that arenas do not meet at the store.
+  Block* TakeRecord() noexcept;
+  void GiveRecord(Block* block) noexcept;
+
  private:
+  Block* records_ = nullptr;
+  std::size_t record_count_ = 0;
   bool Absorb(Block* block, Block* neighbour) noexcept;
   void CountPending(Block* block, bool is_pending) noexcept;
 };

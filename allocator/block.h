@@ -110,7 +110,8 @@ class BlockStore {
   BlockStore& operator=(const BlockStore&) = delete;
   ~BlockStore();
   Block* Take() noexcept;
-  void Give(Block* block) noexcept;  // keeps its life, so that an old state never matches again
+  void Give(Block* block) noexcept;
+  static void Reset(Block* block) noexcept;  // as new, but for its life, so that an old state never matches again
   std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
  private:

@@ -90,7 +90,8 @@ CUresult Core::OpenDevice(const DeviceConfig& config, Device* device) noexcept {
     if (supported != 0) {
       CUmemAllocationProp properties{};
       properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-      properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {config.device}};
+      properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+      properties.location.id = config.device;
       result = driver.MemGetAllocationGranularity(&device->granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
       if (result != CUDA_SUCCESS) return result;
     }

@@ -98,7 +98,8 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
   if (!map.Prepare(address, block->size, segment->large)) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device->ordinal}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device->ordinal;
   RelaxedCapture relaxed(driver);
   CUresult result = relaxed.result();
   if (result != CUDA_SUCCESS) return result;

@@ -75,7 +75,6 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   if (block != nullptr) {
     block->state.store(((block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife) | kLive, std::memory_order_release);
     block->requested.store(bytes, std::memory_order_relaxed);
-    counters->served_thread_cache.fetch_add(1, std::memory_order_relaxed);
   }
   if (block == nullptr && magazine != nullptr) magazine->Empty([arena](Block* kept) { arena->Return(kept); });
   if (block == nullptr) error = StampForOthers(arena, request);
