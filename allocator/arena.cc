@@ -273,8 +273,8 @@ bool Arena::MergeMixed() noexcept {
     for (auto at = set.begin(); at != set.end();) {
       Block* const block = at->block;
       ++at;
-      const bool mixed = (block->prev != nullptr && block->prev->place == Place::Ready) ||
-                         (block->next != nullptr && block->next->place == Place::Ready);
+      const bool mixed =
+          (block->prev != nullptr && block->prev->place == Place::Ready) || (block->next != nullptr && block->next->place == Place::Ready);
       if (!mixed) continue;
       Remove(block);
       for (Block* neighbour : {block->prev, block->next}) {

@@ -6,8 +6,8 @@
 //   Units     blocks and bytes.
 //   Faults    makes no driver calls.
 //
-// A peak of the sum is taken when a thread's part is folded in: the others' parts then, plus the highest of this one's since last time. With
-// one thread that is exact.
+// A peak of the sum is taken when a thread's part is folded in: the others' parts then, plus the highest of this one's since last time.
+// With one thread that is exact.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,17 @@ namespace cuaudit::alloc {
 
 enum Measure : std::size_t { kCount, kBytes, kRequested, kMeasures };
 
-// What one thread added and took away, small and large; and the most that there was at once since it was last folded in, of all and of each.
+// What one thread added and took away, small and large; and the most that there was at once since it was last folded in, of all and of
+// each.
 struct Line {
   std::atomic<std::int64_t> added[2] = {};
   std::atomic<std::int64_t> taken[2] = {};
   std::atomic<std::int64_t> high[kPoolKinds] = {};
   std::int64_t folded[kPoolKinds] = {};  // under the totals' lock
 
-  std::int64_t Net(std::size_t i) const noexcept { return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed); }
+  std::int64_t Net(std::size_t i) const noexcept {
+    return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
+  }
   void Raise(std::size_t i, std::int64_t by) noexcept {
     added[i].store(added[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
     const std::int64_t net = Net(i);
@@ -36,7 +39,9 @@ struct Line {
     if (net > high[i + 1].load(std::memory_order_relaxed)) high[i + 1].store(net, std::memory_order_relaxed);
     if (all > high[0].load(std::memory_order_relaxed)) high[0].store(all, std::memory_order_relaxed);
   }
-  void Lower(std::size_t i, std::int64_t by) noexcept { taken[i].store(taken[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed); }
+  void Lower(std::size_t i, std::int64_t by) noexcept {
+    taken[i].store(taken[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
 };
 
 // A few stores for each call, since the next locked instruction waits for them: everything else is derived when somebody asks.

@@ -105,7 +105,8 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
           }
         };
         add(&device->shared);
-        for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) add(cache->counters(index));
+        for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next)
+          add(cache->counters(index));
         if (m == kCount && k == 0) out->served_thread_cache = static_cast<std::uint64_t>(added);
         (*measured[m])[k] = Stat{totals.current[m][k], totals.peak[m][k], added - totals.base_added[m][k], taken - totals.base_taken[m][k]};
       }

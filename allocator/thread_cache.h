@@ -115,10 +115,10 @@ class ThreadCache {
   Counters* CountersOf(int device) noexcept;  // nullptr: no host memory
   Counters* counters(int device) const noexcept { return counters_[static_cast<std::size_t>(device)].load(std::memory_order_acquire); }
 
-  const std::uint64_t serial;               // the allocator's; survives it
-  ThreadCache* next = nullptr;              // the allocator's list
-  ThreadCache* next_of_thread = nullptr;    // the thread's
-  std::atomic<bool> abandoned{false};       // its thread has ended
+  const std::uint64_t serial;             // the allocator's; survives it
+  ThreadCache* next = nullptr;            // the allocator's list
+  ThreadCache* next_of_thread = nullptr;  // the thread's
+  std::atomic<bool> abandoned{false};     // its thread has ended
   std::atomic<int> owners{2};
   std::uint32_t slow_turns = 0;
 
