@@ -57,8 +57,13 @@ void AddressMap::Put(Block* block) noexcept {
 
 void AddressMap::Remove(Block* block) noexcept {
   std::atomic<Block*>* const entry = Entry(block->address.load(std::memory_order_relaxed), block->large);
+  if (entry == nullptr) return;
+  if (!block->large) {  // an entry of one address, and so of one arena, whose lock is held
+    if (entry->load(std::memory_order_relaxed) == block) entry->store(nullptr, std::memory_order_relaxed);
+    return;
+  }
   Block* expected = block;
-  if (entry != nullptr) entry->compare_exchange_strong(expected, nullptr);
+  entry->compare_exchange_strong(expected, nullptr);
 }
 
 }  // namespace cuaudit::alloc

@@ -56,7 +56,8 @@ CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUd
   StreamRef ref;
   const CUresult result = core_->Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
-  if (ref.device() != device) return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
+  if (ref.device() != device)
+    return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
   return core_->Allocate(bytes, ref.record(), stream, out);
 }
 

@@ -7,6 +7,24 @@
 
 namespace cuaudit::alloc {
 
+Block* Arena::TakeRecord() noexcept {
+  if (records_ == nullptr) return core->store.Take();
+  Block* const block = records_;
+  records_ = block->link;
+  block->link = nullptr;
+  --record_count_;
+  return block;
+}
+
+void Arena::GiveRecord(Block* block) noexcept {
+  constexpr std::size_t kKept = 32;
+  if (record_count_ == kKept) return core->store.Give(block);
+  BlockStore::Reset(block);
+  block->link = records_;
+  records_ = block;
+  ++record_count_;
+}
+
 bool Arena::IsOver(const Use& use) const noexcept { return stream->HasWaited(use.stream, use.sequence); }
 
 void Arena::CountPending(Block* block, bool is_pending) noexcept {
@@ -75,7 +93,7 @@ bool Arena::Absorb(Block* block, Block* neighbour) noexcept {
   }
   block->size += neighbour->size;
   block->own_sequence = std::max(block->own_sequence, neighbour->own_sequence);
-  core->store.Give(neighbour);
+  GiveRecord(neighbour);
   return true;
 }
 
@@ -205,10 +223,10 @@ void Arena::SettleUnmapped(Block* block) noexcept {
 }
 
 Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
-  Block* const rest = spare != nullptr ? spare : core->store.Take();
+  Block* const rest = spare != nullptr ? spare : TakeRecord();
   if (rest == nullptr) return nullptr;
   if (!rest->uses.Merge(block->uses)) {
-    core->store.Give(rest);
+    GiveRecord(rest);
     return nullptr;
   }
   rest->address.store(block->address.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
@@ -255,8 +273,8 @@ bool Arena::MergeMixed() noexcept {
     for (auto at = set.begin(); at != set.end();) {
       Block* const block = at->block;
       ++at;
-      const bool mixed = (block->prev != nullptr && block->prev->place == Place::Ready) ||
-                         (block->next != nullptr && block->next->place == Place::Ready);
+      const bool mixed =
+          (block->prev != nullptr && block->prev->place == Place::Ready) || (block->next != nullptr && block->next->place == Place::Ready);
       if (!mixed) continue;
       Remove(block);
       for (Block* neighbour : {block->prev, block->next}) {

@@ -24,14 +24,14 @@ struct Pool;
 
 // What an allocation is looking for.
 struct Request {
-  std::size_t bytes = 0;    // as asked for
-  std::size_t size = 0;     // rounded
+  std::size_t bytes = 0;  // as asked for
+  std::size_t size = 0;   // rounded
   bool large = false;
   StreamRecord* stream = nullptr;
-  CUstream live = nullptr;  // the handle that the call was handed
-  bool can_touch = false;   // it means `stream` on this thread
+  CUstream live = nullptr;    // the handle that the call was handed
+  bool can_touch = false;     // it means `stream` on this thread
   std::uint64_t growths = 0;  // the arena's, before it was searched
-  bool by_limit = false;    // refused by the limit, not the driver
+  bool by_limit = false;      // refused by the limit, not the driver
   void* stack = nullptr;
 };
 
@@ -58,7 +58,7 @@ struct alignas(64) Arena {
   Segment* segments = nullptr;
   Segment* expandable[2] = {nullptr, nullptr};
   std::uint64_t searches = 0;
-  std::uint64_t stamped_frees = 0;   // frees since the last stamp for others
+  std::uint64_t stamped_frees = 0;  // frees since the last stamp for others
   std::uint64_t stamped_bytes = 0;
   Lock growing;  // held across the driver calls that grow it; taken before `lock`
 
@@ -92,7 +92,13 @@ struct alignas(64) Arena {
   bool MergeMixed() noexcept;
   bool IsOver(const Use& use) const noexcept;
 
+  // Records for blocks; some are kept here, so that arenas do not meet at the store.
+  Block* TakeRecord() noexcept;
+  void GiveRecord(Block* block) noexcept;
+
  private:
+  Block* records_ = nullptr;
+  std::size_t record_count_ = 0;
   bool Absorb(Block* block, Block* neighbour) noexcept;
   void CountPending(Block* block, bool is_pending) noexcept;
 };

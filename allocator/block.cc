@@ -49,7 +49,7 @@ Block* BlockStore::Take() noexcept {
   return block;
 }
 
-void BlockStore::Give(Block* block) noexcept {
+void BlockStore::Reset(Block* block) noexcept {
   block->state.store(block->state.load(std::memory_order_relaxed) & ~kFlagMask, std::memory_order_release);
   block->address.store(0, std::memory_order_relaxed);
   block->requested.store(0, std::memory_order_relaxed);
@@ -66,6 +66,10 @@ void BlockStore::Give(Block* block) noexcept {
   block->mapped = true;
   block->counted_pending = false;
   block->own_sequence = 0;
+}
+
+void BlockStore::Give(Block* block) noexcept {
+  Reset(block);
   const Held held(lock_);
   block->link = free_;
   free_ = block;

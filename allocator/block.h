@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // block.h: a piece of a segment, and the segment; and where their records come from.
 //
-//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to read.
-//   Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; everything else
+//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to
+//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; everything
+//   else
 //             under the lock of the arena, or by who took the block out of circulation. BlockStore: any thread.
 //   Units     bytes; `key` in units of 512 bytes.
 //   Errors    Take answers nullptr when host memory ran out.
@@ -54,16 +55,14 @@ struct FreeKey {
   Block* block;
 };
 struct SmallerFirst {
-  bool operator()(const FreeKey& a, const FreeKey& b) const noexcept {
-    return a.size != b.size ? a.size < b.size : a.address < b.address;
-  }
+  bool operator()(const FreeKey& a, const FreeKey& b) const noexcept { return a.size != b.size ? a.size < b.size : a.address < b.address; }
 };
 using FreeSet = std::set<FreeKey, SmallerFirst>;
 
 struct alignas(64) Block {
   std::atomic<std::uint64_t> state{0};
   std::atomic<CUdeviceptr> address{0};  // read without a lock when a pointer is looked up
-  std::atomic<Arena*> arena{nullptr};  // likewise
+  std::atomic<Arena*> arena{nullptr};   // likewise
   std::size_t size = 0;
   std::atomic<std::size_t> requested{0};
   std::uint32_t key = 0;  // the rounded size that it was given out for
@@ -76,15 +75,15 @@ struct alignas(64) Block {
   Segment* segment = nullptr;
   Block* prev = nullptr;  // by address
   Block* next = nullptr;
-  Block* link = nullptr;       // the list that it stands in: returned, waiting, the store
-  Block* link_back = nullptr;  // waiting only
+  Block* link = nullptr;           // the list that it stands in: returned, waiting, the store
+  Block* link_back = nullptr;      // waiting only
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
   std::uint64_t age = 0;           // the arena's searches when it became free
   UseSet uses;
-  UseSet recorded;                 // streams of RecordStream; sequences unused
+  UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
   std::atomic<void*> stack{nullptr};
-  FreeSet::node_type node;         // its place in whichever set, kept when in none
+  FreeSet::node_type node;  // its place in whichever set, kept when in none
 };
 
 struct Segment {
@@ -96,10 +95,10 @@ struct Segment {
   Segment* back = nullptr;
   bool large = false;
   bool expandable = false;
-  bool unusable = false;                              // its addresses have no records; waits to be given back
-  std::size_t page = 0;                               // expandable: bytes of one physical handle
-  CUmemGenericAllocationHandle* handles = nullptr;    // expandable: one per page of the range; 0: none
-  unsigned char* mapped = nullptr;                    // expandable: one per page
+  bool unusable = false;                            // its addresses have no records; waits to be given back
+  std::size_t page = 0;                             // expandable: bytes of one physical handle
+  CUmemGenericAllocationHandle* handles = nullptr;  // expandable: one per page of the range; 0: none
+  unsigned char* mapped = nullptr;                  // expandable: one per page
   void* stack = nullptr;
 };
 
@@ -110,7 +109,8 @@ class BlockStore {
   BlockStore& operator=(const BlockStore&) = delete;
   ~BlockStore();
   Block* Take() noexcept;
-  void Give(Block* block) noexcept;  // keeps its life, so that an old state never matches again
+  void Give(Block* block) noexcept;
+  static void Reset(Block* block) noexcept;  // as new, but for its life, so that an old state never matches again
   std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
  private:

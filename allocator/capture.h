@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// capture.h: uses of a block by work that was captured, not run: whether the capture is over, and whether a graph orders the uses before a stream.
+// capture.h: uses of a block by work that was captured, not run: whether the capture is over, and whether a graph orders the uses before a
+// stream.
 //
 //   Owns      one record per capture that used a block; never given back before the allocator closes, then reused by nobody: 32 bytes each.
 //   Threads   Captures: any thread. A block's captured uses: as the block's other uses.

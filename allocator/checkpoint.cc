@@ -88,7 +88,8 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
       sum += block.size;
       allocated += block.allocated;
     }
-    if (sum != segment.size || sum == 0) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
+    if (sum != segment.size || sum == 0)
+      return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
     cuts += segment.blocks.size() + 1;
   }
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
@@ -125,7 +126,8 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
     spare->link = spares;
     spares = spare;
   }
-  for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && result == CUDA_SUCCESS; arena = arena->next_of_pool) {
+  for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && result == CUDA_SUCCESS;
+       arena = arena->next_of_pool) {
     if (arena->device != device) continue;
     RestoreArena(arena, checkpoint, &spares, out);
   }
@@ -156,7 +158,8 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
   };
   for (const CheckpointSegment& wanted : checkpoint.segments) {
     const Segment* segment = arena->segments;
-    while (segment != nullptr && (wanted.address < segment->address || wanted.address - segment->address >= segment->size)) segment = segment->next;
+    while (segment != nullptr && (wanted.address < segment->address || wanted.address - segment->address >= segment->size))
+      segment = segment->next;
     if (segment == nullptr) continue;
     Block* block = segment->first;
     while (block->address.load(std::memory_order_relaxed) + block->size <= wanted.address) block = block->next;
@@ -176,6 +179,7 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
         request.stream = arena->stream;
         arena->GiveOut(block, request);
         CountAllocated(arena->device, block, piece.requested);
+        arena->served_ready.fetch_add(1, std::memory_order_relaxed);
         out->allocated.push_back(piece.address);
       } else {
         arena->Insert(block, Place::Ready);

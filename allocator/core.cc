@@ -61,7 +61,8 @@ Core::~Core() {
 bool Core::Forked() const noexcept { return wipes_ ? *serial_at != serial : getpid() != process_; }
 
 CUresult Core::Usable(const char* call) noexcept {
-  if (Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "%s: in a forked child: memory of the parent's allocator is not the child's", call);
+  if (Forked())
+    return Refuse(CUDA_ERROR_NOT_INITIALIZED, "%s: in a forked child: memory of the parent's allocator is not the child's", call);
   if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "%s: the allocator is closed", call);
   if (exiting.load(std::memory_order_relaxed))
     return Refuse(CUDA_ERROR_DEINITIALIZED, "%s: the driver is shut down: its objects are left alone", call);
@@ -90,7 +91,8 @@ CUresult Core::OpenDevice(const DeviceConfig& config, Device* device) noexcept {
     if (supported != 0) {
       CUmemAllocationProp properties{};
       properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-      properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {config.device}};
+      properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+      properties.location.id = config.device;
       result = driver.MemGetAllocationGranularity(&device->granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
       if (result != CUDA_SUCCESS) return result;
     }
@@ -106,8 +108,9 @@ CUresult Core::OpenDevice(const DeviceConfig& config, Device* device) noexcept {
     device->stream_writes = supported != 0;
   }
   result = driver.DeviceTotalMem(&device->total, config.device);
-  device->limit.store(options.memory_fraction >= 1.0 ? ~std::size_t{0}
-                                                     : static_cast<std::size_t>(options.memory_fraction * static_cast<double>(device->total)));
+  device->limit.store(options.memory_fraction >= 1.0
+                          ? ~std::size_t{0}
+                          : static_cast<std::size_t>(options.memory_fraction * static_cast<double>(device->total)));
   return result;
 }
 
@@ -118,7 +121,8 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
   serial = next_serial.fetch_add(1, std::memory_order_relaxed);
   serial_at = new (page) std::uint64_t(serial);
   process_ = getpid();
-  cache_bytes = options.thread_cache ? (options.thread_cache_bytes < std::size_t{1} << 40 ? options.thread_cache_bytes : std::size_t{1} << 40) : 0;
+  cache_bytes =
+      options.thread_cache ? (options.thread_cache_bytes < std::size_t{1} << 40 ? options.thread_cache_bytes : std::size_t{1} << 40) : 0;
   for (const std::uint32_t divisions : options.roundup_power2_divisions) {
     if (divisions > 1) detours.store(1, std::memory_order_relaxed);
   }
@@ -186,10 +190,13 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     }
   }
   if (live_blocks != nullptr) *live_blocks = live;
-  if (exiting.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
+  if (exiting.load(std::memory_order_relaxed))
+    return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) (void)keep(CloseSegments(arena));
-  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) stream->ReleaseEvents();
-  for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) (void)keep(pool->DestroyAll(driver));
+  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all)
+    stream->ReleaseEvents();
+  for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
+    (void)keep(pool->DestroyAll(driver));
   for (const std::unique_ptr<Device>& device : devices) {
     if (device->keeper == nullptr) continue;
     const CUresult result = driver.StreamDestroy(device->keeper);

@@ -3,7 +3,8 @@
 //
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
-//             Locks are taken in this order: Arena::growing, Arena::lock, then any of the others, of which none is held while taking another.
+//             Locks are taken in this order: Arena::growing, Arena::lock, then any of the others, of which none is held while taking
+//             another.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once

@@ -6,8 +6,8 @@
 //   Units     blocks and bytes.
 //   Faults    makes no driver calls.
 //
-// A peak of the sum is taken when a thread's part is folded in: the others' parts then, plus the highest of this one's since last time. With
-// one thread that is exact.
+// A peak of the sum is taken when a thread's part is folded in: the others' parts then, plus the highest of this one's since last time.
+// With one thread that is exact.
 #pragma once
 
 #include <atomic>
@@ -21,40 +21,44 @@ namespace cuaudit::alloc {
 
 enum Measure : std::size_t { kCount, kBytes, kRequested, kMeasures };
 
+// What one thread added and took away, small and large; and the most that there was at once since it was last folded in, of all and of
+// each.
 struct Line {
-  std::atomic<std::int64_t> added{0};
-  std::atomic<std::int64_t> taken{0};
-  std::atomic<std::int64_t> high{0};
-  std::int64_t folded = 0;  // under the totals' lock
+  std::atomic<std::int64_t> added[2] = {};
+  std::atomic<std::int64_t> taken[2] = {};
+  std::atomic<std::int64_t> high[kPoolKinds] = {};
+  std::int64_t folded[kPoolKinds] = {};  // under the totals' lock
 
-  void Raise(std::int64_t by) noexcept {
-    const std::int64_t now = added.load(std::memory_order_relaxed) + by;
-    added.store(now, std::memory_order_relaxed);
-    const std::int64_t net = now - taken.load(std::memory_order_relaxed);
-    if (net > high.load(std::memory_order_relaxed)) high.store(net, std::memory_order_relaxed);
+  std::int64_t Net(std::size_t i) const noexcept {
+    return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
   }
-  void Lower(std::int64_t by) noexcept { taken.store(taken.load(std::memory_order_relaxed) + by, std::memory_order_relaxed); }
+  void Raise(std::size_t i, std::int64_t by) noexcept {
+    added[i].store(added[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+    const std::int64_t net = Net(i);
+    const std::int64_t all = net + Net(1 - i);
+    if (net > high[i + 1].load(std::memory_order_relaxed)) high[i + 1].store(net, std::memory_order_relaxed);
+    if (all > high[0].load(std::memory_order_relaxed)) high[0].store(all, std::memory_order_relaxed);
+  }
+  void Lower(std::size_t i, std::int64_t by) noexcept {
+    taken[i].store(taken[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
 };
 
+// A few stores for each call, since the next locked instruction waits for them: everything else is derived when somebody asks.
 struct alignas(64) Counters {
-  Line line[kMeasures][kPoolKinds];
-  std::atomic<std::uint64_t> served_thread_cache{0};
+  Line line[kMeasures];
 
   void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t kind = large ? 2 : 1;
-    for (const std::size_t k : {std::size_t{0}, kind}) {
-      line[kCount][k].Raise(1);
-      line[kBytes][k].Raise(static_cast<std::int64_t>(bytes));
-      line[kRequested][k].Raise(static_cast<std::int64_t>(requested));
-    }
+    const std::size_t i = large ? 1 : 0;
+    line[kCount].Raise(i, 1);
+    line[kBytes].Raise(i, static_cast<std::int64_t>(bytes));
+    line[kRequested].Raise(i, static_cast<std::int64_t>(requested));
   }
   void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t kind = large ? 2 : 1;
-    for (const std::size_t k : {std::size_t{0}, kind}) {
-      line[kCount][k].Lower(1);
-      line[kBytes][k].Lower(static_cast<std::int64_t>(bytes));
-      line[kRequested][k].Lower(static_cast<std::int64_t>(requested));
-    }
+    const std::size_t i = large ? 1 : 0;
+    line[kCount].Lower(i, 1);
+    line[kBytes].Lower(i, static_cast<std::int64_t>(bytes));
+    line[kRequested].Lower(i, static_cast<std::int64_t>(requested));
   }
 };
 

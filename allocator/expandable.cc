@@ -98,7 +98,8 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
   if (!map.Prepare(address, block->size, segment->large)) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device->ordinal}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device->ordinal;
   RelaxedCapture relaxed(driver);
   CUresult result = relaxed.result();
   if (result != CUDA_SUCCESS) return result;
@@ -149,7 +150,8 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
       Block* const previous = key.block->prev;
       before = previous != nullptr && previous->place == Place::Ready ? previous : nullptr;
       const std::size_t have = before == nullptr ? 0 : before->size;
-      const std::size_t needed = have >= request->size ? segment->page : (request->size - have + segment->page - 1) / segment->page * segment->page;
+      const std::size_t needed =
+          have >= request->size ? segment->page : (request->size - have + segment->page - 1) / segment->page * segment->page;
       if (key.block->size < needed) continue;
       room = key.block;
       arena->Remove(room);
@@ -183,7 +185,8 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
     const Held totals_held(device->totals.lock);
     AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
   }
-  if (Traced()) Trace(TraceAction::SegmentMap, arena, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
+  if (Traced())
+    Trace(TraceAction::SegmentMap, arena, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
   room->mapped = true;
   arena->Settle(room);
   ++arena->growths;
@@ -240,7 +243,8 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   const CUresult left = relaxed.Leave();
   if (done != 0) {
     const std::size_t bytes = done * segment->page;
-    if (Traced()) Trace(TraceAction::SegmentUnmap, arena, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
+    if (Traced())
+      Trace(TraceAction::SegmentUnmap, arena, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
     Unreserve(device, bytes);
     const Held held(device->totals.lock);
     AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));

@@ -59,9 +59,7 @@ CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, 
       Block* const block = magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
       if (block != nullptr) [[likely]] {
         Revive(block, bytes);
-        Counters* const counters = slot.cache->counters(arena->device->index);
-        counters->Allocated(block->large, block->size, bytes);
-        counters->served_thread_cache.store(counters->served_thread_cache.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        slot.cache->counters(arena->device->index)->Allocated(block->large, block->size, bytes);
         *out = block->address.load(std::memory_order_relaxed);
         return CUDA_SUCCESS;
       }

@@ -39,8 +39,8 @@ enum class CrossStream : std::uint8_t {
 // How it is learnt that a recorded use is over.
 enum class Completion : std::uint8_t {
   Events,        // a pooled event per use, queried when somebody needs to know
-  StreamWrites,  // the stream writes its sequence number into mapped host memory; a load tells. With Reuse::Poll only. Falls back to Events, counted,
-                 // for a device without 64-bit stream memory operations
+  StreamWrites,  // the stream writes its sequence number into mapped host memory; a load tells. With Reuse::Poll only. Falls back to
+                 // Events, counted, for a device without 64-bit stream memory operations
 };
 
 struct Options {

@@ -58,7 +58,8 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
     return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
   const Held held(target->routes_lock);
   for (const Routed& routed : target->routes) {
-    if (routed.pool == pool) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "BeginAllocateToPool: allocations go to the pool already: end that first");
+    if (routed.pool == pool)
+      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "BeginAllocateToPool: allocations go to the pool already: end that first");
   }
   try {
     target->routes.push_back(Routed{pool, route});
@@ -80,7 +81,8 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
   if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
   {
     const Held held(target->routes_lock);
-    const auto at = std::find_if(target->routes.begin(), target->routes.end(), [pool](const Routed& routed) { return routed.pool == pool; });
+    const auto at =
+        std::find_if(target->routes.begin(), target->routes.end(), [pool](const Routed& routed) { return routed.pool == pool; });
     if (pool == nullptr || at == target->routes.end())
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: no allocations go to this pool: begin first");
     target->routes.erase(at);

@@ -165,7 +165,8 @@ CUresult Core::SetMemoryFraction(int device, double fraction) noexcept {
   if (result != CUDA_SUCCESS) return result;
   Device* const target = DeviceAt(device, "SetMemoryFraction");
   if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!(fraction > 0.0) || !(fraction <= 1.0)) return Refuse(CUDA_ERROR_INVALID_VALUE, "SetMemoryFraction: %g: more than 0, at most 1", fraction);
+  if (!(fraction > 0.0) || !(fraction <= 1.0))
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "SetMemoryFraction: %g: more than 0, at most 1", fraction);
   target->limit.store(static_cast<std::size_t>(fraction * static_cast<double>(target->total)), std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

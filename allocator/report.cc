@@ -88,8 +88,6 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   FoldAll(device);
   for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
     ++out->thread_caches;
-    const Counters* const counters = cache->counters(index);
-    if (counters != nullptr) out->served_thread_cache += counters->served_thread_cache.load(std::memory_order_relaxed);
   }
   {
     const Held held(device->totals.lock);
@@ -97,14 +95,19 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
     StatArray* const measured[kMeasures] = {&out->allocation, &out->allocated_bytes, &out->requested_bytes};
     for (std::size_t m = 0; m < kMeasures; ++m) {
       for (std::size_t k = 0; k < kPoolKinds; ++k) {
-        std::int64_t added = device->shared.line[m][k].added.load(std::memory_order_relaxed);
-        std::int64_t taken = device->shared.line[m][k].taken.load(std::memory_order_relaxed);
-        for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
-          const Counters* const counters = cache->counters(index);
-          if (counters == nullptr) continue;
-          added += counters->line[m][k].added.load(std::memory_order_relaxed);
-          taken += counters->line[m][k].taken.load(std::memory_order_relaxed);
-        }
+        std::int64_t added = 0;
+        std::int64_t taken = 0;
+        const auto add = [&](const Counters* counters) {
+          for (std::size_t i = 0; i < 2; ++i) {
+            if (counters == nullptr || (k != 0 && k != i + 1)) continue;
+            added += counters->line[m].added[i].load(std::memory_order_relaxed);
+            taken += counters->line[m].taken[i].load(std::memory_order_relaxed);
+          }
+        };
+        add(&device->shared);
+        for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next)
+          add(cache->counters(index));
+        if (m == kCount && k == 0) out->served_thread_cache = static_cast<std::uint64_t>(added);
         (*measured[m])[k] = Stat{totals.current[m][k], totals.peak[m][k], added - totals.base_added[m][k], taken - totals.base_taken[m][k]};
       }
     }
@@ -138,6 +141,10 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->fallbacks = device->fallbacks.load(std::memory_order_relaxed);
   out->releases_refused = device->refused.load(std::memory_order_relaxed);
   out->max_split_size = options.max_split_size;
+  // Every allocation is counted once; those that an arena served, once more.
+  const std::uint64_t slow =
+      out->served_own_ready + out->served_other_ready + out->served_pending + out->served_capture_order + out->served_grown;
+  out->served_thread_cache -= std::min(out->served_thread_cache, slow);
   // Of the whole allocator, since a use may join two devices.
   out->served_shared_pool = served_shared_pool.load(std::memory_order_relaxed);
   out->uses_recorded = stamp_counts.recorded.load(std::memory_order_relaxed);

@@ -47,7 +47,8 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
     RelaxedCapture relaxed(driver);
     result = current.result() != CUDA_SUCCESS ? current.result() : relaxed.result();
     if (result == CUDA_SUCCESS) {
-      result = pool.acquire != nullptr ? pool.acquire(pool.user, device->index, bytes, request->live, &address) : driver.MemAlloc(&address, bytes);
+      result = pool.acquire != nullptr ? pool.acquire(pool.user, device->index, bytes, request->live, &address)
+                                       : driver.MemAlloc(&address, bytes);
     }
     left = relaxed.Leave();
     const CUresult popped = current.Leave();
@@ -149,7 +150,8 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
     RelaxedCapture relaxed(driver);
     result = current.result() != CUDA_SUCCESS ? current.result() : relaxed.result();
     if (result == CUDA_SUCCESS)
-      result = pool.release != nullptr ? pool.release(pool.user, device->index, segment->address, segment->size) : driver.MemFree(segment->address);
+      result = pool.release != nullptr ? pool.release(pool.user, device->index, segment->address, segment->size)
+                                       : driver.MemFree(segment->address);
     left = relaxed.Leave();
     const CUresult popped = current.Leave();
     if (left == CUDA_SUCCESS) left = popped;

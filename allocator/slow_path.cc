@@ -10,9 +10,9 @@
 namespace cuaudit::alloc {
 namespace {
 
-constexpr std::size_t kGlance = 16;             // waiting blocks that an ordinary search looks at
+constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t kCandidates = 8;          // pending blocks whose debts are compared
+constexpr std::size_t kCandidates = 8;  // pending blocks whose debts are compared
 constexpr std::uint64_t kFreesPerStamp = 64;
 constexpr std::uint64_t kBytesPerStamp = std::uint64_t{64} << 20;
 constexpr std::uint32_t kTurnsPerFold = 256;
@@ -34,7 +34,8 @@ std::size_t Core::Round(std::size_t bytes) const noexcept {
 // The default streams' handles mean streams of the current context.
 CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
   *out = 0;
-  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || Forked()) return Serve(bytes, stream, live, out);
+  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || Forked())
+    return Serve(bytes, stream, live, out);
   CurrentContext current(driver, stream->context);
   if (current.result() != CUDA_SUCCESS) return Note(current.result());
   const CUresult result = Serve(bytes, stream, live, out);
@@ -75,7 +76,6 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   if (block != nullptr) {
     block->state.store(((block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife) | kLive, std::memory_order_release);
     block->requested.store(bytes, std::memory_order_relaxed);
-    counters->served_thread_cache.fetch_add(1, std::memory_order_relaxed);
   }
   if (block == nullptr && magazine != nullptr) magazine->Empty([arena](Block* kept) { arena->Return(kept); });
   if (block == nullptr) error = StampForOthers(arena, request);

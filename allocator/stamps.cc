@@ -167,8 +167,8 @@ void StreamRecord::Unpin(const Pinned& pinned, bool is_over) noexcept {
   if (stamp->over) Advance();
 }
 
-// Calls `visit(event)`, without the lock, for as few stamps as stand for all that is not over up to `sequence`. `*possible` false: there are
-// recordings up to there that have not begun or not returned.
+// Calls `visit(event)`, without the lock, for as few stamps as stand for all that is not over up to `sequence`. `*possible` false: there
+// are recordings up to there that have not begun or not returned.
 template <typename Visit>
 CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept {
   *possible = true;

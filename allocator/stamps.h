@@ -2,11 +2,11 @@
 // stamps.h: what one stream was given until when, and how much of it is known to be over.
 //
 //   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
-//   Threads   any thread. The events are recorded, queried and waited for with no lock held; `pins` keeps one in use from being recorded anew.
-//   Streams   StreamRecord is a stream's identity; `handle` is used only with streams handed in by the call under way.
-//   Units     a sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are.
-//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace.
-//   Faults    Record: EventCreate (in the pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
+//   Threads   any thread. The events are recorded, queried and waited for with no lock held; `pins` keeps one in use from being recorded
+//   anew. Streams   StreamRecord is a stream's identity; `handle` is used only with streams handed in by the call under way. Units     a
+//   sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are. Errors    CUresult as the
+//   driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace. Faults    Record: EventCreate (in the
+//   pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
 //             Synchronize: EventSynchronize, CtxSynchronize.
 //   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
 //

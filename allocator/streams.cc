@@ -32,8 +32,8 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   Device* const target = devices[static_cast<std::size_t>(device)].get();
   const bool is_default = IsDefault(stream);
   if (options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
-    StreamRecord* const known = is_default ? target->legacy.load(std::memory_order_acquire)
-                                           : by_handle[HandleBucket(stream)].load(std::memory_order_acquire);
+    StreamRecord* const known =
+        is_default ? target->legacy.load(std::memory_order_acquire) : by_handle[HandleBucket(stream)].load(std::memory_order_acquire);
     if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
       *out = StreamRef(known);
       return CUDA_SUCCESS;
@@ -66,7 +66,8 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
 CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out) noexcept {
   EventPool* const events = EventsOf(context);
   std::unique_ptr<StreamRecord> record(new (std::nothrow) StreamRecord);
-  if (events == nullptr || record == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "stream %p: no host memory", static_cast<void*>(stream));
+  if (events == nullptr || record == nullptr)
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "stream %p: no host memory", static_cast<void*>(stream));
   record->id = id;
   record->handle = stream;
   record->context = context;

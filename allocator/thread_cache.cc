@@ -46,16 +46,16 @@ Counters* ThreadCache::CountersOf(int device) noexcept {
 void Totals::Fold(Counters* counters) noexcept {
   for (std::size_t m = 0; m < kMeasures; ++m) {
     for (std::size_t k = 0; k < kPoolKinds; ++k) {
-      Line& line = counters->line[m][k];
-      const std::int64_t net = line.added.load(std::memory_order_relaxed) - line.taken.load(std::memory_order_relaxed);
-      const std::int64_t high = line.high.load(std::memory_order_relaxed);
-      const std::int64_t others = current[m][k] - line.folded;
+      Line& line = counters->line[m];
+      const std::int64_t net = k == 0 ? line.Net(0) + line.Net(1) : line.Net(k - 1);
+      const std::int64_t high = line.high[k].load(std::memory_order_relaxed);
+      const std::int64_t others = current[m][k] - line.folded[k];
       const std::int64_t reached = others + (high > net ? high : net);
       if (reached > peak[m][k]) peak[m][k] = reached;
       if (m != kRequested && reached + pending[m][k].current > active_peak[m][k]) active_peak[m][k] = reached + pending[m][k].current;
       current[m][k] = others + net;
-      line.folded = net;
-      line.high.store(net, std::memory_order_relaxed);
+      line.folded[k] = net;
+      line.high[k].store(net, std::memory_order_relaxed);
     }
   }
 }

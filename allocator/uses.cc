@@ -104,7 +104,8 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   if (stream->own_thread) {
     // The handle means this thread's stream, which need not be the one that was named.
     StreamRef here;
-    const CUresult result = stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
+    const CUresult result =
+        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
   CurrentContext current(driver, stream->context);
@@ -132,7 +133,8 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
   if (Traced())
-    Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0, sequence);
+    Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
+          sequence);
   return current.Leave();
 }
 

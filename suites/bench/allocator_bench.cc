@@ -26,13 +26,15 @@ class Stage {
     world = sim::CreateWorld(world_options);
     d = sim::Driver(world);
     CUcontext context = nullptr;
-    if (d.Init(0) != CUDA_SUCCESS || d.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || d.CtxSetCurrent(context) != CUDA_SUCCESS) std::abort();
+    if (d.Init(0) != CUDA_SUCCESS || d.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || d.CtxSetCurrent(context) != CUDA_SUCCESS)
+      std::abort();
     const DeviceConfig config;
     if (Allocator::Create(d, &config, 1, options, &allocator) != CUDA_SUCCESS) std::abort();
     for (int i = 0; i < streams; ++i) {
       CUstream stream = nullptr;
       StreamRef ref;
-      if (d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS || allocator->Identify(0, stream, &ref) != CUDA_SUCCESS) std::abort();
+      if (d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS || allocator->Identify(0, stream, &ref) != CUDA_SUCCESS)
+        std::abort();
       handles.push_back(stream);
       refs.push_back(ref);
     }
@@ -63,7 +65,8 @@ void Pair(benchmark::State& state) {
   const std::size_t bytes = static_cast<std::size_t>(state.range(0));
   for (auto _ : state) {
     CUdeviceptr address = 0;
-    if (allocator.Allocate(bytes, stream, &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS) state.SkipWithError("failed");
+    if (allocator.Allocate(bytes, stream, &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS)
+      state.SkipWithError("failed");
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -76,7 +79,8 @@ void PairByHandle(benchmark::State& state) {
   const CUstream stream = stage.handles[0];
   for (auto _ : state) {
     CUdeviceptr address = 0;
-    if (allocator.Allocate(0, 64 << 10, stream, &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS) state.SkipWithError("failed");
+    if (allocator.Allocate(0, 64 << 10, stream, &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS)
+      state.SkipWithError("failed");
   }
 }
 BENCHMARK(PairByHandle)->Name("pair/by_handle");
@@ -86,7 +90,8 @@ void PairShared(benchmark::State& state) {
   Allocator& allocator = *stage.allocator;
   for (auto _ : state) {
     CUdeviceptr address = 0;
-    if (allocator.Allocate(64 << 10, stage.refs[0], &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS) state.SkipWithError("failed");
+    if (allocator.Allocate(64 << 10, stage.refs[0], &address) != CUDA_SUCCESS || allocator.Free(address) != CUDA_SUCCESS)
+      state.SkipWithError("failed");
   }
   state.SetItemsProcessed(state.iterations());
 }

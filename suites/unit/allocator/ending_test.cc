@@ -96,9 +96,10 @@ TEST(Trace, TellsOfEachStepInOrder) {
   ASSERT_OK(a->EmptyCache());
   std::vector<TraceAction> actions;
   for (const TraceEvent& event : seen.events) actions.push_back(event.action);
-  EXPECT_EQ(actions, (std::vector<TraceAction>{TraceAction::SegmentAlloc, TraceAction::Alloc, TraceAction::UseRecorded, TraceAction::FreeRequested,
-                                               TraceAction::FreeCompleted, TraceAction::UseWaited, TraceAction::Alloc, TraceAction::FreeRequested,
-                                               TraceAction::FreeCompleted, TraceAction::SegmentFree}));
+  EXPECT_EQ(actions,
+            (std::vector<TraceAction>{TraceAction::SegmentAlloc, TraceAction::Alloc, TraceAction::UseRecorded, TraceAction::FreeRequested,
+                                      TraceAction::FreeCompleted, TraceAction::UseWaited, TraceAction::Alloc, TraceAction::FreeRequested,
+                                      TraceAction::FreeCompleted, TraceAction::SegmentFree}));
   EXPECT_EQ(seen.stacks, 4);
   EXPECT_EQ(seen.events[5].other, a.Ref(t).id());
   EXPECT_EQ(seen.events[5].sequence, seen.events[2].sequence);

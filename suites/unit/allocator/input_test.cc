@@ -16,7 +16,8 @@ TEST(Input, Sizes) {
   EXPECT_OK(a->Allocate(0, 0, s, &out));
   EXPECT_EQ(out, 0U);
   EXPECT_OK(a->Free(0));
-  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 511, static_cast<std::size_t>(-1), static_cast<std::size_t>(-4096), (std::size_t{1} << 60) + 1}) {
+  for (const std::size_t bytes :
+       {SIZE_MAX, SIZE_MAX - 511, static_cast<std::size_t>(-1), static_cast<std::size_t>(-4096), (std::size_t{1} << 60) + 1}) {
     out = 1;
     EXPECT_EQ(a->Allocate(0, bytes, s, &out), CUDA_ERROR_INVALID_VALUE);
     EXPECT_THAT(a.LastText(), HasSubstr("2^60"));

@@ -80,7 +80,9 @@ TEST_P(Threads, OnTheirOwnStreams) {
   for (int i = 0; i < kThreads; ++i) refs.push_back(a.Ref(a.Stream()));
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i)
-    threads.emplace_back([&, i] { Churn(a, ledger, refs[static_cast<std::size_t>(i)], refs[static_cast<std::size_t>((i + 1) % kThreads)], static_cast<unsigned>(i)); });
+    threads.emplace_back([&, i] {
+      Churn(a, ledger, refs[static_cast<std::size_t>(i)], refs[static_cast<std::size_t>((i + 1) % kThreads)], static_cast<unsigned>(i));
+    });
   for (std::thread& thread : threads) thread.join();
   ExpectNothingLive();
 }

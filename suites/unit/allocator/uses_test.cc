@@ -256,8 +256,8 @@ std::string NameOfCase(const testing::TestParamInfo<Case>& chosen) {
   return std::string(std::get<0>(chosen.param) == Reuse::Poll ? "Poll" : "Wait") + NameOf(schedule);
 }
 INSTANTIATE_TEST_SUITE_P(All, Uses, testing::Combine(testing::Values(Reuse::Poll, Reuse::Wait), testing::ValuesIn(kSchedules)), NameOfCase);
-INSTANTIATE_TEST_SUITE_P(All, UsesNotOver, testing::Combine(testing::Values(Reuse::Poll, Reuse::Wait), testing::Values(sim::Schedule::Lazy)),
-                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(All, UsesNotOver,
+                         testing::Combine(testing::Values(Reuse::Poll, Reuse::Wait), testing::Values(sim::Schedule::Lazy)), NameOfCase);
 
 // What the tests above would say of an allocator that forgets: the oracle sees it.
 TEST(UsesUnprotected, AreSeenByTheOracle) {
