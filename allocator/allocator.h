@@ -117,38 +117,4 @@ class Allocator final : public Backend {
   Core* core_;
 };
 
-// A block that frees itself. Moves; must not outlive its allocator.
-class DeviceBuffer {
- public:
-  DeviceBuffer() = default;
-  DeviceBuffer(Backend* backend, CUdeviceptr address, std::size_t bytes) noexcept : backend_(backend), address_(address), bytes_(bytes) {}
-  DeviceBuffer(DeviceBuffer&& other) noexcept : backend_(other.backend_), address_(other.Release()), bytes_(other.bytes_) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
-    if (this != &other) {
-      (void)Reset();
-      backend_ = other.backend_;
-      bytes_ = other.bytes_;
-      address_ = other.Release();
-    }
-    return *this;
-  }
-  ~DeviceBuffer() { (void)Reset(); }
-  CUdeviceptr address() const noexcept { return address_; }
-  std::size_t bytes() const noexcept { return bytes_; }
-  CUdeviceptr Release() noexcept {
-    const CUdeviceptr address = address_;
-    address_ = 0;
-    return address;
-  }
-  [[nodiscard]] CUresult Reset() noexcept { return address_ == 0 ? CUDA_SUCCESS : backend_->Free(Release()); }
-  [[nodiscard]] CUresult RecordUse(CUstream stream) noexcept {
-    return address_ == 0 ? CUDA_SUCCESS : backend_->RecordUse(address_, stream);
-  }
-
- private:
-  Backend* backend_ = nullptr;
-  CUdeviceptr address_ = 0;
-  std::size_t bytes_ = 0;
-};
-
 }  // namespace cuaudit::alloc

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "allocator/owned_block.h"
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc {
@@ -108,17 +109,18 @@ TEST(Trace, TellsOfEachStepInOrder) {
   EXPECT_EQ(seen.events.size(), 10U);
 }
 
-TEST(Buffers, FreeThemselves) {
+TEST(OwnedBlocks, FreeThemselves) {
   Allocating a;
   CUstream s = a.Stream();
   CUdeviceptr address = 0;
   {
-    DeviceBuffer buffer(a.allocator.get(), a.Get(4096, s), 4096);
-    address = buffer.address();
-    DeviceBuffer moved(std::move(buffer));
+    OwnedBlock block;
+    EXPECT_OK(OwnedBlock::Allocate(a.allocator.get(), 0, 4096, s, &block));
+    address = block.address();
+    OwnedBlock moved(std::move(block));
     EXPECT_EQ(moved.address(), address);
     EXPECT_OK(moved.RecordUse(s));
-    DeviceBuffer third;
+    OwnedBlock third;
     third = std::move(moved);
     EXPECT_EQ(third.bytes(), 4096U);
   }
