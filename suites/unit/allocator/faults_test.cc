@@ -231,11 +231,11 @@ TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
     ASSERT_EQ(fired, 0U);
   }
   ASSERT_GT(places.size(), 100U);
-  // A run is the same until its first fault, so each place is reached. Second faults behind every fourth first one, another fourth each
+  // A run is the same until its first fault, so each place is reached. Second faults behind every eighth first one, other ones each
   // time; all of them are a matter for the sweep engine.
   for (std::size_t i = 0; i < places.size() && !HasFailure(); ++i) {
     SCOPED_TRACE(places[i]);
-    const bool deeper = i % 4 == static_cast<std::size_t>(GetParam());
+    const bool deeper = i % 8 == static_cast<std::size_t>(GetParam());
     Trial trial(Chosen(), {places[i]}, deeper);
     (void)trial.Run();
     if (!deeper) continue;
