@@ -20,6 +20,7 @@ ROOMS = {
     "faults/shim": ["faults/driver", "faults/journal", "faults/plan"],
     "faults/cudart": ["faults/driver"],
     "faults/interpose": ["faults/driver", "faults/journal", "faults/plan", "faults/shim", "faults/sim/world.h", "include"],
+    "allocator": ["faults/driver"],
     "include": [],
     "reports": [],
     "harness/ledger": ["faults/driver", "faults/journal"],
@@ -30,14 +31,14 @@ ROOMS = {
                       "reports/run.h"],
     "harness/cli": ["harness", "faults/driver", "faults/journal", "faults/plan", "faults/interpose/world_options.h", "faults/interpose/world_options.def",
                     "reports"],
-    "suites": ["faults", "harness", "reports", "include", "cuaudit"],
+    "suites": ["faults", "allocator", "harness", "reports", "include", "cuaudit"],
 }
 THIRD_PARTY = {
     r"^(CLI/|fmt/|nlohmann/)": ["harness/cli", "harness/sweep", "harness/cycle", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites"],
     r"^(gtest/|gmock/|benchmark/)": ["suites"],
-    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "harness/ledger", "harness/sweep", "harness/cli", "harness/verdict", "suites"],
+    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "allocator", "harness/ledger", "harness/sweep", "harness/cli", "harness/verdict", "suites"],
 }
 LIMIT = 400
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
@@ -53,7 +54,7 @@ def inside(name, places):
 
 def check(root, commands):
     problems = []
-    sources = sorted(p for pattern in ("*.h", "*.cc", "*.c", "*.def") for top in ("faults", "harness", "reports", "suites", "include")
+    sources = sorted(p for pattern in ("*.h", "*.cc", "*.c", "*.def") for top in ("faults", "allocator", "harness", "reports", "suites", "include")
                      for p in (root / top).rglob(pattern))
     built = {Path(row["directory"], row["file"]).resolve() for row in json.loads(commands.read_text())} if commands else None
     for path in sources:

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// allocator.h: a caching device allocator with PyTorch's rules, RecordUse, and a path without locks for what is cached.
+//
+//   Owns      segments, address ranges, physical handles, events, one stream per device for KeepAliveUntil, mapped host memory for
+//             Completion::StreamWrites, and one reference to each device's primary context unless a context was given. Borrows the
+//             DriverRef, contexts, streams, observers.
+//   Threads   every method from any thread, except Create, Close and the destructor: nobody else may be in a call then. No driver call
+//             is made with an arena's lock held; Free takes no lock at all. A thread that ends leaves its cache to the next one.
+//   Streams   a stream is touched only in calls that were handed it (RecordStream's: until Free), so it may be destroyed at any time
+//             between. Freeing a block of a destroyed stream is fine; its memory serves others once RetireStream told of it, or after
+//             EmptyCache.
+//   Units     bytes.
+//   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,
+//             ILLEGAL_STATE (order of calls), NOT_INITIALIZED (a forked child: it never reaches the driver), DEINITIALIZED (the process is
+//             exiting: driver objects are left alone). noexcept.
+//   Faults    per method below. Every one of them may fail: then nothing is lost and no lock is held.
+//   Source    PyTorch c10/cuda/CUDACachingAllocator.cpp (sizes, pools, order of the ladder); CUDA Driver API 13.0.
+//   Not here  option texts, histories, pickles, C functions, memory resources.
+#pragma once
+
+#include <memory>
+
+#include "allocator/backend.h"
+#include "allocator/options.h"
+#include "allocator/pool.h"
+#include "allocator/stream_ref.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+struct DeviceConfig {
+  CUdevice device = 0;
+  CUcontext context = nullptr;  // borrowed; null: the device's primary context, retained until Close
+};
+
+class Core;  // all of it
+
+class Allocator final : public Backend {
+ public:
+  // Calls DevicePrimaryCtxRetain, DeviceGetAttribute, DeviceTotalMem, MemGetAllocationGranularity, DevicePrimaryCtxRelease. On failure
+  // `*out` is empty and nothing is held. INVALID_VALUE: no device, or Check(options) is not null.
+  [[nodiscard]] static CUresult Create(driver::DriverRef driver, const DeviceConfig* devices, int count, const Options& options,
+                                       std::unique_ptr<Allocator>* out) noexcept;
+  ~Allocator() override;  // Close, whose error nobody hears
+
+  // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what the driver
+  // refused to take stays for a retry. Afterwards only Close, GetStatistics and the destructor may be called.
+  // Calls what EmptyCache calls, EventSynchronize, EventDestroy, StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
+  [[nodiscard]] CUresult Close(std::size_t* live_blocks = nullptr) noexcept;
+
+  const char* Name() const noexcept override { return "native"; }
+  UsePrecision Precision() const noexcept override { return UsePrecision::AtTheCall; }
+  const Options& options() const noexcept;
+  int device_count() const noexcept;
+
+  // The stream's identity; `device` matters for the default streams (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) only.
+  // Calls CtxGetCurrent, CtxPushCurrent, StreamGetId, CtxPopCurrent; the first time StreamGetCtx.
+  [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
+
+  // Calls nothing when the thread's cache or the arena has what is needed and nothing is pending. Else: EventQuery, StreamIsCapturing,
+  // StreamWaitEvent, EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by MemUnmap,
+  // MemRelease); when that fails what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture forbids.
+  [[nodiscard]] CUresult Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept;
+  // Identify, then the same.
+  [[nodiscard]] CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept override;
+  // Calls nothing, except for streams of RecordStream: EventCreate, EventRecord, StreamIsCapturing.
+  [[nodiscard]] CUresult Free(CUdeviceptr address) noexcept override;
+  // Calls Identify's.
+  [[nodiscard]] CUresult RecordStream(CUdeviceptr address, CUstream stream) noexcept override;
+  [[nodiscard]] CUresult RecordStream(CUdeviceptr address, StreamRef stream) noexcept;
+  // Calls Identify's, StreamGetCaptureInfo, EventCreate (when the pool has none), EventRecord or StreamWriteValue64. The stream may be
+  // another device's.
+  [[nodiscard]] CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept override;
+  [[nodiscard]] CUresult RecordUse(CUdeviceptr address, StreamRef stream) noexcept;
+  // Calls StreamCreate the first time, StreamWaitEvent, EventCreate, EventRecord.
+  [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
+  bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
+
+  // The stream is about to be destroyed, or will not allocate again: what it leaves serves others as soon as its work is over.
+  // Calls Identify's, EventCreate, EventRecord.
+  [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
+
+  // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), MemFree, MemUnmap, MemRelease,
+  // ThreadExchangeStreamCaptureMode.
+  [[nodiscard]] CUresult EmptyCache() noexcept override;
+  [[nodiscard]] CUresult EmptyCache(PoolId pool) noexcept;
+  [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;
+  // (0, 1] of the device's memory; calls nothing, releases nothing.
+  [[nodiscard]] CUresult SetMemoryFraction(int device, double fraction) noexcept;
+
+  // A pool starts with one user. BeginAllocateToPool adds a user and a route; EndAllocateToPool removes the route; what was freed in the
+  // capture with uses in it is then free. ReleasePool removes a user; the last one leaves the pool's cached segments to EmptyCache.
+  [[nodiscard]] CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
+  [[nodiscard]] CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
+  [[nodiscard]] CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
+  [[nodiscard]] CUresult ReleasePool(PoolId pool) noexcept;
+  // How a private pool is cut up. ILLEGAL_STATE while it has pending uses. Restoring frees what the pool has allocated since and allocates
+  // what the checkpoint had; the pool must still have its segments (more are left cached). Neither makes driver calls.
+  [[nodiscard]] CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
+  [[nodiscard]] CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
+
+  // No driver calls in any of these.
+  void GetStatistics(int device, Statistics* out) const noexcept override;
+  void ResetPeaks(int device) noexcept override;
+  void ResetAccumulated(int device) noexcept override;
+  [[nodiscard]] CUresult TakeSnapshot(Snapshot* out) const noexcept override;
+  void SetTracer(const Tracer& tracer) noexcept;                                              // {} for none; no other call may be under way
+  [[nodiscard]] CUresult AddOomObserver(const OomObserver& observer) noexcept;                // at most 8
+  [[nodiscard]] CUresult AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept;  // at most 8
+  const char* LastErrorText() const noexcept override;
+  // Of this thread's latest failed Allocate; all zero if there was none.
+  OutOfMemory LastOutOfMemory() const noexcept;
+
+ private:
+  explicit Allocator(Core* core) noexcept : core_(core) {}
+  int DeviceOf(CUdeviceptr address) const noexcept;
+  Core* core_;
+};
+
+}  // namespace cuaudit::alloc

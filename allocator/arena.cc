@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include "allocator/arena.h"
+
+#include <algorithm>
+
+#include "allocator/core.h"
+
+namespace cuaudit::alloc {
+
+Block* Arena::TakeRecord() noexcept {
+  if (records_ == nullptr) return core->store.Take();
+  Block* const block = records_;
+  records_ = block->link;
+  block->link = nullptr;
+  --record_count_;
+  return block;
+}
+
+void Arena::GiveRecord(Block* block) noexcept {
+  constexpr std::size_t kKept = 32;
+  if (record_count_ == kKept) return core->store.Give(block);
+  BlockStore::Reset(block);
+  block->link = records_;
+  records_ = block;
+  ++record_count_;
+}
+
+bool Arena::IsOver(const Use& use) const noexcept { return stream->HasWaited(use.stream, use.sequence); }
+
+void Arena::CountPending(Block* block, bool is_pending) noexcept {
+  if (block->counted_pending == is_pending) return;
+  block->counted_pending = is_pending;
+  const std::int64_t sign = is_pending ? 1 : -1;
+  const Held held(device->totals.lock);
+  AddTo(device->totals.pending[0], block->large, sign);
+  AddTo(device->totals.pending[1], block->large, sign * static_cast<std::int64_t>(block->size));
+}
+
+void Arena::Insert(Block* block, Place place) noexcept {
+  const std::size_t i = Index(block->large);
+  block->place = place;
+  block->age = searches;
+  block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_relaxed);
+  CountPending(block, place == Place::Waiting);
+  if (place == Place::Waiting) {
+    block->link = nullptr;
+    block->link_back = waiting_last;
+    (waiting_last == nullptr ? waiting : waiting_last->link) = block;
+    waiting_last = block;
+    ++waiting_count;
+    return;
+  }
+  const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
+  block->node.value() = FreeKey{place == Place::Unmapped ? 0 : block->size, address, block};
+  FreeSet& set = place == Place::Ready ? ready[i] : place == Place::Pending ? pending[i] : unmapped[i];
+  set.insert(std::move(block->node));
+}
+
+void Arena::Remove(Block* block) noexcept {
+  const std::size_t i = Index(block->large);
+  const Place place = block->place;
+  block->place = Place::None;
+  if (place == Place::None) return;
+  if (place == Place::Waiting) {
+    (block->link_back == nullptr ? waiting : block->link_back->link) = block->link;
+    (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
+    block->link = block->link_back = nullptr;
+    if (--waiting_count < looked_at) looked_at = waiting_count;
+    CountPending(block, false);
+    return;
+  }
+  FreeSet& set = place == Place::Ready ? ready[i] : place == Place::Pending ? pending[i] : unmapped[i];
+  const std::size_t size = place == Place::Unmapped ? 0 : block->size;
+  block->node = set.extract(set.find(FreeKey{size, block->address.load(std::memory_order_relaxed), block}));
+}
+
+// `block`, in nobody's set, takes in its neighbour, which is in one.
+bool Arena::Absorb(Block* block, Block* neighbour) noexcept {
+  if (!block->uses.Merge(neighbour->uses)) return false;  // no host memory: they stay apart
+  Remove(neighbour);
+  AddressMap& map = core->map;
+  if (neighbour == block->prev) {
+    map.Remove(block);
+    map.Remove(neighbour);
+    block->address.store(neighbour->address.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    block->prev = neighbour->prev;
+    if (block->prev != nullptr) block->prev->next = block;
+    if (block->segment->first == neighbour) block->segment->first = block;
+  } else {
+    map.Remove(neighbour);
+    block->next = neighbour->next;
+    if (block->next != nullptr) block->next->prev = block;
+  }
+  block->size += neighbour->size;
+  block->own_sequence = std::max(block->own_sequence, neighbour->own_sequence);
+  GiveRecord(neighbour);
+  return true;
+}
+
+void Arena::Settle(Block* block) noexcept {
+  CapturedUse** link = &block->captured;
+  while (*link != nullptr) {
+    CapturedUse* const use = *link;
+    if (use->capture->ended.load(std::memory_order_acquire)) {
+      *link = use->next;
+      delete use;
+    } else {
+      link = &use->next;
+    }
+  }
+  block->uses.Prune([this, block](const Use& use) {
+    if (use.stream->IsOver(use.sequence)) return true;
+    if (!stream->HasWaited(use.stream, use.sequence)) return false;
+    block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
+    return true;
+  });
+  Place place = Place::Ready;
+  if (block->captured != nullptr || (!block->uses.empty() && core->options.reuse == Reuse::Poll)) {
+    place = Place::Waiting;
+  } else if (!block->uses.empty()) {
+    place = Place::Pending;
+  }
+  if (place != Place::Waiting) {
+    if (core->Traced() && block->stream != nullptr)
+      core->Trace(TraceAction::FreeCompleted, this, block->address.load(std::memory_order_relaxed), block->size,
+                  block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
+    block->stream = nullptr;
+    block->requested.store(0, std::memory_order_relaxed);
+    block->stack.store(nullptr, std::memory_order_relaxed);
+    for (Block* neighbour : {block->prev, block->next}) {
+      if (neighbour != nullptr && neighbour->place == place) (void)Absorb(block, neighbour);
+    }
+  }
+  Insert(block, place);
+}
+
+void Arena::Collect() noexcept {
+  if (returned.load(std::memory_order_relaxed) == nullptr) return;
+  Block* block = returned.exchange(nullptr, std::memory_order_acquire);
+  const std::uint64_t own = stream->NextSequence();
+  while (block != nullptr) {
+    Block* const next = block->link;
+    block->link = nullptr;
+    // A lent block was not its arena's stream's: what that did with it before stands.
+    if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
+    ++stamped_frees;
+    stamped_bytes += block->size;
+    if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
+      const Held held(device->totals.lock);
+      AddTo(&device->totals.oversize_allocations, -1);
+    }
+    Settle(block);
+    block = next;
+  }
+}
+
+void Arena::Resettle(std::size_t limit) noexcept {
+  Block* block = waiting;
+  for (std::size_t left = limit; block != nullptr && left != 0;) {
+    Block* const next = block->link;
+    bool ready_now = true;
+    for (const CapturedUse* use = block->captured; use != nullptr; use = use->next)
+      ready_now = ready_now && use->capture->ended.load(std::memory_order_acquire);
+    for (const Use& use : block->uses.entries()) ready_now = ready_now && IsOver(use);
+    if (ready_now) {
+      Remove(block);
+      Settle(block);
+    } else {
+      --left;
+    }
+    block = next;
+  }
+}
+
+Block* Arena::FindIn(FreeSet* set, const Request& request) const noexcept {
+  const auto found = set[Index(request.large)].lower_bound(FreeKey{request.size, 0, nullptr});
+  if (found == set[Index(request.large)].end()) return nullptr;
+  const Options& options = core->options;
+  if (request.large && options.max_split_size != 0) {
+    if (request.size < options.max_split_size && found->size >= options.max_split_size) return nullptr;
+    if (request.size >= options.max_split_size && found->size > request.size + options.max_non_split_rounding) return nullptr;
+  }
+  return found->block;
+}
+
+// Of the blocks that wait, or whose next owner would have to, the smallest that fits and asks nothing of this stream.
+Block* Arena::FindImplied(const Request& request) const noexcept {
+  const auto implied = [&request](const Block* block) {
+    if (block->captured != nullptr) return false;
+    for (const Use& use : block->uses.entries()) {
+      if (!request.stream->HasWaited(use.stream, use.sequence)) return false;
+    }
+    return true;
+  };
+  const FreeSet& set = pending[Index(request.large)];
+  for (auto at = set.lower_bound(FreeKey{request.size, 0, nullptr}); at != set.end(); ++at) {
+    if (implied(at->block)) return at->block;
+  }
+  Block* best = nullptr;
+  for (Block* block = waiting; block != nullptr; block = block->link) {
+    if (block->large != request.large || block->size < request.size || (best != nullptr && best->size <= block->size)) continue;
+    if (implied(block)) best = block;
+  }
+  return best;
+}
+
+bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
+  const std::size_t rest = block->size - size;
+  if (pool->options.no_split) return false;
+  if (!block->large || block->segment->expandable) return rest >= kMinBlock;
+  const std::size_t limit = core->options.max_split_size;
+  return rest > kSmallLimit && (limit == 0 || size < limit);
+}
+
+void Arena::SettleUnmapped(Block* block) noexcept {
+  block->mapped = false;
+  block->uses.Clear();
+  core->map.Remove(block);
+  for (Block* neighbour : {block->prev, block->next}) {
+    if (neighbour != nullptr && neighbour->place == Place::Unmapped) (void)Absorb(block, neighbour);
+  }
+  Insert(block, Place::Unmapped);
+}
+
+Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
+  Block* const rest = spare != nullptr ? spare : TakeRecord();
+  if (rest == nullptr) return nullptr;
+  if (!rest->uses.Merge(block->uses)) {
+    GiveRecord(rest);
+    return nullptr;
+  }
+  rest->address.store(block->address.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+  rest->arena = this;
+  rest->size = block->size - size;
+  rest->large = block->large;
+  rest->mapped = block->mapped;
+  rest->own_sequence = block->own_sequence;
+  rest->segment = block->segment;
+  rest->prev = block;
+  rest->next = block->next;
+  if (rest->next != nullptr) rest->next->prev = rest;
+  block->next = rest;
+  block->size = size;
+  return rest;
+}
+
+void Arena::Split(Block* block, std::size_t size) noexcept {
+  if (!ShouldSplit(block, size)) return;
+  Block* const rest = SplitAt(block, size);
+  if (rest != nullptr) Settle(rest);
+}
+
+void Arena::GiveOut(Block* block, const Request& request) noexcept {
+  block->place = Place::None;
+  block->uses.Clear();
+  block->recorded.Clear();
+  block->stream = request.stream;
+  block->key = static_cast<std::uint32_t>(request.size / kMinBlock);
+  block->requested.store(request.bytes, std::memory_order_relaxed);
+  block->stack.store(request.stack, std::memory_order_relaxed);
+  const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
+  block->state.store(life | kLive | (request.stream == stream ? 0 : kForeign), std::memory_order_release);
+  core->map.Put(block);
+  if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
+    const Held held(device->totals.lock);
+    AddTo(&device->totals.oversize_allocations, 1);
+  }
+}
+
+bool Arena::MergeMixed() noexcept {
+  bool any = false;
+  for (FreeSet& set : pending) {
+    for (auto at = set.begin(); at != set.end();) {
+      Block* const block = at->block;
+      ++at;
+      const bool mixed =
+          (block->prev != nullptr && block->prev->place == Place::Ready) || (block->next != nullptr && block->next->place == Place::Ready);
+      if (!mixed) continue;
+      Remove(block);
+      for (Block* neighbour : {block->prev, block->next}) {
+        if (neighbour != nullptr && (neighbour->place == Place::Ready)) any = Absorb(block, neighbour) || any;
+      }
+      // What it has become may touch other pending blocks: they follow when their turn comes.
+      Insert(block, Place::Pending);
+    }
+  }
+  return any;
+}
+
+}  // namespace cuaudit::alloc

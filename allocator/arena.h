@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// arena.h: the segments of one (device, pool, stream): splitting, merging, and who may have what.
+//
+//   Owns      its segments' place in the books; their memory belongs to Core, which talks to the driver.
+//   Threads   `lock` guards everything but the atomics; methods that say so are called with it held. Return takes no lock.
+//   Streams   never touched. What the arena's own stream did with a block needs no order for that stream's next use of it.
+//   Units     bytes.
+//   Errors    none: splitting that lacks host memory gives out the whole block instead.
+//   Faults    makes no driver calls.
+//   Source    PyTorch c10/cuda/CUDACachingAllocator.cpp: get_free_block, should_split, try_merge_blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/address_map.h"
+#include "allocator/block.h"
+#include "allocator/options.h"
+#include "allocator/stamps.h"
+
+namespace cuaudit::alloc {
+
+struct Pool;
+
+// What an allocation is looking for.
+struct Request {
+  std::size_t bytes = 0;  // as asked for
+  std::size_t size = 0;   // rounded
+  bool large = false;
+  StreamRecord* stream = nullptr;
+  CUstream live = nullptr;    // the handle that the call was handed
+  bool can_touch = false;     // it means `stream` on this thread
+  std::uint64_t growths = 0;  // the arena's, before it was searched
+  bool by_limit = false;      // refused by the limit, not the driver
+  void* stack = nullptr;
+};
+
+struct alignas(64) Arena {
+  // Set once.
+  Core* core = nullptr;
+  Device* device = nullptr;
+  Pool* pool = nullptr;
+  StreamRecord* stream = nullptr;
+  std::uint32_t index = 0;
+  Arena* next_all = nullptr;
+  Arena* next_of_pool = nullptr;
+
+  alignas(64) std::atomic<Block*> returned{nullptr};  // freed by whomever, not yet looked at
+
+  std::atomic<std::uint64_t> growths{0};
+
+  alignas(64) Lock lock;
+  FreeSet ready[2], pending[2], unmapped[2];  // [large]
+  Block* waiting = nullptr;                   // oldest first
+  Block* waiting_last = nullptr;
+  std::size_t waiting_count = 0;
+  std::size_t looked_at = 0;  // of them, when somebody last looked
+  Segment* segments = nullptr;
+  Segment* expandable[2] = {nullptr, nullptr};
+  std::uint64_t searches = 0;
+  std::uint64_t stamped_frees = 0;  // frees since the last stamp for others
+  std::uint64_t stamped_bytes = 0;
+  Lock growing;  // held across the driver calls that grow it; taken before `lock`
+
+  std::atomic<std::uint64_t> served_ready{0}, served_other{0}, served_pending{0}, served_capture{0}, served_grown{0};
+
+  // Takes the block off its user's hands: it is looked at when somebody next searches. No lock.
+  void Return(Block* block) noexcept {
+    block->state.store((block->state.load(std::memory_order_relaxed) & ~kStatusMask) | kReturned, std::memory_order_relaxed);
+    Block* head = returned.load(std::memory_order_relaxed);
+    do {
+      block->link = head;
+    } while (!returned.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+  // All below: `lock` is held.
+  void Collect() noexcept;             // looks at what was returned
+  void Settle(Block* block) noexcept;  // a free block in nobody's set gets its place, merged with its neighbours
+  // Blocks that wait, as far as is known without asking the driver; `limit` of those that still must are looked at.
+  void Resettle(std::size_t limit) noexcept;
+  void Insert(Block* block, Place place) noexcept;
+  void Remove(Block* block) noexcept;
+  void SettleUnmapped(Block* block) noexcept;
+  Block* FindIn(FreeSet* set, const Request& request) const noexcept;
+  Block* FindImplied(const Request& request) const noexcept;
+  bool ShouldSplit(const Block* block, std::size_t size) const noexcept;
+  // Cuts what is too much off a block in nobody's set; the rest is free and has its place. The block stays in nobody's set.
+  void Split(Block* block, std::size_t size) noexcept;
+  Block* SplitAt(Block* block, std::size_t size, Block* spare = nullptr) noexcept;  // the rest, in nobody's set; nullptr: no host memory
+  void GiveOut(Block* block, const Request& request) noexcept;
+  // Merges pending blocks with ready neighbours; true when that made any.
+  bool MergeMixed() noexcept;
+  bool IsOver(const Use& use) const noexcept;
+
+  // Records for blocks; some are kept here, so that arenas do not meet at the store.
+  Block* TakeRecord() noexcept;
+  void GiveRecord(Block* block) noexcept;
+
+ private:
+  Block* records_ = nullptr;
+  std::size_t record_count_ = 0;
+  bool Absorb(Block* block, Block* neighbour) noexcept;
+  void CountPending(Block* block, bool is_pending) noexcept;
+};
+
+inline std::size_t Index(bool large) noexcept { return large ? 1 : 0; }
+
+}  // namespace cuaudit::alloc

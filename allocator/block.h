@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// block.h: a piece of a segment, and the segment; and where their records come from.
+//
+//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to
+//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; everything
+//   else
+//             under the lock of the arena, or by who took the block out of circulation. BlockStore: any thread.
+//   Units     bytes; `key` in units of 512 bytes.
+//   Errors    Take answers nullptr when host memory ran out.
+//   Faults    makes no driver calls.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+
+#include "allocator/lock.h"
+#include "allocator/use_set.h"
+
+namespace cuaudit::alloc {
+
+struct Arena;
+struct Block;
+struct CapturedUse;
+struct Segment;
+
+// Block::state: the life of the record above, what it is and what must not be overlooked when it is freed below.
+inline constexpr std::uint64_t kFree = 1;      // in the arena's hands
+inline constexpr std::uint64_t kLive = 2;      // a user's
+inline constexpr std::uint64_t kCached = 3;    // in a thread's cache
+inline constexpr std::uint64_t kReturned = 4;  // freed, on its way to the arena
+inline constexpr std::uint64_t kStatusMask = 0xF;
+inline constexpr std::uint64_t kHasUses = 0x10;
+inline constexpr std::uint64_t kHasStreams = 0x20;  // RecordStream
+inline constexpr std::uint64_t kForeign = 0x40;     // its stream is not the arena's
+inline constexpr std::uint64_t kEditing = 0x80;     // somebody adds a use
+inline constexpr std::uint64_t kFlagMask = 0xFFFFFFFF;
+inline constexpr std::uint64_t kOneLife = std::uint64_t{1} << 32;
+
+// Where a free block stands; under the arena's lock.
+enum class Place : std::uint8_t {
+  None,      // in nobody's set: live, cached, or taken out by who is working on it
+  Ready,     // nothing to wait for but the arena's own stream
+  Pending,   // Reuse::Wait: whoever gets it waits
+  Waiting,   // Reuse::Poll, or used in a capture: not given out
+  Unmapped,  // address space only
+};
+
+struct FreeKey {
+  std::size_t size;
+  CUdeviceptr address;
+  Block* block;
+};
+struct SmallerFirst {
+  bool operator()(const FreeKey& a, const FreeKey& b) const noexcept { return a.size != b.size ? a.size < b.size : a.address < b.address; }
+};
+using FreeSet = std::set<FreeKey, SmallerFirst>;
+
+struct alignas(64) Block {
+  std::atomic<std::uint64_t> state{0};
+  std::atomic<CUdeviceptr> address{0};  // read without a lock when a pointer is looked up
+  std::atomic<Arena*> arena{nullptr};   // likewise
+  std::size_t size = 0;
+  std::atomic<std::size_t> requested{0};
+  std::uint32_t key = 0;  // the rounded size that it was given out for
+  bool large = false;
+  bool mapped = true;
+  Place place = Place::None;
+  bool counted_pending = false;
+
+  StreamRecord* stream = nullptr;  // that it was given out for
+  Segment* segment = nullptr;
+  Block* prev = nullptr;  // by address
+  Block* next = nullptr;
+  Block* link = nullptr;           // the list that it stands in: returned, waiting, the store
+  Block* link_back = nullptr;      // waiting only
+  std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
+  std::uint64_t age = 0;           // the arena's searches when it became free
+  UseSet uses;
+  UseSet recorded;  // streams of RecordStream; sequences unused
+  CapturedUse* captured = nullptr;
+  std::atomic<void*> stack{nullptr};
+  FreeSet::node_type node;  // its place in whichever set, kept when in none
+};
+
+struct Segment {
+  CUdeviceptr address = 0;
+  std::size_t size = 0;
+  Arena* arena = nullptr;
+  Block* first = nullptr;
+  Segment* next = nullptr;
+  Segment* back = nullptr;
+  bool large = false;
+  bool expandable = false;
+  bool unusable = false;                            // its addresses have no records; waits to be given back
+  std::size_t page = 0;                             // expandable: bytes of one physical handle
+  CUmemGenericAllocationHandle* handles = nullptr;  // expandable: one per page of the range; 0: none
+  unsigned char* mapped = nullptr;                  // expandable: one per page
+  void* stack = nullptr;
+};
+
+class BlockStore {
+ public:
+  BlockStore() = default;
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+  ~BlockStore();
+  Block* Take() noexcept;
+  void Give(Block* block) noexcept;
+  static void Reset(Block* block) noexcept;  // as new, but for its life, so that an old state never matches again
+  std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Chunk;
+  Lock lock_;
+  Block* free_ = nullptr;
+  Chunk* chunks_ = nullptr;
+  std::atomic<std::size_t> made_{0};
+};
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// capture.h: uses of a block by work that was captured, not run: whether the capture is over, and whether a graph orders the uses before a
+// stream.
+//
+//   Owns      one record per capture that used a block; never given back before the allocator closes, then reused by nobody: 32 bytes each.
+//   Threads   Captures: any thread. A block's captured uses: as the block's other uses.
+//   Streams   asked about their capture only in calls that were handed them.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
+//   Faults    LookAt: StreamGetCaptureInfo. IsOrderedBefore: GraphNodeGetDependencies.
+//   Source    CUDA 13.0: events of a capture can be neither queried nor waited for outside it, so order is read off the graph.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "allocator/lock.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+struct StreamRecord;
+
+struct Capture {
+  std::uint64_t id = 0;
+  std::atomic<bool> ended{false};
+  Capture* next = nullptr;
+};
+
+struct CapturedUse {
+  StreamRecord* stream = nullptr;
+  Capture* capture = nullptr;
+  std::vector<CUgraphNode> nodes;  // what the stream's captured work ended with
+  CapturedUse* next = nullptr;
+};
+
+struct Block;
+void DropCaptured(Block* block) noexcept;  // all of its captured uses
+
+struct CaptureView {
+  std::uint64_t id = 0;  // 0: not capturing
+  std::vector<CUgraphNode> last;
+};
+
+class Captures {
+ public:
+  Captures() = default;
+  Captures(const Captures&) = delete;
+  Captures& operator=(const Captures&) = delete;
+  ~Captures();
+  // The stream's capture; a capture that it was in before, and is not in now, is over.
+  CUresult LookAt(driver::DriverRef driver, StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
+  Capture* FindOrMake(std::uint64_t id) noexcept;
+  void End(std::uint64_t id) noexcept;
+
+ private:
+  Lock lock_;
+  Capture* first_ = nullptr;
+};
+
+// Whether each of `nodes` is one of `last` or lies before one of them. Gives up, with false, after 65536 nodes.
+CUresult IsOrderedBefore(driver::DriverRef driver, const std::vector<CUgraphNode>& nodes, const std::vector<CUgraphNode>& last,
+                         bool* ordered) noexcept;
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+
+#include "allocator/core.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+bool IsLive(const Block* block) noexcept { return (block->state.load(std::memory_order_relaxed) & kStatusMask) == kLive; }
+
+// The run of mapped blocks that begins there and is exactly so large; its first block. `lock` is held.
+Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
+  for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
+    if (address < segment->address || address - segment->address >= segment->size) continue;
+    Block* block = segment->first;
+    while (block != nullptr && block->address.load(std::memory_order_relaxed) < address) block = block->next;
+    if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) return nullptr;
+    std::size_t have = 0;
+    for (const Block* at = block; at != nullptr && at->mapped && have < size; at = at->next) have += at->size;
+    return have == size ? block : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
+  const CUresult result = Usable("TakeCheckpoint");
+  if (result != CUDA_SUCCESS) return result;
+  if (DeviceAt(device, "TakeCheckpoint") == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Pool* const pool = FindPool(id);
+  if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "TakeCheckpoint: no such pool");
+  try {
+    Checkpoint taken;
+    taken.device = device;
+    taken.pool = id;
+    for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
+      if (arena->device->index != device) continue;
+      EmptyMagazines(arena);
+      const Held held(arena->lock);
+      arena->Collect();
+      arena->Resettle(kAll);
+      if (arena->waiting != nullptr || !arena->pending[0].empty() || !arena->pending[1].empty())
+        return Refuse(CUDA_ERROR_ILLEGAL_STATE, "TakeCheckpoint: the pool has freed blocks whose uses are not over");
+      for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
+        bool in_run = false;
+        for (const Block* block = segment->first; block != nullptr; block = block->next) {
+          if (block->mapped && !in_run) taken.segments.push_back({block->address.load(std::memory_order_relaxed), 0, {}});
+          in_run = block->mapped;
+          if (!in_run) continue;
+          CheckpointSegment& run = taken.segments.back();
+          run.size += block->size;
+          run.blocks.push_back({block->address.load(std::memory_order_relaxed), block->size,
+                                IsLive(block) ? block->requested.load(std::memory_order_relaxed) : 0, IsLive(block)});
+        }
+      }
+    }
+    *out = std::move(taken);
+    return CUDA_SUCCESS;
+  } catch (...) {
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "TakeCheckpoint: no host memory");
+  }
+}
+
+// Nobody else may use the pool meanwhile. All that can fail comes before the first change.
+CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
+  CUresult result = Usable("RestoreCheckpoint");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const device = DeviceAt(checkpoint.device, "RestoreCheckpoint");
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Pool* const pool = FindPool(checkpoint.pool);
+  if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no such pool");
+  Block* spares = nullptr;
+  std::size_t found = 0;
+  std::size_t live = 0;
+  std::size_t allocated = 0;
+  std::size_t cuts = 0;
+  result = CUDA_SUCCESS;
+  for (const CheckpointSegment& segment : checkpoint.segments) {
+    std::size_t sum = 0;
+    for (const CheckpointBlock& block : segment.blocks) {
+      if (block.size == 0 || block.address != segment.address + sum)
+        return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
+      sum += block.size;
+      allocated += block.allocated;
+    }
+    if (sum != segment.size || sum == 0)
+      return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
+    cuts += segment.blocks.size() + 1;
+  }
+  for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
+    if (arena->device != device) continue;
+    EmptyMagazines(arena);
+    const Held held(arena->lock);
+    arena->Collect();
+    arena->Resettle(kAll);
+    if (arena->waiting != nullptr || !arena->pending[0].empty() || !arena->pending[1].empty())
+      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: the pool has freed blocks whose uses are not over");
+    for (const CheckpointSegment& segment : checkpoint.segments) found += FindRun(arena, segment.address, segment.size) != nullptr;
+    for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
+      for (const Block* block = segment->first; block != nullptr; block = block->next) {
+        live += IsLive(block);
+        if (IsLive(block) && (block->state.load(std::memory_order_relaxed) & (kHasUses | kHasStreams)) != 0)
+          return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
+      }
+    }
+  }
+  if (found != checkpoint.segments.size())
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the pool no longer has the checkpoint's segments");
+  try {
+    out->freed.clear();
+    out->allocated.clear();
+    out->freed.reserve(live);
+    out->allocated.reserve(allocated);
+  } catch (...) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  for (std::size_t i = 0; i < cuts && result == CUDA_SUCCESS; ++i) {
+    Block* const spare = store.Take();
+    if (spare == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (spare == nullptr) break;
+    spare->link = spares;
+    spares = spare;
+  }
+  for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && result == CUDA_SUCCESS;
+       arena = arena->next_of_pool) {
+    if (arena->device != device) continue;
+    RestoreArena(arena, checkpoint, &spares, out);
+  }
+  while (spares != nullptr) {
+    Block* const spare = spares;
+    spares = spare->link;
+    store.Give(spare);
+  }
+  return result == CUDA_SUCCESS ? result : Refuse(result, "RestoreCheckpoint: no host memory");
+}
+
+void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept {
+  const Held held(arena->lock);
+  for (Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
+    for (Block* block = segment->first; block != nullptr; block = block->next) {
+      if (!IsLive(block)) continue;
+      out->freed.push_back(block->address.load(std::memory_order_relaxed));
+      CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+      block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_release);
+      arena->Settle(block);  // merged with its neighbours; it is `block` that stays
+    }
+  }
+  const auto take_spare = [spares] {
+    Block* const spare = *spares;
+    *spares = spare->link;
+    spare->link = nullptr;
+    return spare;
+  };
+  for (const CheckpointSegment& wanted : checkpoint.segments) {
+    const Segment* segment = arena->segments;
+    while (segment != nullptr && (wanted.address < segment->address || wanted.address - segment->address >= segment->size))
+      segment = segment->next;
+    if (segment == nullptr) continue;
+    Block* block = segment->first;
+    while (block->address.load(std::memory_order_relaxed) + block->size <= wanted.address) block = block->next;
+    arena->Remove(block);
+    if (const std::size_t before = wanted.address - block->address.load(std::memory_order_relaxed); before != 0) {
+      Block* const rest = arena->SplitAt(block, before, take_spare());
+      arena->Insert(block, Place::Ready);
+      block = rest;
+    }
+    for (const CheckpointBlock& piece : wanted.blocks) {
+      Block* const rest = block->size > piece.size ? arena->SplitAt(block, piece.size, take_spare()) : nullptr;
+      if (piece.allocated) {
+        Request request;
+        request.bytes = piece.requested;
+        request.size = piece.size;
+        request.large = block->large;
+        request.stream = arena->stream;
+        arena->GiveOut(block, request);
+        CountAllocated(arena->device, block, piece.requested);
+        arena->served_ready.fetch_add(1, std::memory_order_relaxed);
+        out->allocated.push_back(piece.address);
+      } else {
+        arena->Insert(block, Place::Ready);
+      }
+      block = rest;
+    }
+    if (block != nullptr) arena->Settle(block);
+  }
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// core.h: the allocator behind allocator.h: its tables, and the steps of an allocation.
+//
+//   Owns      what allocator.h says the allocator owns.
+//   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
+//             Locks are taken in this order: Arena::growing, Arena::lock, then any of the others, of which none is held while taking
+//             another.
+//   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
+//   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "allocator/address_map.h"
+#include "allocator/allocator.h"
+#include "allocator/arena.h"
+#include "allocator/block.h"
+#include "allocator/capture.h"
+#include "allocator/counters.h"
+#include "allocator/event_pool.h"
+#include "allocator/stamps.h"
+#include "allocator/thread_cache.h"
+
+namespace cuaudit::alloc {
+
+struct Pool {
+  PoolId id;
+  PoolOptions options;
+  std::atomic<int> users{1};
+  std::atomic<int> routes{0};
+  std::atomic<Arena*> arenas{nullptr};
+  Pool* next = nullptr;
+  bool is_private = false;
+  std::vector<Capture*> captures;  // that used its blocks while it was routed; under Core::make_lock
+};
+
+struct Routed {
+  Pool* pool = nullptr;
+  Route route;
+};
+
+struct Device {
+  int index = 0;
+  CUdevice ordinal = 0;
+  CUcontext context = nullptr;
+  bool retained = false;
+  std::size_t total = 0;
+  std::size_t granularity = 0;  // of physical handles; 0: no virtual memory management
+  bool stream_writes = false;
+  std::atomic<std::size_t> limit{0};
+  std::atomic<std::size_t> reserved{0};  // granted or being asked for
+  Totals totals;
+  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0};
+  Lock keeper_lock;
+  CUstream keeper = nullptr;  // the stream of KeepAliveUntil
+  StreamRecord* keeper_record = nullptr;
+  std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
+  Lock routes_lock;
+  std::vector<Routed> routes;
+  std::atomic<int> routed{0};
+  Counters shared;  // of threads that have no cache; under totals.lock
+};
+
+class Core {
+ public:
+  explicit Core(driver::DriverRef driver, const Options& options) noexcept;
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // core.cc
+  CUresult Open(const DeviceConfig* devices, int count) noexcept;
+  CUresult Close(std::size_t* live_blocks) noexcept;
+  // Not forked, not closed, not exiting.
+  CUresult Usable(const char* call) noexcept;
+  CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
+  bool Forked() const noexcept;
+
+  // streams.cc
+  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
+  CUresult RetireStream(int device, CUstream stream) noexcept;
+  Arena* ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept;
+  CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out) noexcept;
+  CUresult FreeWords() noexcept;
+  EventPool* EventsOf(CUcontext context) noexcept;
+
+  // fast_path.cc
+  CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult Free(CUdeviceptr address) noexcept;
+  void EmptyMagazines(Arena* arena) noexcept;
+  ThreadCache* Cache() noexcept;  // this thread's; nullptr: no host memory
+  void ReleaseCaches() noexcept;
+
+  // slow_path.cc
+  std::size_t Round(std::size_t bytes) const noexcept;
+  CUresult Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
+  Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
+  Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
+  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
+  CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
+  CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
+  CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
+  void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
+  void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+
+  // ladder.cc
+  CUresult Grow(Arena* arena, Request* request, Block** out) noexcept;
+  CUresult GrowOnce(Arena* arena, Request* request, Block** out) noexcept;
+  Block* BorrowFromPools(Arena* arena, const Request& request, CUresult* error) noexcept;
+  CUresult OutOfMemoryOf(Arena* arena, const Request& request, std::size_t segment, CUresult driver_result) noexcept;
+
+  // segments.cc, expandable.cc
+  std::size_t SegmentSize(const Arena* arena, std::size_t size) const noexcept;
+  CUresult AddSegment(Arena* arena, Request* request, Block** out) noexcept;
+  CUresult Extend(Arena* arena, Request* request, Block** out) noexcept;
+  CUresult ReleaseSegment(Segment* segment) noexcept;
+  CUresult MakeRange(Arena* arena, bool large) noexcept;
+  CUresult MapPages(Segment* segment, Block* block) noexcept;
+  CUresult UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept;
+  CUresult UnmapPages(Block* block) noexcept;
+  void ForgetSegment(Segment* segment) noexcept;
+  CUresult DropRange(Segment* segment) noexcept;
+  bool Reserve(Device* device, std::size_t bytes) noexcept;
+  void Unreserve(Device* device, std::size_t bytes) noexcept;
+
+  // release.cc
+  CUresult SyncArena(Arena* arena) noexcept;
+  CUresult EmptyArena(Arena* arena, std::size_t until_reserved) noexcept;
+  CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;
+  CUresult EmptyCache(const PoolId* only) noexcept;
+  CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
+  bool ReleaseOversize(Arena* arena, const Request& request) noexcept;
+  void CollectGarbage(Arena* arena, const Request& request) noexcept;
+  CUresult SetMemoryFraction(int device, double fraction) noexcept;
+  Device* DeviceAt(int device, const char* call) noexcept;
+
+  // uses.cc
+  CUresult FreeSlow(CUdeviceptr address) noexcept;
+  CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
+  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
+  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
+  CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
+  void NoteCapture(Pool* pool, Capture* capture) noexcept;
+  CUresult MakeKeeper(Device* device) noexcept;
+  Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
+  void EndEdit(Block* block, std::uint64_t flags) noexcept;
+  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept;
+
+  // pools.cc, checkpoint.cc
+  CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
+  CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
+  CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
+  CUresult ReleasePool(PoolId pool) noexcept;
+  Pool* FindPool(PoolId id) noexcept;
+  Pool* RouteOf(Device* device, StreamRecord* stream) noexcept;
+  CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
+  CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
+  void RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept;
+
+  // report.cc
+  void GetStatistics(int device, Statistics* out) noexcept;
+  void FoldAll(Device* device) noexcept;
+  void ResetPeaks(int device) noexcept;
+  void ResetAccumulated(int device) noexcept;
+  CUresult TakeSnapshot(Snapshot* out) noexcept;
+  bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept;
+  void Trace(TraceAction action, const Arena* arena, CUdeviceptr address, std::size_t size, std::size_t requested, void* stack,
+             std::uint64_t stream, std::uint64_t other = 0, std::uint64_t sequence = 0) noexcept;
+  void* CaptureStack() noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
+  bool Traced() const noexcept { return tracer.record != nullptr; }
+
+  // What the fast path reads, on one line.
+  const std::uint64_t* serial_at = nullptr;  // in a page that a forked child finds wiped
+  std::atomic<std::uint32_t> detours{0};     // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
+  std::size_t cache_bytes = 0;
+
+  const driver::DriverRef driver;
+  const Options options;
+  std::uint64_t serial = 0;
+  std::atomic<bool> exiting{false};
+  std::atomic<bool> closed{false};
+  AddressMap map;
+  BlockStore store;
+  std::vector<std::unique_ptr<Device>> devices;
+  Pool shared_pool;
+  std::atomic<Pool*> pools{nullptr};
+  std::atomic<std::uint64_t> next_pool{1};
+  std::atomic<Arena*> arenas{nullptr};
+  std::atomic<std::uint32_t> arena_count{0};
+  std::atomic<StreamRecord*> streams{nullptr};
+  std::atomic<std::uint32_t> stream_count{0};
+  static constexpr std::size_t kBuckets = 1024;
+  std::atomic<StreamRecord*> bucket[kBuckets] = {};     // by identity
+  std::atomic<StreamRecord*> by_handle[kBuckets] = {};  // with trust_stream_handles: the latest
+  std::atomic<EventPool*> event_pools{nullptr};
+  std::atomic<ThreadCache*> caches{nullptr};
+  Lock make_lock;  // makes streams, arenas, event pools, caches, pools: one at a time
+  StampCounts stamp_counts;
+  Captures captures;
+  std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
+  Tracer tracer;
+  OomObserver oom_observers[8] = {};
+  std::atomic<std::size_t> oom_observer_count{0};
+  FreeMemoryCallback free_callbacks[8] = {};
+  std::atomic<std::size_t> free_callback_count{0};
+
+ private:
+  // Mapped host memory that streams write their sequence numbers to.
+  struct WordPage {
+    WordPage* next = nullptr;
+    void* host = nullptr;
+    CUdeviceptr device = 0;
+    std::size_t used = 0;
+  };
+  CUresult MakeWord(StreamRecord* stream) noexcept;
+  CUresult OpenDevice(const DeviceConfig& config, Device* device) noexcept;
+  CUresult ReleaseContext(Device* device) noexcept;
+  CUresult CloseSegments(Arena* arena) noexcept;
+  WordPage* word_pages_ = nullptr;  // under make_lock
+  bool wipes_ = false;              // a forked child finds serial_at wiped
+  int process_ = 0;
+};
+
+}  // namespace cuaudit::alloc

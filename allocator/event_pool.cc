@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "allocator/event_pool.h"
+
+#include "allocator/driver_scope.h"
+#include "faults/driver/result.h"
+
+namespace cuaudit::alloc {
+
+CUresult EventPool::Take(driver::DriverRef driver, CUevent* out) noexcept {
+  {
+    const Held held(lock_);
+    if (!free_.empty()) {
+      *out = free_.back();
+      free_.pop_back();
+      return CUDA_SUCCESS;
+    }
+    try {
+      if (free_.capacity() < made_ + 1) free_.reserve(2 * made_ + 16);
+    } catch (...) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    ++made_;
+  }
+  CUevent event = nullptr;
+  CurrentContext current(driver, context_);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) {
+    result = driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) {
+      created_.fetch_add(1, std::memory_order_relaxed);
+      live_.fetch_add(1, std::memory_order_relaxed);
+    }
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS && left != CUDA_SUCCESS) {
+      Give(event);
+      return left;
+    }
+  }
+  if (result != CUDA_SUCCESS) {
+    const Held held(lock_);
+    --made_;
+    return result;
+  }
+  *out = event;
+  return CUDA_SUCCESS;
+}
+
+void EventPool::Give(CUevent event) noexcept {
+  const Held held(lock_);
+  free_.push_back(event);
+}
+
+CUresult EventPool::DestroyAll(driver::DriverRef driver) noexcept {
+  CUresult first = CUDA_SUCCESS;
+  const Held held(lock_);  // nobody else is in a call any more
+  std::size_t kept = 0;
+  for (const CUevent event : free_) {
+    const CUresult result = driver.EventDestroy(event);
+    if (result == CUDA_SUCCESS || driver::IsSticky(result)) {  // a lost context takes its events along
+      if (first == CUDA_SUCCESS) first = result;
+      live_.fetch_sub(1, std::memory_order_relaxed);
+      continue;
+    }
+    if (first == CUDA_SUCCESS) first = result;
+    free_[kept++] = event;
+  }
+  made_ -= free_.size() - kept;
+  free_.resize(kept);
+  return first;
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "allocator/core.h"
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+#include "faults/driver/result.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kLeastRange = std::size_t{64} << 20;
+
+}  // namespace
+
+// Address space for all that one pool kind of an arena can ever need: an eighth more than the device has, or as much as is granted.
+CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
+  Device* const device = arena->device;
+  const std::size_t page = large ? options.large_segment_size : kSmallSegment;
+  std::unique_ptr<Segment> segment(new (std::nothrow) Segment);
+  Block* const block = segment == nullptr ? nullptr : store.Take();
+  if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::size_t bytes = (device->total + device->total / 8 + page - 1) / page * page;
+  CUdeviceptr address = 0;
+  CUresult result = driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && bytes / 2 >= kLeastRange) {
+    bytes = bytes / 2 / page * page;
+    result = driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
+  }
+  if (result != CUDA_SUCCESS) {
+    store.Give(block);
+    return result;
+  }
+  segment->handles = static_cast<CUmemGenericAllocationHandle*>(std::calloc(bytes / page, sizeof(CUmemGenericAllocationHandle)));
+  segment->mapped = static_cast<unsigned char*>(std::calloc(bytes / page, 1));
+  segment->address = address;
+  segment->size = bytes;
+  segment->arena = arena;
+  segment->large = large;
+  segment->expandable = true;
+  segment->page = page;
+  segment->first = block;
+  segment->unusable = segment->handles == nullptr || segment->mapped == nullptr;
+  block->address.store(address, std::memory_order_relaxed);
+  block->size = bytes;
+  block->large = large;
+  block->mapped = false;
+  block->arena = arena;
+  block->segment = segment.get();
+  {
+    const Held held(device->totals.lock);
+    AddTo(device->totals.segment, large, 1);
+  }
+  Segment* const added = segment.release();
+  {
+    const Held held(arena->lock);
+    added->next = arena->segments;
+    if (arena->segments != nullptr) arena->segments->back = added;
+    arena->segments = added;
+    if (!added->unusable) {
+      arena->expandable[Index(large)] = added;
+      arena->Insert(block, Place::Unmapped);
+    }
+  }
+  if (!added->unusable) return CUDA_SUCCESS;
+  (void)DropRange(added);  // else Close tries again
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Pages `first` to `first + count`. Stops at the first that the driver refuses; `*done` pages are gone.
+CUresult Core::UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept {
+  Device* const device = segment->arena->device;
+  for (*done = 0; *done < count; ++*done) {
+    const std::size_t page = first + *done;
+    if (segment->mapped[page] != 0) {
+      const CUresult result = driver.MemUnmap(segment->address + page * segment->page, segment->page);
+      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) return result;
+      segment->mapped[page] = 0;
+    }
+    if (segment->handles[page] != 0) {
+      const CUresult result = driver.MemRelease(segment->handles[page]);
+      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) return result;
+      segment->handles[page] = 0;
+      device->frees.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+// Memory behind an unmapped block, in nobody's set, of whole pages. All of it or none; what cannot be undone is used by the next try.
+CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
+  Device* const device = segment->arena->device;
+  const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
+  const std::size_t first = (address - segment->address) / segment->page;
+  const std::size_t count = block->size / segment->page;
+  if (!map.Prepare(address, block->size, segment->large)) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device->ordinal;
+  RelaxedCapture relaxed(driver);
+  CUresult result = relaxed.result();
+  if (result != CUDA_SUCCESS) return result;
+  for (std::size_t page = first; page < first + count && result == CUDA_SUCCESS; ++page) {
+    if (segment->handles[page] == 0) {
+      CUmemGenericAllocationHandle handle = 0;
+      result = driver.MemCreate(&handle, segment->page, &properties, 0);
+      if (result != CUDA_SUCCESS) break;
+      segment->handles[page] = handle;
+      device->allocs.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (segment->mapped[page] != 0) continue;
+    result = driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
+    if (result == CUDA_SUCCESS) segment->mapped[page] = 1;
+  }
+  if (result == CUDA_SUCCESS) {
+    CUmemAccessDesc access{};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    result = driver.MemSetAccess(address, block->size, &access, 1);
+  }
+  CUresult left = CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) left = relaxed.Leave();
+  if (result == CUDA_SUCCESS && left == CUDA_SUCCESS) return CUDA_SUCCESS;
+  for (std::size_t page = first; page < first + count;) {
+    std::size_t done = 0;
+    if (UnmapSpan(segment, page, first + count - page, &done) == CUDA_SUCCESS) break;
+    device->refused.fetch_add(1, std::memory_order_relaxed);
+    page += done + 1;
+  }
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+// As AddSegment, at the lowest address where there is room: behind free memory if that is there.
+CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
+  const std::size_t i = Index(request->large);
+  Device* const device = arena->device;
+  if (arena->expandable[i] == nullptr) {
+    const CUresult result = MakeRange(arena, request->large);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Segment* const segment = arena->expandable[i];
+  Block* room = nullptr;
+  Block* before = nullptr;
+  {
+    const Held held(arena->lock);
+    for (const FreeKey& key : arena->unmapped[i]) {
+      Block* const previous = key.block->prev;
+      before = previous != nullptr && previous->place == Place::Ready ? previous : nullptr;
+      const std::size_t have = before == nullptr ? 0 : before->size;
+      const std::size_t needed =
+          have >= request->size ? segment->page : (request->size - have + segment->page - 1) / segment->page * segment->page;
+      if (key.block->size < needed) continue;
+      room = key.block;
+      arena->Remove(room);
+      if (room->size > needed) {
+        Block* const rest = arena->SplitAt(room, needed);
+        if (rest == nullptr) {
+          arena->Insert(room, Place::Unmapped);
+          return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        arena->Insert(rest, Place::Unmapped);
+      }
+      if (before != nullptr) arena->Remove(before);  // so that nobody takes it meanwhile
+      break;
+    }
+  }
+  if (room == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  const std::size_t bytes = room->size;
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (!Reserve(device, bytes)) {
+    request->by_limit = true;
+  } else if ((result = MapPages(segment, room)) != CUDA_SUCCESS) {
+    Unreserve(device, bytes);
+  }
+  const Held held(arena->lock);
+  if (before != nullptr) arena->Insert(before, Place::Ready);
+  if (result != CUDA_SUCCESS) {
+    arena->SettleUnmapped(room);
+    return result;
+  }
+  {
+    const Held totals_held(device->totals.lock);
+    AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
+  }
+  if (Traced())
+    Trace(TraceAction::SegmentMap, arena, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
+  room->mapped = true;
+  arena->Settle(room);
+  ++arena->growths;
+  Block* const block = arena->FindIn(arena->ready, *request);
+  if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;  // max_split_size forbids what was made
+  arena->Remove(block);
+  arena->Split(block, request->size);
+  arena->GiveOut(block, *request);
+  arena->served_grown.fetch_add(1, std::memory_order_relaxed);
+  *out = block;
+  return CUDA_SUCCESS;
+}
+
+// The whole pages of a free block in nobody's set, whose uses by other streams are over; the rest stays free.
+CUresult Core::UnmapPages(Block* block) noexcept {
+  Arena* const arena = block->arena;
+  Device* const device = arena->device;
+  Segment* const segment = block->segment;
+  Block* const spare = store.Take();
+  std::size_t first = 0;
+  std::size_t count = 0;
+  {
+    const Held held(arena->lock);
+    const std::size_t offset = block->address.load(std::memory_order_relaxed) - segment->address;
+    first = (offset + segment->page - 1) / segment->page;
+    const std::size_t end = (offset + block->size) / segment->page;
+    count = end - std::min(first, end);
+    Block* whole = block;
+    if (spare != nullptr && count != 0 && offset % segment->page != 0) {
+      whole = arena->SplitAt(block, first * segment->page - offset);
+      if (whole != nullptr) arena->Settle(block);
+    }
+    if (spare == nullptr || whole == nullptr || count == 0) {
+      arena->Settle(block);
+      if (spare != nullptr) store.Give(spare);
+      return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    block = whole;
+    if (block->size > count * segment->page) {
+      Block* const after = arena->SplitAt(block, count * segment->page);
+      if (after == nullptr) {
+        arena->Settle(block);
+        store.Give(spare);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      }
+      arena->Settle(after);
+    }
+  }
+  std::size_t done = 0;
+  RelaxedCapture relaxed(driver);
+  CUresult result = relaxed.result();
+  if (result == CUDA_SUCCESS) result = arena->stream->Synchronize(driver, block->own_sequence);
+  if (result == CUDA_SUCCESS) result = UnmapSpan(segment, first, count, &done);
+  const CUresult left = relaxed.Leave();
+  if (done != 0) {
+    const std::size_t bytes = done * segment->page;
+    if (Traced())
+      Trace(TraceAction::SegmentUnmap, arena, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
+    Unreserve(device, bytes);
+    const Held held(device->totals.lock);
+    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
+  }
+  if (result != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
+  const Held held(arena->lock);
+  if (done == 0) {
+    // A page whose mapping is gone and whose handle is not, is no memory any more: it is mapped anew before it is used.
+    if (segment->mapped[first] != 0) {
+      arena->Settle(block);
+      store.Give(spare);
+      return Note(result);
+    }
+  }
+  const std::size_t gone = done + (done < count && segment->mapped[first + done] == 0 ? 1 : 0);
+  if (gone > done) {
+    Unreserve(device, segment->page);
+    const Held totals_held(device->totals.lock);
+    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(segment->page));
+  }
+  if (gone < count) {
+    Block* const rest = arena->SplitAt(block, gone * segment->page, spare);
+    if (rest != nullptr) arena->Settle(rest);
+  } else {
+    store.Give(spare);
+  }
+  arena->SettleUnmapped(block);
+  return result != CUDA_SUCCESS ? Note(result) : left;
+}
+
+// All of a range, whatever is in it.
+CUresult Core::DropRange(Segment* segment) noexcept {
+  Device* const device = segment->arena->device;
+  CUresult first = CUDA_SUCCESS;
+  if (!segment->unusable) {
+    const std::size_t pages = segment->size / segment->page;
+    const std::uint64_t last = segment->arena->stream->begun.load(std::memory_order_acquire) + 1;
+    first = segment->arena->stream->Synchronize(driver, last);
+    for (std::size_t page = 0; page < pages;) {
+      std::size_t done = 0;
+      const CUresult result = UnmapSpan(segment, page, pages - page, &done);
+      if (result == CUDA_SUCCESS) break;
+      if (first == CUDA_SUCCESS) first = result;
+      page += done + 1;
+    }
+  }
+  if (first == CUDA_SUCCESS) {
+    first = driver.MemAddressFree(segment->address, segment->size);
+  }
+  if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {
+    device->refused.fetch_add(1, std::memory_order_relaxed);
+    return first;
+  }
+  std::size_t bytes = 0;
+  for (const Block* block = segment->first; block != nullptr; block = block->next) bytes += block->mapped ? block->size : 0;
+  Unreserve(device, bytes);
+  {
+    const Held held(device->totals.lock);
+    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
+  }
+  ForgetSegment(segment);
+  return first;
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// account.h: the text that goes with an allocation that failed: what was asked for, where the memory is, what was tried.
+//
+//   Owns      nothing.
+//   Threads   values.
+//   Units     bytes; texts name them as 512 B, 20.00 MiB, 1.50 GiB.
+//   Errors    FormatOutOfMemory throws bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
+//   Faults    makes no driver calls: the allocator asked the driver.
+//   Source    what PyTorch's message says, and what its users ask for beside it: pending uses, the largest free block, the ladder's counts.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "allocator/statistics.h"
+#include "allocator/trace.h"
+
+namespace cuaudit::alloc {
+
+// "512 B", "20.00 MiB".
+std::string FormatBytes(std::size_t bytes);
+
+// `statistics` of the same device.
+std::string FormatOutOfMemory(const OutOfMemory& account, const Statistics& statistics);
+// Ends with a NUL when capacity > 0. Answers the length of what is there, without the NUL.
+std::size_t FormatOutOfMemory(const OutOfMemory& account, const Statistics& statistics, char* text, std::size_t capacity) noexcept;
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "allocator/plugin/pluggable.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "allocator/observe/statistics_list.h"
+#include "allocator/plugin/plugin_state.h"
+
+using cuaudit::alloc::Backend;
+using cuaudit::alloc::PluginState;
+
+namespace {
+
+CUdeviceptr Address(void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+// What a function that cannot answer leaves for cuaudit_last_error.
+int Tell(CUresult result, const Backend* backend) {
+  if (result != CUDA_SUCCESS && backend != nullptr) PluginState::SetError(backend->LastErrorText());
+  return static_cast<int>(result);
+}
+
+}  // namespace
+
+void* cuaudit_malloc(ssize_t size, int device, CUstream stream) {
+  PluginState& state = PluginState::Get();
+  Backend* const backend = state.BackendFor(device);
+  if (backend == nullptr) throw std::runtime_error(std::string("cuaudit_malloc: ") + PluginState::Error());
+  CUdeviceptr address = 0;
+  const CUresult result = backend->Allocate(0, static_cast<std::size_t>(size), stream, &address);
+  if (result == CUDA_SUCCESS) return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device address is both
+  const std::string account = state.Account(device, static_cast<std::size_t>(size), result);
+  PluginState::SetError(account);
+  throw std::runtime_error("cuaudit_malloc: " + account);
+}
+
+void cuaudit_free(void* pointer, ssize_t, int device, CUstream) noexcept {
+  PluginState& state = PluginState::Get();
+  Backend* const backend = state.Existing(device);
+  if (backend != nullptr) Tell(backend->Free(Address(pointer)), backend);
+}
+
+void cuaudit_record_stream(void* pointer, CUstream stream) noexcept {
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, &size);
+  if (backend != nullptr) Tell(backend->RecordStream(base, stream), backend);  // others' memory: as PyTorch, nothing
+}
+
+int cuaudit_record_use(void* pointer, CUstream stream) noexcept {
+  if (pointer == nullptr) return CUDA_SUCCESS;
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, &size);
+  if (backend == nullptr) {
+    PluginState::SetError("cuaudit_record_use: the pointer is in no live block");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return Tell(backend->RecordUse(base, stream), backend);
+}
+
+void cuaudit_init(int) {
+  if (!PluginState::Get().IsReady()) throw std::runtime_error(std::string("cuaudit_init: ") + PluginState::Error());
+}
+
+void cuaudit_reset() noexcept {
+  for (int device = 0; device < PluginState::kMaxDevices; ++device) {
+    Backend* const backend = PluginState::Get().Existing(device);
+    if (backend != nullptr) Tell(backend->EmptyCache(), backend);
+  }
+}
+
+void cuaudit_memory_fraction(double fraction, int device) noexcept {
+  PluginState& state = PluginState::Get();
+  if (state.BackendFor(device) == nullptr) return;
+  cuaudit::alloc::Allocator* const native = state.Native(device);
+  if (native != nullptr) Tell(native->SetMemoryFraction(0, fraction), native);
+}
+
+void* cuaudit_base_alloc(void* pointer, std::size_t* size) noexcept {
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  if (PluginState::Get().Owner(Address(pointer), &base, &bytes) == nullptr) return nullptr;
+  if (size != nullptr) *size = bytes;
+  return reinterpret_cast<void*>(base);  // NOLINT(performance-no-int-to-ptr)
+}
+
+void cuaudit_begin_allocate_to_pool(int device, CuauditMempoolId pool, std::function<bool(CUstream)> filter) noexcept {
+  Tell(PluginState::Get().BeginPool(device, pool, std::move(filter)), PluginState::Get().Existing(device));
+}
+void cuaudit_end_allocate_to_pool(int device, CuauditMempoolId pool) noexcept {
+  Tell(PluginState::Get().EndPool(device, pool), PluginState::Get().Existing(device));
+}
+void cuaudit_release_pool(int device, CuauditMempoolId pool) noexcept {
+  Tell(PluginState::Get().ReleasePool(device, pool), PluginState::Get().Existing(device));
+}
+
+int cuaudit_statistic(int device, const char* name, long long* value) noexcept {
+  const Backend* const backend = PluginState::Get().Existing(device);
+  if (backend == nullptr || name == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  try {
+    cuaudit::alloc::Statistics statistics;
+    backend->GetStatistics(0, &statistics);
+    for (const auto& [listed, number] : cuaudit::alloc::ListStatistics(statistics)) {
+      if (listed != name) continue;
+      *value = number;
+      return CUDA_SUCCESS;
+    }
+    PluginState::SetError(std::string("cuaudit_statistic: no counter is called ") + name);
+    return CUDA_ERROR_INVALID_VALUE;
+  } catch (const std::bad_alloc&) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+int cuaudit_snapshot(const char* path) noexcept {
+  const std::string wrong = path == nullptr ? "cuaudit_snapshot: a path expected" : PluginState::Get().Snapshot(path);
+  if (wrong.empty()) return CUDA_SUCCESS;
+  PluginState::SetError(wrong);
+  return CUDA_ERROR_UNKNOWN;
+}
+
+const char* cuaudit_last_error() noexcept { return PluginState::Error(); }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// pool.h: private pools: for graph capture, and for users who want their own memory.
+//
+//   Owns      nothing; identities, options, and a checkpoint as plain data.
+//   Threads   immutable once filled in.
+//   Source    PyTorch MemPool and beginAllocateToPool; `applies` stands for its filter on streams.
+//   Faults    makes no driver calls.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "allocator/stream_ref.h"
+
+namespace cuaudit::alloc {
+
+struct PoolId {
+  std::uint64_t first = 0;  // {0, 0} is the pool that everybody shares
+  std::uint64_t second = 0;
+  bool operator==(const PoolId&) const = default;
+};
+
+struct PoolOptions {
+  bool use_on_oom = false;  // others may borrow from it before they hear OUT_OF_MEMORY
+  bool no_split = false;
+  // Where its segments come from; null: the driver. `release` is called only when all uses of the segment are over. Neither may call the
+  // allocator.
+  CUresult (*acquire)(void* user, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept = nullptr;
+  CUresult (*release)(void* user, int device, CUdeviceptr address, std::size_t bytes) noexcept = nullptr;
+  void* user = nullptr;
+};
+
+// Which allocations of a device go to the pool, between BeginAllocateToPool and EndAllocateToPool. Null: all of them.
+struct Route {
+  bool (*applies)(void* user, StreamRef stream) noexcept = nullptr;
+  void* user = nullptr;
+};
+
+struct CheckpointBlock {
+  CUdeviceptr address = 0;
+  std::size_t size = 0;
+  std::size_t requested = 0;
+  bool allocated = false;
+};
+struct CheckpointSegment {
+  CUdeviceptr address = 0;
+  std::size_t size = 0;
+  std::vector<CheckpointBlock> blocks;  // tile the segment
+};
+struct Checkpoint {
+  int device = 0;
+  PoolId pool;
+  std::vector<CheckpointSegment> segments;
+};
+// What restoring a checkpoint did to pointers: those that are no longer allocated, and those that are allocated now.
+struct RestoreResult {
+  std::vector<CUdeviceptr> freed;
+  std::vector<CUdeviceptr> allocated;
+};
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "allocator/core.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+
+Pool* Core::FindPool(PoolId id) noexcept {
+  const Held held(make_lock);
+  for (Pool* pool = pools.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
+    if (pool->id == id) return pool;
+  }
+  return nullptr;
+}
+
+// A pool without users and without memory lends its record to the next.
+CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept {
+  *out = PoolId();
+  const CUresult result = Usable("CreatePool");
+  if (result != CUDA_SUCCESS) return result;
+  if ((pool_options.acquire == nullptr) != (pool_options.release == nullptr))
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "CreatePool: acquire and release come together, or neither");
+  const Held held(make_lock);
+  Pool* pool = pools.load(std::memory_order_relaxed);
+  for (; pool != nullptr; pool = pool->next) {
+    bool empty = pool->users.load(std::memory_order_acquire) == 0;
+    for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && empty; arena = arena->next_of_pool) {
+      const Held arena_held(arena->lock);
+      empty = arena->segments == nullptr;
+    }
+    if (empty) break;
+  }
+  if (pool == nullptr) {
+    pool = new (std::nothrow) Pool;
+    if (pool == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "CreatePool: no host memory");
+    pool->is_private = true;
+    pool->next = pools.load(std::memory_order_relaxed);
+    pools.store(pool, std::memory_order_release);
+  }
+  pool->id = PoolId{0, next_pool.fetch_add(1, std::memory_order_relaxed)};
+  pool->options = pool_options;
+  pool->captures.clear();
+  pool->users.store(1, std::memory_order_release);
+  *out = pool->id;
+  return CUDA_SUCCESS;
+}
+
+CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) noexcept {
+  const CUresult result = Usable("BeginAllocateToPool");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = DeviceAt(device, "BeginAllocateToPool");
+  Pool* const pool = FindPool(id);
+  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->users.load(std::memory_order_acquire) == 0)
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
+  const Held held(target->routes_lock);
+  for (const Routed& routed : target->routes) {
+    if (routed.pool == pool)
+      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "BeginAllocateToPool: allocations go to the pool already: end that first");
+  }
+  try {
+    target->routes.push_back(Routed{pool, route});
+  } catch (...) {
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "BeginAllocateToPool: no host memory");
+  }
+  pool->users.fetch_add(1, std::memory_order_acq_rel);
+  pool->routes.fetch_add(1, std::memory_order_acq_rel);
+  target->routed.fetch_add(1, std::memory_order_acq_rel);
+  detours.fetch_add(1, std::memory_order_acq_rel);
+  return CUDA_SUCCESS;
+}
+
+CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
+  const CUresult result = Usable("EndAllocateToPool");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = DeviceAt(device, "EndAllocateToPool");
+  Pool* const pool = FindPool(id);
+  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  {
+    const Held held(target->routes_lock);
+    const auto at =
+        std::find_if(target->routes.begin(), target->routes.end(), [pool](const Routed& routed) { return routed.pool == pool; });
+    if (pool == nullptr || at == target->routes.end())
+      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: no allocations go to this pool: begin first");
+    target->routes.erase(at);
+  }
+  detours.fetch_sub(1, std::memory_order_acq_rel);
+  target->routed.fetch_sub(1, std::memory_order_acq_rel);
+  if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const Held held(make_lock);
+    for (Capture* capture : pool->captures) capture->ended.store(true, std::memory_order_release);
+    pool->captures.clear();
+  }
+  for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
+    const Held held(arena->lock);
+    arena->Collect();
+    arena->Resettle(std::numeric_limits<std::size_t>::max());
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Core::ReleasePool(PoolId id) noexcept {
+  const CUresult result = Usable("ReleasePool");
+  if (result != CUDA_SUCCESS) return result;
+  Pool* const pool = FindPool(id);
+  int users = pool == nullptr ? 0 : pool->users.load(std::memory_order_acquire);
+  do {
+    if (users == 0) return Refuse(CUDA_ERROR_INVALID_VALUE, "ReleasePool: no such pool, or it has no users any more");
+    if (users == 1 && pool->routes.load(std::memory_order_acquire) != 0)
+      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "ReleasePool: allocations are being directed to the pool: end that first");
+  } while (!pool->users.compare_exchange_weak(users, users - 1, std::memory_order_acq_rel));
+  return CUDA_SUCCESS;
+}
+
+Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
+  if (device->routed.load(std::memory_order_acquire) == 0) return &shared_pool;
+  const Held held(device->routes_lock);
+  for (auto at = device->routes.rbegin(); at != device->routes.rend(); ++at) {
+    if (at->route.applies == nullptr || at->route.applies(at->route.user, StreamRef(stream))) return at->pool;
+  }
+  return &shared_pool;
+}
+
+// While a pool is routed, the captures that use its blocks are its own: they end with the route.
+void Core::NoteCapture(Pool* pool, Capture* capture) noexcept {
+  if (pool->routes.load(std::memory_order_acquire) == 0) return;
+  const Held held(make_lock);
+  if (std::find(pool->captures.begin(), pool->captures.end(), capture) != pool->captures.end()) return;
+  try {
+    pool->captures.push_back(capture);
+  } catch (...) {
+    // Then it ends when a stream of it is seen outside: later, not earlier.
+  }
+}
+
+}  // namespace cuaudit::alloc

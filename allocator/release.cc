@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+
+#include "allocator/core.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+bool IsWhole(const Block* block) noexcept { return block->prev == nullptr && block->next == nullptr; }
+
+bool HasWholePage(const Block* block) noexcept {
+  const Segment* const segment = block->segment;
+  const std::size_t offset = block->address.load(std::memory_order_relaxed) - segment->address;
+  return (offset + segment->page - 1) / segment->page < (offset + block->size) / segment->page;
+}
+
+}  // namespace
+
+// Waits for exactly the uses that blocks of the arena wait for; those of a capture stay.
+CUresult Core::SyncArena(Arena* arena) noexcept {
+  const StreamRecord* stuck = nullptr;
+  for (;;) {
+    StreamRecord* next = nullptr;
+    std::uint64_t sequence = 0;
+    {
+      const Held held(arena->lock);
+      arena->Collect();
+      arena->Resettle(kAll);
+      const auto look = [&](const Block* block) {
+        for (const Use& use : block->uses.entries()) {
+          if (use.stream == stuck || (next != nullptr && use.stream != next) || use.stream->IsOver(use.sequence)) continue;
+          next = use.stream;
+          sequence = std::max(sequence, use.sequence);
+        }
+      };
+      for (const Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
+      for (const FreeSet& set : arena->pending) {
+        for (const FreeKey& key : set) look(key.block);
+      }
+    }
+    if (next == nullptr) break;
+    // What was not recorded needs the whole context, which a capture may forbid.
+    const bool whole_context = next->word != nullptr || !next->IsRecorded(sequence);
+    if (whole_context && arena->device->routed.load(std::memory_order_relaxed) != 0) {
+      stuck = next;
+      continue;
+    }
+    const CUresult result = next->Synchronize(driver, sequence);
+    if (result != CUDA_SUCCESS) return result;
+    if (!next->IsOver(sequence)) stuck = next;  // another thread is recording right now
+  }
+  const Held held(arena->lock);
+  for (FreeSet& set : arena->pending) {
+    Block* over = nullptr;
+    for (auto at = set.begin(); at != set.end();) {
+      Block* const block = at->block;
+      ++at;
+      const auto uses = block->uses.entries();
+      if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return arena->IsOver(use); })) continue;
+      arena->Remove(block);
+      block->link = over;
+      over = block;
+    }
+    while (over != nullptr) {
+      Block* const block = over;
+      over = block->link;
+      block->link = nullptr;
+      arena->Settle(block);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+// What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved.
+CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
+  Device* const device = arena->device;
+  if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) return CUDA_SUCCESS;
+  EmptyMagazines(arena);
+  CUresult first = SyncArena(arena);
+  Block* list = nullptr;
+  {
+    const Held held(arena->lock);
+    arena->Collect();
+    for (FreeSet& set : arena->ready) {
+      for (auto at = set.begin(); at != set.end();) {
+        Block* const block = at->block;
+        ++at;
+        const bool expandable = block->segment->expandable;
+        if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
+        const bool waits = expandable || arena->pool->options.release != nullptr;
+        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && !arena->stream->IsRecorded(block->own_sequence)) continue;
+        arena->Remove(block);
+        block->link = list;
+        list = block;
+      }
+    }
+  }
+  while (list != nullptr) {
+    Block* const block = list;
+    list = block->link;
+    block->link = nullptr;
+    if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) {
+      const Held held(arena->lock);
+      arena->Settle(block);
+      continue;
+    }
+    const CUresult result = block->segment->expandable ? UnmapPages(block) : ReleaseSegment(block->segment);
+    if (first == CUDA_SUCCESS) first = result;
+  }
+  return first;
+}
+
+// Memory of a private pool stays: a graph may have its addresses. Its last user's leave frees it.
+CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept {
+  CUresult first = CUDA_SUCCESS;
+  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+    if (arena->device != device || (arena->pool->is_private && arena->pool->users.load(std::memory_order_acquire) != 0)) continue;
+    const CUresult result = EmptyArena(arena, until_reserved);
+    if (first == CUDA_SUCCESS) first = result;
+  }
+  return first;
+}
+
+CUresult Core::EmptyCache(const PoolId* only) noexcept {
+  CUresult first = Usable("EmptyCache");
+  if (first != CUDA_SUCCESS) return first;
+  if (only == nullptr) {
+    for (const std::unique_ptr<Device>& device : devices) {
+      const CUresult result = EmptyDevice(device.get(), 0);
+      if (first == CUDA_SUCCESS) first = result;
+    }
+    return Note(first);
+  }
+  const Pool* const pool = FindPool(*only);
+  if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "EmptyCache: no such pool");
+  if (pool->routes.load(std::memory_order_acquire) != 0)
+    return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EmptyCache: allocations are being directed to the pool: end that first");
+  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+    if (arena->pool != pool) continue;
+    const CUresult result = EmptyArena(arena, 0);
+    if (first == CUDA_SUCCESS) first = result;
+  }
+  return Note(first);
+}
+
+CUresult Core::Trim(int device, std::size_t reserved_bytes) noexcept {
+  const CUresult result = Usable("Trim");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = DeviceAt(device, "Trim");
+  return target == nullptr ? CUDA_ERROR_INVALID_VALUE : Note(EmptyDevice(target, reserved_bytes));
+}
+
+Device* Core::DeviceAt(int device, const char* call) noexcept {
+  if (device >= 0 && static_cast<std::size_t>(device) < devices.size()) return devices[static_cast<std::size_t>(device)].get();
+  (void)Refuse(CUDA_ERROR_INVALID_VALUE, "%s: device %d: 0 to %zu are known", call, device, devices.size() - 1);
+  return nullptr;
+}
+
+CUresult Core::SetMemoryFraction(int device, double fraction) noexcept {
+  const CUresult result = Usable("SetMemoryFraction");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = DeviceAt(device, "SetMemoryFraction");
+  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!(fraction > 0.0) || !(fraction <= 1.0))
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "SetMemoryFraction: %g: more than 0, at most 1", fraction);
+  target->limit.store(static_cast<std::size_t>(fraction * static_cast<double>(target->total)), std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+// With max_split_size: cached oversize blocks of this stream, one that is large enough or the largest until they are.
+bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
+  if (options.max_split_size == 0 || !request.large) return false;
+  const std::size_t wanted = std::max(request.size, options.max_split_size);
+  std::size_t released = 0;
+  while (released < wanted) {
+    Block* block = nullptr;
+    {
+      const Held held(arena->lock);
+      FreeSet& set = arena->ready[1];
+      auto at = set.lower_bound(FreeKey{wanted - released, 0, nullptr});
+      if (at == set.end() && !set.empty()) at = std::prev(set.end());
+      while (at != set.end() && at->size >= options.max_split_size && (!IsWhole(at->block) || at->block->segment->expandable)) ++at;
+      if (at == set.end() || at->size < options.max_split_size) break;
+      block = at->block;
+      arena->Remove(block);
+    }
+    const std::size_t bytes = block->size;
+    if (ReleaseSegment(block->segment) != CUDA_SUCCESS) break;
+    released += bytes;
+  }
+  return released != 0;
+}
+
+// Large blocks that have been passed over for longer than the average, without waiting for anything.
+void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
+  Device* const device = arena->device;
+  const std::size_t limit = std::min(device->limit.load(std::memory_order_relaxed), device->total);
+  const std::size_t threshold = static_cast<std::size_t>(options.garbage_collection_threshold * static_cast<double>(limit));
+  const auto excess = [&] { return device->reserved.load(std::memory_order_relaxed) + request.size > threshold; };
+  for (bool any = true; any && excess();) {
+    any = false;
+    Block* list = nullptr;
+    {
+      const Held held(arena->lock);
+      std::uint64_t ages = 0;
+      std::uint64_t count = 0;
+      const auto may_go = [](const Block* block) { return IsWhole(block) && !block->segment->expandable; };
+      for (const FreeKey& key : arena->ready[1]) {
+        if (!may_go(key.block)) continue;
+        ages += arena->searches - key.block->age;
+        ++count;
+      }
+      if (count == 0) return;
+      for (auto at = arena->ready[1].begin(); at != arena->ready[1].end();) {
+        Block* const block = at->block;
+        ++at;
+        if (!may_go(block) || (arena->searches - block->age) * count < ages) continue;
+        arena->Remove(block);
+        block->link = list;
+        list = block;
+      }
+    }
+    while (list != nullptr) {
+      Block* const block = list;
+      list = block->link;
+      block->link = nullptr;
+      if (excess() && ReleaseSegment(block->segment) == CUDA_SUCCESS) {
+        any = true;
+      } else {
+        const Held held(arena->lock);
+        if (block->place == Place::None && block->segment != nullptr) arena->Settle(block);
+      }
+    }
+  }
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "allocator/core.h"
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kCandidates = 8;  // pending blocks whose debts are compared
+constexpr std::uint64_t kFreesPerStamp = 64;
+constexpr std::uint64_t kBytesPerStamp = std::uint64_t{64} << 20;
+constexpr std::uint32_t kTurnsPerFold = 256;
+
+}  // namespace
+
+std::size_t Core::Round(std::size_t bytes) const noexcept {
+  const std::size_t simple = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
+  // Intervals double from 1 MiB on; the first entry is for all below, the last for all above.
+  const int power = static_cast<int>(std::bit_width(bytes)) - 1;
+  const std::size_t divisions = options.roundup_power2_divisions[static_cast<std::size_t>(std::clamp(power - 20, 0, 15))];
+  if (divisions <= 1 || bytes <= kMinBlock * divisions) return simple;
+  const std::size_t floor = std::bit_floor(bytes);
+  if (floor == bytes) return bytes;
+  const std::size_t step = floor / divisions;
+  return (bytes - floor + step - 1) / step * step + floor;
+}
+
+// The default streams' handles mean streams of the current context.
+CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  *out = 0;
+  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || Forked())
+    return Serve(bytes, stream, live, out);
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return Note(current.result());
+  const CUresult result = Serve(bytes, stream, live, out);
+  const CUresult left = current.Leave();
+  if (result != CUDA_SUCCESS || left == CUDA_SUCCESS) return result;
+  if (*out != 0) (void)Free(*out);
+  *out = 0;
+  return Note(left);
+}
+
+CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  CUresult error = Usable("Allocate");
+  if (error != CUDA_SUCCESS) return error;
+  if (bytes == 0) return CUDA_SUCCESS;
+  if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
+  if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: an empty StreamRef: Identify makes one");
+  if (stream->device == nullptr) return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream's context is none of the allocator's");
+  Device* const device = stream->device;
+  Arena* const arena = ArenaOf(device, RouteOf(device, stream), stream);
+  if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
+
+  Request request;
+  request.bytes = bytes;
+  request.size = Round(bytes);
+  request.large = request.size > kSmallLimit;
+  request.stream = stream;
+  request.live = live;
+  request.can_touch = !stream->own_thread || live == CU_STREAM_PER_THREAD;
+  request.stack = CaptureStack();
+  request.growths = arena->growths.load(std::memory_order_acquire);
+
+  ThreadCache* const cache = Cache();
+  Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
+  Magazine* const magazine = counters == nullptr || Traced() ? nullptr : cache->FindOrMake(arena->index);
+  Block* block = nullptr;
+  if (magazine != nullptr && request.size < (std::size_t{1} << 40))
+    block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
+  if (block != nullptr) {
+    block->state.store(((block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife) | kLive, std::memory_order_release);
+    block->requested.store(bytes, std::memory_order_relaxed);
+  }
+  if (block == nullptr && magazine != nullptr) magazine->Empty([arena](Block* kept) { arena->Return(kept); });
+  if (block == nullptr) error = StampForOthers(arena, request);
+  if (block == nullptr && error == CUDA_SUCCESS) block = TakeReady(arena, request, false, &error);
+  if (block == nullptr && error == CUDA_SUCCESS) block = TakeReady(arena, request, true, &error);
+  if (block == nullptr && error == CUDA_SUCCESS) block = TakeCaptured(arena, request, &error);
+  if (block == nullptr && error == CUDA_SUCCESS) block = TakeOther(arena, request, &error);
+  if (block == nullptr && error == CUDA_SUCCESS) block = TakePending(arena, request, &error);
+  if (block == nullptr && error == CUDA_SUCCESS) error = Grow(arena, &request, &block);
+  if (block == nullptr) return Note(error);
+
+  CountAllocated(device, block, bytes);
+  if (counters != nullptr && ++cache->slow_turns % kTurnsPerFold == 0) {
+    const Held held(device->totals.lock);
+    device->totals.Fold(counters);
+  }
+  *out = block->address.load(std::memory_order_relaxed);
+  if (Traced()) Trace(TraceAction::Alloc, arena, *out, block->size, bytes, request.stack, stream->id);
+  return CUDA_SUCCESS;
+}
+
+// So that other streams can be given what this one freed, without touching it later.
+CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
+  StreamRecord* const stream = request.stream;
+  bool due = stream->stamp_wanted.load(std::memory_order_relaxed);
+  if (options.cross_stream != CrossStream::Never) {
+    const Held held(arena->lock);
+    arena->Collect();
+    due = due || arena->stamped_frees >= kFreesPerStamp || arena->stamped_bytes >= kBytesPerStamp;
+    if (due) arena->stamped_frees = arena->stamped_bytes = 0;
+  }
+  if (!due || !request.can_touch) return CUDA_SUCCESS;
+  CurrentContext current(driver, stream->context, true);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = driver.StreamIsCapturing(request.live, &status);
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE) result = stream->Record(driver, request.live, &sequence);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+// Looks once at each stream that blocks wait for.
+CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
+  StreamRecord* asked[16];
+  std::size_t count = 0;
+  while (count < std::size(asked)) {
+    StreamRecord* next = nullptr;
+    std::uint64_t newest = 0;
+    {
+      const Held held(arena->lock);
+      arena->Resettle(limit);
+      std::size_t left = limit;
+      for (const Block* block = arena->waiting; block != nullptr && left-- != 0; block = block->link) {
+        for (const Use& use : block->uses.entries()) {
+          if (next != nullptr && use.stream != next) continue;
+          if (arena->IsOver(use) || std::find(asked, asked + count, use.stream) != asked + count) continue;
+          next = use.stream;
+          newest = std::max(newest, use.sequence);
+        }
+      }
+      arena->looked_at = arena->waiting_count;
+    }
+    if (next == nullptr) return CUDA_SUCCESS;
+    asked[count++] = next;
+    const CUresult result = next->PollUpTo(driver, newest);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  const Held held(arena->lock);
+  arena->Resettle(limit);
+  arena->looked_at = arena->waiting_count;
+  return CUDA_SUCCESS;
+}
+
+Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
+  if (thorough) EmptyMagazines(arena);
+  bool polled = false;
+  for (int turn = 0; turn < 3; ++turn) {
+    {
+      const Held held(arena->lock);
+      ++arena->searches;
+      arena->Collect();
+      if (thorough) (void)arena->MergeMixed();
+      // So that memory whose uses are long over does not pile up while other memory still fits.
+      const bool due = !polled && arena->waiting_count >= arena->looked_at + kGlance / 2;
+      Block* const block = due ? nullptr : arena->FindIn(arena->ready, request);
+      if (block != nullptr) {
+        arena->Remove(block);
+        arena->Split(block, request.size);
+        arena->GiveOut(block, request);
+        arena->served_ready.fetch_add(1, std::memory_order_relaxed);
+        return block;
+      }
+      if (polled || arena->waiting == nullptr) return nullptr;
+    }
+    polled = true;
+    *error = PollWaiting(arena, thorough ? kAll : kGlance);
+    if (*error != CUDA_SUCCESS) return nullptr;
+  }
+  return nullptr;
+}
+
+// What other streams left: that were retired, or any when the options allow.
+Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept {
+  for (Arena* other = arenas.load(std::memory_order_acquire); other != nullptr; other = other->next_all) {
+    const bool retired = other->stream->retired.load(std::memory_order_acquire);
+    if (other == arena || other->device != arena->device || other->pool != arena->pool) continue;
+    if (!retired && options.cross_stream == CrossStream::Never) continue;
+    EmptyMagazines(other);
+    Block* block = nullptr;
+    {
+      const Held held(other->lock);
+      other->Collect();
+      other->Resettle(kGlance);
+      block = other->FindIn(other->ready, request);
+      if (block == nullptr) block = other->FindImplied(request);  // what this stream gave back itself, above all
+      if (block == nullptr) continue;
+      other->Remove(block);
+    }
+    const std::uint64_t owed =
+        retired ? std::min(block->own_sequence, other->stream->begun.load(std::memory_order_acquire)) : block->own_sequence;
+    bool granted = request.stream->HasWaited(other->stream, owed);
+    bool waited = false;
+    if (!granted && !options.deterministic) *error = other->stream->Poll(driver, owed, &granted);
+    if (*error == CUDA_SUCCESS && !granted && options.reuse == Reuse::Wait && (retired || options.cross_stream == CrossStream::Wait))
+      *error = MakeWait(request, block, Use{other->stream, owed}, &granted);
+    waited = granted && !other->stream->IsOver(owed);
+    const Held held(other->lock);
+    if (!granted) {
+      other->Settle(block);
+      if (*error != CUDA_SUCCESS) return nullptr;
+      continue;
+    }
+    // The part that stays keeps its uses: other streams may get it.
+    other->Split(block, request.size);
+    other->GiveOut(block, request);
+    (waited ? other->served_pending : other->served_other).fetch_add(1, std::memory_order_relaxed);
+    return block;
+  }
+  return nullptr;
+}
+
+// The request's stream waits for one use. `*granted` false: it cannot, being captured or the use unrecorded.
+CUresult Core::MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept {
+  *granted = false;
+  if (!request.can_touch) return CUDA_SUCCESS;
+  const bool had = request.stream->HasWaited(use.stream, use.sequence);
+  CurrentContext current(driver, request.stream->context, true);
+  CUresult result = current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result == CUDA_SUCCESS) result = driver.StreamIsCapturing(request.live, &status);
+  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, granted);
+  if (result == CUDA_SUCCESS && *granted && Traced())
+    Trace(had ? TraceAction::UseElided : TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size,
+          request.bytes, request.stack, request.stream->id, use.stream->id, use.sequence);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+// The pending block with the fewest streams to wait for, among the best fits.
+Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) noexcept {
+  if (options.reuse != Reuse::Wait || !request.can_touch) return nullptr;
+  Block* chosen = nullptr;
+  {
+    const Held held(arena->lock);
+    FreeSet& set = arena->pending[Index(request.large)];
+    Block* const best = arena->FindIn(arena->pending, request);
+    auto at = best == nullptr ? set.end() : set.find(FreeKey{best->size, best->address.load(std::memory_order_relaxed), best});
+    std::size_t least = kAll;
+    for (std::size_t i = 0; i < kCandidates && at != set.end(); ++i, ++at) {
+      // A larger one must not be much larger: debts are short, fragments stay.
+      if (best != nullptr && request.large && at->size > best->size + options.max_non_split_rounding) break;
+      std::size_t debt = 0;
+      for (const Use& use : at->block->uses.entries()) {
+        if (arena->IsOver(use)) continue;
+        debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kAll : debt + 1;
+        if (debt == kAll) break;
+      }
+      if (debt >= least) continue;
+      least = debt;
+      chosen = at->block;
+    }
+    if (chosen == nullptr) return nullptr;
+    arena->Remove(chosen);
+  }
+  bool granted = true;
+  for (const Use& use : chosen->uses.entries()) {
+    if (*error == CUDA_SUCCESS && granted) *error = MakeWait(request, chosen, use, &granted);
+  }
+  const Held held(arena->lock);
+  if (*error != CUDA_SUCCESS || !granted) {
+    arena->Settle(chosen);
+    return nullptr;
+  }
+  chosen->uses.Clear();
+  chosen->own_sequence = arena->stream->NextSequence();  // behind the waits: they count for whoever waits for this stream
+  arena->Split(chosen, request.size);
+  arena->GiveOut(chosen, request);
+  arena->served_pending.fetch_add(1, std::memory_order_relaxed);
+  return chosen;
+}
+
+// In a capture: a block that was used by captured work which the graph orders before what this stream captures next.
+Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept {
+  if (!request.can_touch) return nullptr;
+  {
+    const Held held(arena->lock);
+    bool any = false;
+    for (const Block* block = arena->waiting; block != nullptr && !any; block = block->link) any = block->captured != nullptr;
+    if (!any) return nullptr;
+  }
+  CaptureView view;
+  CurrentContext current(driver, request.stream->context, true);
+  *error = current.result();
+  if (*error == CUDA_SUCCESS) *error = captures.LookAt(driver, request.stream, request.live, &view);
+  if (*error != CUDA_SUCCESS) return nullptr;
+  if (view.id == 0) {  // then what its last capture used may be free by now
+    {
+      const Held held(arena->lock);
+      arena->Resettle(kAll);
+    }
+    return TakeReady(arena, request, false, error);
+  }
+  if (!options.capture_reuse_by_topology) return nullptr;
+  Block* chosen = nullptr;
+  {
+    const Held held(arena->lock);
+    for (Block* block = arena->waiting; block != nullptr; block = block->link) {
+      bool fits = block->captured != nullptr && block->uses.empty() && block->large == request.large && block->size >= request.size &&
+                  (chosen == nullptr || block->size < chosen->size);
+      for (const CapturedUse* use = block->captured; use != nullptr; use = use->next) fits = fits && use->capture->id == view.id;
+      if (fits) chosen = block;
+    }
+    if (chosen == nullptr) return nullptr;
+    arena->Remove(chosen);
+  }
+  bool ordered = true;
+  for (const CapturedUse* use = chosen->captured; use != nullptr && ordered && *error == CUDA_SUCCESS; use = use->next)
+    *error = IsOrderedBefore(driver, use->nodes, view.last, &ordered);
+  const Held held(arena->lock);
+  if (*error != CUDA_SUCCESS || !ordered) {
+    arena->Settle(chosen);
+    return nullptr;
+  }
+  DropCaptured(chosen);
+  arena->Split(chosen, request.size);
+  arena->GiveOut(chosen, request);
+  arena->served_capture.fetch_add(1, std::memory_order_relaxed);
+  return chosen;
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "allocator/stamps.h"
+
+#include <algorithm>
+
+#include "allocator/driver_scope.h"
+
+namespace cuaudit::alloc {
+
+bool StreamRecord::HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept {
+  if (other == this || other->IsOver(sequence)) return true;
+  const Held held(lock_);
+  return other->index < waited_.size() && waited_[other->index] >= sequence;
+}
+
+void StreamRecord::NoteWaited(const StreamRecord* other, std::uint64_t sequence) noexcept {
+  const Held held(lock_);
+  if (other->index >= waited_.size()) {
+    try {
+      waited_.resize(other->index + 1, 0);
+    } catch (...) {
+      return;  // then it waits again another time
+    }
+  }
+  waited_[other->index] = std::max(waited_[other->index], sequence);
+}
+
+Stamp* StreamRecord::FirstFrom(std::uint64_t sequence) noexcept {
+  const auto at = std::lower_bound(stamps_.begin(), stamps_.end(), sequence,
+                                   [](const Stamp& stamp, std::uint64_t wanted) { return stamp.sequence < wanted; });
+  return at == stamps_.end() ? nullptr : &*at;
+}
+
+Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
+  Stamp* const stamp = FirstFrom(sequence);
+  return stamp != nullptr && stamp->sequence == sequence ? stamp : nullptr;
+}
+
+// Gives up every other stamp that the one behind it stands for.
+void StreamRecord::MakeRoom() noexcept {
+  std::size_t kept = 0;
+  bool kept_last = false;
+  for (std::size_t i = 0; i < stamps_.size(); ++i) {
+    const Stamp& stamp = stamps_[i];
+    const bool may_go = kept_last && i + 1 < stamps_.size() && stamp.returned && stamp.pins == 0 && stamps_[i + 1].returned &&
+                        stamps_[i + 1].settled >= stamp.sequence;
+    kept_last = !may_go;
+    if (may_go) {
+      if (stamp.event != nullptr) events->Give(stamp.event);
+      counts->shared.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      stamps_[kept++] = stamp;
+    }
+  }
+  stamps_.resize(kept);
+}
+
+void StreamRecord::NoteOver(Stamp* stamp) noexcept {
+  stamp->over = true;
+  for (Stamp& earlier : stamps_) {
+    if (earlier.sequence > stamp->settled) break;
+    earlier.over = true;
+  }
+}
+
+void StreamRecord::Advance() noexcept {
+  std::size_t known = 0;
+  while (known < stamps_.size() && stamps_[known].over) ++known;
+  std::uint64_t reached = over.load(std::memory_order_relaxed);
+  if (known == stamps_.size()) {
+    reached = begun.load(std::memory_order_relaxed);
+  } else if (known != 0) {
+    reached = std::max(reached, stamps_[known - 1].sequence);
+  }
+  over.store(reached, std::memory_order_release);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < stamps_.size(); ++i) {
+    if (i < known && stamps_[i].pins == 0) {
+      if (stamps_[i].event != nullptr) events->Give(stamps_[i].event);
+    } else {
+      stamps_[kept++] = stamps_[i];
+    }
+  }
+  stamps_.resize(kept);
+}
+
+void StreamRecord::LoadWord() noexcept {
+  counts->polls.fetch_add(1, std::memory_order_relaxed);
+  Stamp* const stamp = At(word->load(std::memory_order_acquire));
+  if (stamp == nullptr) return;
+  NoteOver(stamp);
+  Advance();
+}
+
+CUresult StreamRecord::Begin(CUevent event, std::uint64_t* sequence) noexcept {
+  const Held held(lock_);
+  if (word != nullptr && stamps_.size() >= max_stamps) LoadWord();
+  if (word == nullptr && stamps_.size() >= max_stamps) MakeRoom();
+  Stamp stamp;
+  stamp.event = event;
+  const std::uint64_t last = begun.load(std::memory_order_relaxed);
+  stamp.sequence = last + 1;
+  stamp.settled = last;
+  for (const Stamp& other : stamps_) {
+    if (other.returned) continue;
+    stamp.settled = other.sequence - 1;
+    break;
+  }
+  try {
+    stamps_.push_back(stamp);
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  begun.store(stamp.sequence, std::memory_order_release);
+  *sequence = stamp.sequence;
+  return CUDA_SUCCESS;
+}
+
+// True when it overlapped with another recording and none is under way any more.
+bool StreamRecord::Finish(std::uint64_t sequence, bool recorded, bool is_over) noexcept {
+  const Held held(lock_);
+  Stamp* const stamp = At(sequence);
+  const bool overlapped = stamp->settled + 1 != sequence || begun.load(std::memory_order_relaxed) != sequence;
+  if (recorded) {
+    stamp->returned = true;
+    if (is_over) {
+      NoteOver(stamp);
+      Advance();
+    }
+  } else {
+    if (stamp->event != nullptr) events->Give(stamp->event);
+    stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
+    Advance();
+  }
+  return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [](const Stamp& other) { return other.returned; });
+}
+
+CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept {
+  CUevent event = nullptr;
+  CUresult result = CUDA_SUCCESS;
+  if (word == nullptr && (result = events->Take(driver, &event)) != CUDA_SUCCESS) return result;
+  if ((result = Begin(event, sequence)) != CUDA_SUCCESS) {
+    if (event != nullptr) events->Give(event);
+    return result;
+  }
+  result = word == nullptr ? driver.EventRecord(event, live) : driver.StreamWriteValue64(live, word_address, *sequence, 0);
+  const bool repeat = Finish(*sequence, result == CUDA_SUCCESS, false);
+  if (result != CUDA_SUCCESS) return result;
+  counts->recorded.fetch_add(1, std::memory_order_relaxed);
+  stamp_wanted.store(false, std::memory_order_relaxed);
+  // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
+  std::uint64_t last = 0;
+  if (word != nullptr && repeat && Begin(nullptr, &last) == CUDA_SUCCESS)
+    (void)Finish(last, driver.StreamWriteValue64(live, word_address, last, 0) == CUDA_SUCCESS, false);
+  return CUDA_SUCCESS;
+}
+
+StreamRecord::Pinned StreamRecord::Pin(Stamp* stamp) noexcept {
+  ++stamp->pins;
+  return {stamp->sequence, stamp->event};
+}
+
+void StreamRecord::Unpin(const Pinned& pinned, bool is_over) noexcept {
+  Stamp* const stamp = At(pinned.sequence);
+  --stamp->pins;
+  if (is_over) NoteOver(stamp);
+  if (stamp->over) Advance();
+}
+
+// Calls `visit(event)`, without the lock, for as few stamps as stand for all that is not over up to `sequence`. `*possible` false: there
+// are recordings up to there that have not begun or not returned.
+template <typename Visit>
+CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept {
+  *possible = true;
+  std::unique_lock<Lock> held(lock_);
+  *covered = sequence;
+  if (IsOver(sequence)) return CUDA_SUCCESS;
+  Stamp* stamp = FirstFrom(sequence);
+  if (stamp == nullptr || !stamp->returned) {
+    *possible = false;
+    return CUDA_SUCCESS;
+  }
+  *covered = stamp->sequence;
+  std::uint64_t limit = stamp->sequence;  // what lies from here on is dealt with
+  std::uint64_t settled = 0;
+  while (stamp != nullptr) {
+    settled = std::max(settled, stamp->settled);
+    limit = stamp->sequence;
+    if (!stamp->over) {
+      const Pinned pinned = Pin(stamp);
+      held.unlock();
+      bool is_over = false;
+      const CUresult result = visit(pinned.event, &is_over);
+      held.lock();
+      Unpin(pinned, is_over);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    // The newest before it that none of those visited stands for.
+    stamp = nullptr;
+    for (Stamp& other : stamps_) {
+      if (other.sequence >= limit) break;
+      if (other.over || other.sequence <= settled) continue;
+      if (!other.returned) {
+        if (other.sequence <= sequence) *possible = false;
+        *covered = std::min(*covered, other.sequence - 1);
+        continue;
+      }
+      stamp = &other;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamRecord::Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept {
+  *is_over = IsOver(sequence);
+  if (*is_over) return CUDA_SUCCESS;
+  if (word != nullptr) {
+    const Held held(lock_);
+    LoadWord();
+    *is_over = IsOver(sequence);
+    return CUDA_SUCCESS;
+  }
+  bool possible = false;
+  std::uint64_t covered = 0;
+  RelaxedCapture relaxed(driver);
+  if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
+  CUresult result = Visit_(sequence, &possible, &covered, [&](CUevent event, bool* done) {
+    counts->polls.fetch_add(1, std::memory_order_relaxed);
+    const CUresult answer = driver.EventQuery(event);
+    *done = answer == CUDA_SUCCESS;
+    return answer;
+  });
+  if (result == CUDA_ERROR_NOT_READY) result = CUDA_SUCCESS;
+  *is_over = IsOver(sequence);
+  const CUresult left = relaxed.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult StreamRecord::PollUpTo(driver::DriverRef driver, std::uint64_t sequence) noexcept {
+  bool is_over = false;
+  CUresult result = Poll(driver, sequence, &is_over);
+  if (is_over || word != nullptr) return result;
+  while (result == CUDA_SUCCESS && over.load(std::memory_order_acquire) + 1 < sequence) {
+    result = Poll(driver, over.load(std::memory_order_acquire) + 1, &is_over);
+    if (!is_over) break;
+  }
+  return result;
+}
+
+CUresult StreamRecord::WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter,
+                              bool* possible) noexcept {
+  *possible = true;
+  if (waiter->HasWaited(this, sequence)) {
+    counts->elided.fetch_add(1, std::memory_order_relaxed);
+    return CUDA_SUCCESS;
+  }
+  if (word != nullptr) {
+    *possible = false;
+    return CUDA_SUCCESS;
+  }
+  std::uint64_t covered = 0;
+  const CUresult result = Visit_(sequence, possible, &covered, [&](CUevent event, bool*) {
+    counts->waits.fetch_add(1, std::memory_order_relaxed);
+    return driver.StreamWaitEvent(live_waiter, event, 0);
+  });
+  if (result == CUDA_SUCCESS && *possible) waiter->NoteWaited(this, covered);
+  return result;
+}
+
+CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept {
+  if (IsOver(sequence)) return CUDA_SUCCESS;
+  bool possible = false;
+  std::uint64_t covered = 0;
+  if (word == nullptr) {
+    const CUresult result = Visit_(sequence, &possible, &covered, [&](CUevent event, bool* is_over) {
+      const CUresult answer = driver.EventSynchronize(event);
+      *is_over = answer == CUDA_SUCCESS;
+      return answer;
+    });
+    if (result != CUDA_SUCCESS || possible) return result;
+  } else {
+    const Held held(lock_);
+    LoadWord();
+    if (IsOver(sequence)) return CUDA_SUCCESS;
+  }
+  // Nothing was recorded behind it: all that the context was given until now, as a stamp that is over at once.
+  std::uint64_t now = 0;
+  CUresult result = Begin(nullptr, &now);
+  if (result != CUDA_SUCCESS) return result;
+  CurrentContext current(driver, context);
+  result = current.result();
+  if (result == CUDA_SUCCESS) result = SynchronizeCurrent(driver, context);
+  (void)Finish(now, result == CUDA_SUCCESS, true);
+  return result != CUDA_SUCCESS ? result : current.Leave();
+}
+
+bool StreamRecord::IsRecorded(std::uint64_t sequence) noexcept {
+  if (IsOver(sequence)) return true;
+  const Held held(lock_);
+  const Stamp* const stamp = FirstFrom(sequence);
+  return stamp != nullptr && stamp->returned;
+}
+
+void StreamRecord::ReleaseEvents() noexcept {
+  const Held held(lock_);
+  for (Stamp& stamp : stamps_) stamp.over = true;
+  Advance();
+}
+
+}  // namespace cuaudit::alloc

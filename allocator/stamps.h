@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// stamps.h: what one stream was given until when, and how much of it is known to be over.
+//
+//   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
+//   Threads   any thread. The events are recorded, queried and waited for with no lock held; `pins` keeps one in use from being recorded
+//   anew. Streams   StreamRecord is a stream's identity; `handle` is used only with streams handed in by the call under way. Units     a
+//   sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are. Errors    CUresult as the
+//   driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace. Faults    Record: EventCreate (in the
+//   pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
+//             Synchronize: EventSynchronize, CtxSynchronize.
+//   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
+//
+// Recordings of two threads on one stream may begin in one order and reach the stream in the other. So each stamp remembers the newest one
+// that had returned before it began (`settled`): only those are known to be over when it is. Stamps are given up for newer ones when
+// there are too many, the older for the next that has it settled: later than needed, never earlier.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "allocator/event_pool.h"
+#include "allocator/lock.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+struct Arena;
+class Core;
+struct Device;
+
+struct Stamp {
+  std::uint64_t sequence = 0;
+  std::uint64_t settled = 0;
+  CUevent event = nullptr;
+  std::uint32_t pins = 0;
+  bool returned = false;
+  bool over = false;
+};
+
+struct StampCounts {
+  std::atomic<std::uint64_t> recorded{0};
+  std::atomic<std::uint64_t> shared{0};
+  std::atomic<std::uint64_t> waits{0};
+  std::atomic<std::uint64_t> elided{0};
+  std::atomic<std::uint64_t> polls{0};
+};
+
+struct StreamRecord {
+  // Set once.
+  std::uint64_t id = 0;
+  CUstream handle = nullptr;  // as first seen
+  CUcontext context = nullptr;
+  Device* device = nullptr;  // null: of no device of the allocator
+  std::uint32_t index = 0;   // dense, in order of first sight
+  bool is_default = false;   // its handle means a stream of the current context
+  bool own_thread = false;   // a thread's default stream: its handle means another stream on another thread
+  EventPool* events = nullptr;
+  StampCounts* counts = nullptr;
+  std::uint32_t max_stamps = 64;
+  // Completion::StreamWrites: where the stream writes, and what the host reads.
+  CUdeviceptr word_address = 0;
+  std::atomic<std::uint64_t>* word = nullptr;
+  StreamRecord* next = nullptr;  // in the table's bucket
+  StreamRecord* next_all = nullptr;
+
+  std::atomic<Arena*> arena{nullptr};  // in the shared pool
+  std::atomic<bool> retired{false};
+  std::atomic<bool> stamp_wanted{false};  // a debt on this stream awaits its next recording
+  std::atomic<std::uint64_t> begun{0};    // recordings begun
+  std::atomic<std::uint64_t> over{0};     // all recordings up to here are known to be over
+  std::atomic<std::uint64_t> capture{0};  // the capture that it was last seen in
+
+  // The number that a recording begun from now on has at least.
+  std::uint64_t NextSequence() const noexcept {
+    return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
+  }
+  bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
+  // This stream has waited for `other` up to `sequence`, or it is over.
+  bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
+  void NoteWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
+
+  CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
+  // `*is_over` as far as one look tells.
+  CUresult Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept;
+  // As much of what lies up to `sequence` as is over: the newest first, which often tells of all, then from the oldest on.
+  CUresult PollUpTo(driver::DriverRef driver, std::uint64_t sequence) noexcept;
+  // Makes `waiter` wait for all up to `sequence`. `*possible` false: that was not recorded yet.
+  CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
+  CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
+  bool IsRecorded(std::uint64_t sequence) noexcept;
+  void ReleaseEvents() noexcept;  // back to the pool; the stamps count as over
+
+ private:
+  struct Pinned {
+    std::uint64_t sequence = 0;
+    CUevent event = nullptr;
+  };
+  Stamp* At(std::uint64_t sequence) noexcept;
+  Stamp* FirstFrom(std::uint64_t sequence) noexcept;
+  void MakeRoom() noexcept;
+  void NoteOver(Stamp* stamp) noexcept;
+  void Advance() noexcept;
+  void LoadWord() noexcept;
+  CUresult Begin(CUevent event, std::uint64_t* sequence) noexcept;
+  bool Finish(std::uint64_t sequence, bool recorded, bool is_over) noexcept;
+  Pinned Pin(Stamp* stamp) noexcept;
+  void Unpin(const Pinned& pinned, bool is_over) noexcept;
+  template <typename Visit>
+  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept;
+
+  Lock lock_;
+  std::vector<Stamp> stamps_;          // by sequence; guarded by lock_
+  std::vector<std::uint64_t> waited_;  // by the other's index; guarded by lock_
+};
+
+}  // namespace cuaudit::alloc

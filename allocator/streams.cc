@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include <new>
+
+#include "allocator/core.h"
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kWordPageBytes = 4096;
+constexpr std::size_t kWordBytes = 64;  // a cache line each
+
+bool IsDefault(CUstream stream) noexcept { return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
+
+std::size_t HandleBucket(CUstream stream) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(stream) * 0x9E3779B97F4A7C15U >> 40) % Core::kBuckets;
+}
+
+}  // namespace
+
+std::uint64_t StreamRef::id() const noexcept { return record_ == nullptr ? 0 : record_->id; }
+CUstream StreamRef::handle() const noexcept { return record_ == nullptr ? nullptr : record_->handle; }
+int StreamRef::device() const noexcept { return record_ == nullptr || record_->device == nullptr ? -1 : record_->device->index; }
+
+CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
+  *out = StreamRef();
+  CUresult result = Usable("Identify");
+  if (result != CUDA_SUCCESS) return result;
+  if (device < 0 || static_cast<std::size_t>(device) >= devices.size())
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices.size() - 1);
+  Device* const target = devices[static_cast<std::size_t>(device)].get();
+  const bool is_default = IsDefault(stream);
+  if (options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
+    StreamRecord* const known =
+        is_default ? target->legacy.load(std::memory_order_acquire) : by_handle[HandleBucket(stream)].load(std::memory_order_acquire);
+    if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
+      *out = StreamRef(known);
+      return CUDA_SUCCESS;
+    }
+  }
+  unsigned long long id = 0;
+  CUcontext context = nullptr;
+  StreamRecord* found = nullptr;
+  CurrentContext current(driver, target->context, !is_default);
+  if ((result = current.result()) != CUDA_SUCCESS) return Note(result);
+  result = driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
+  std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
+  for (found = head.load(std::memory_order_acquire); found != nullptr && found->id != id;) found = found->next;
+  if (found == nullptr) {
+    context = target->context;
+    if (!is_default && (result = ContextOf(driver, stream, &context)) != CUDA_SUCCESS) return Note(result);
+    result = MakeStream(id, stream, context, &found);
+    if (result != CUDA_SUCCESS) return Note(result);
+  }
+  if ((result = current.Leave()) != CUDA_SUCCESS) return Note(result);
+  if (options.trust_stream_handles) {
+    if (!is_default) by_handle[HandleBucket(stream)].store(found, std::memory_order_release);
+    if (is_default && stream != CU_STREAM_PER_THREAD) target->legacy.store(found, std::memory_order_release);
+  }
+  *out = StreamRef(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out) noexcept {
+  EventPool* const events = EventsOf(context);
+  std::unique_ptr<StreamRecord> record(new (std::nothrow) StreamRecord);
+  if (events == nullptr || record == nullptr)
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "stream %p: no host memory", static_cast<void*>(stream));
+  record->id = id;
+  record->handle = stream;
+  record->context = context;
+  record->is_default = IsDefault(stream);
+  record->own_thread = stream == CU_STREAM_PER_THREAD;
+  record->events = events;
+  record->counts = &stamp_counts;
+  record->max_stamps = options.max_stamps_per_stream;
+  for (const std::unique_ptr<Device>& device : devices) {
+    if (device->context == context) record->device = device.get();
+  }
+  if (options.completion == Completion::StreamWrites && record->device != nullptr) {
+    if (record->device->stream_writes) {
+      const CUresult result = MakeWord(record.get());
+      if (result != CUDA_SUCCESS) return result;
+    } else {
+      record->device->fallbacks.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  const Held held(make_lock);
+  std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
+  for (StreamRecord* other = head.load(std::memory_order_relaxed); other != nullptr; other = other->next) {
+    if (other->id != id) continue;
+    *out = other;  // another thread was first; a word stays unused
+    return CUDA_SUCCESS;
+  }
+  record->index = stream_count.fetch_add(1, std::memory_order_relaxed);
+  record->next = head.load(std::memory_order_relaxed);
+  record->next_all = streams.load(std::memory_order_relaxed);
+  *out = record.release();
+  head.store(*out, std::memory_order_release);
+  streams.store(*out, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+// A cache line of mapped memory that the stream writes to and the host reads.
+CUresult Core::MakeWord(StreamRecord* stream) noexcept {
+  std::unique_lock<Lock> held(make_lock);
+  if (word_pages_ == nullptr || word_pages_->used == kWordPageBytes) {
+    held.unlock();
+    std::unique_ptr<WordPage> page(new (std::nothrow) WordPage);
+    if (page == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    CurrentContext current(driver, stream->context);
+    CUresult result = current.result();
+    if (result != CUDA_SUCCESS) return result;
+    result = driver.MemHostAlloc(&page->host, kWordPageBytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS) return result;
+    result = driver.MemHostGetDevicePointer(&page->device, page->host, 0);
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = left;
+    if (result != CUDA_SUCCESS) page->used = kWordPageBytes;  // kept, to be given back by Close
+    for (std::size_t at = 0; at < kWordPageBytes / sizeof(std::uint64_t); ++at) static_cast<std::uint64_t*>(page->host)[at] = 0;
+    held.lock();
+    page->next = word_pages_;
+    word_pages_ = page.release();
+    if (result != CUDA_SUCCESS) return result;
+  }
+  WordPage* const page = word_pages_;
+  stream->word = new (static_cast<char*>(page->host) + page->used) std::atomic<std::uint64_t>(0);
+  stream->word_address = page->device + page->used;
+  page->used += kWordBytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult Core::FreeWords() noexcept {
+  CUresult first = CUDA_SUCCESS;
+  WordPage** link = &word_pages_;
+  while (*link != nullptr) {
+    WordPage* const page = *link;
+    const CUresult result = driver.MemFreeHost(page->host);
+    if (result != CUDA_SUCCESS) {
+      if (first == CUDA_SUCCESS) first = result;
+      link = &page->next;
+      continue;
+    }
+    *link = page->next;
+    delete page;
+  }
+  return first;
+}
+
+EventPool* Core::EventsOf(CUcontext context) noexcept {
+  for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) {
+    if (pool->context() == context) return pool;
+  }
+  const Held held(make_lock);
+  for (EventPool* pool = event_pools.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
+    if (pool->context() == context) return pool;
+  }
+  EventPool* const pool = new (std::nothrow) EventPool(context);
+  if (pool == nullptr) return nullptr;
+  pool->next = event_pools.load(std::memory_order_relaxed);
+  event_pools.store(pool, std::memory_order_release);
+  return pool;
+}
+
+Arena* Core::ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept {
+  const auto find = [&]() -> Arena* {
+    if (pool == &shared_pool) return stream->arena.load(std::memory_order_acquire);
+    for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
+      if (arena->stream == stream) return arena;
+    }
+    return nullptr;
+  };
+  if (Arena* const arena = find(); arena != nullptr) return arena;
+  const Held held(make_lock);
+  if (Arena* const arena = find(); arena != nullptr) return arena;
+  Arena* arena = nullptr;
+  try {
+    arena = new (std::nothrow) Arena;  // its sets may ask for memory of their own
+  } catch (...) {
+  }
+  if (arena == nullptr) return nullptr;
+  arena->core = this;
+  arena->device = device;
+  arena->pool = pool;
+  arena->stream = stream;
+  arena->index = arena_count.fetch_add(1, std::memory_order_relaxed);
+  arena->next_all = arenas.load(std::memory_order_relaxed);
+  arenas.store(arena, std::memory_order_release);
+  if (pool == &shared_pool) {
+    stream->arena.store(arena, std::memory_order_release);
+  } else {
+    arena->next_of_pool = pool->arenas.load(std::memory_order_relaxed);
+    pool->arenas.store(arena, std::memory_order_release);
+  }
+  return arena;
+}
+
+CUresult Core::RetireStream(int device, CUstream stream) noexcept {
+  StreamRef ref;
+  CUresult result = Identify(device, stream, &ref);
+  if (result != CUDA_SUCCESS) return result;
+  StreamRecord* const record = ref.record();
+  if (record->device == nullptr || record->retired.load(std::memory_order_acquire)) return CUDA_SUCCESS;
+  CurrentContext current(driver, record->context);
+  result = current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result == CUDA_SUCCESS) result = driver.StreamIsCapturing(stream, &status);
+  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE)
+    result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS) result = record->Record(driver, stream, &sequence);
+  if (result == CUDA_SUCCESS) record->retired.store(true, std::memory_order_release);
+  const CUresult left = current.Leave();
+  return Note(result == CUDA_SUCCESS ? left : result);
+}
+
+}  // namespace cuaudit::alloc

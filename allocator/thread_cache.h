@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
+//
+//   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
+//   Threads   Put, Take and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has the block.
+//   Units     keys are rounded sizes in units of 512 bytes.
+//   Errors    none; a magazine that host memory cannot make is done without.
+//   Faults    makes no driver calls.
+#pragma once
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "allocator/block.h"
+#include "allocator/counters.h"
+
+namespace cuaudit::alloc {
+
+inline constexpr std::size_t kSlots = 16;
+inline constexpr std::size_t kMaxDevices = 64;
+
+class alignas(64) Magazine {
+ public:
+  Block* Take(std::uint32_t key) noexcept {
+    for (unsigned hits = Match(key); hits != 0; hits &= hits - 1) {
+      const unsigned i = static_cast<unsigned>(__builtin_ctz(hits));
+      key_[i] = 0;
+      Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+      if (block == nullptr) continue;  // somebody emptied it
+      bytes_ -= block->size;
+      return block;
+    }
+    return nullptr;
+  }
+
+  bool Put(Block* block, std::size_t limit) noexcept {
+    unsigned room = Match(0);
+    if (room == 0 || bytes_ + block->size > limit) {
+      Sweep();
+      room = Match(0);
+      if (room == 0 || bytes_ + block->size > limit) return false;
+    }
+    const unsigned i = static_cast<unsigned>(__builtin_ctz(room));
+    key_[i] = block->key;
+    bytes_ += block->size;
+    size_[i] = block->size;
+    slot_[i].store(block, std::memory_order_release);
+    return true;
+  }
+
+  template <typename Visit>
+  void Empty(Visit visit) noexcept {
+    for (std::atomic<Block*>& slot : slot_) {
+      if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+      Block* const block = slot.exchange(nullptr, std::memory_order_acquire);
+      if (block != nullptr) visit(block);
+    }
+  }
+
+ private:
+  // One bit for each slot with that key.
+  unsigned Match(std::uint32_t key) const noexcept {
+#if defined(__SSE2__)
+    static_assert(kSlots == 16);
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(key));
+    const auto equal = [&](std::size_t i) {
+      return _mm_cmpeq_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(key_.data() + i)), wanted);
+    };
+    const __m128i all = _mm_packs_epi16(_mm_packs_epi32(equal(0), equal(4)), _mm_packs_epi32(equal(8), equal(12)));
+    return static_cast<unsigned>(_mm_movemask_epi8(all));
+#else
+    unsigned hits = 0;
+    for (unsigned i = 0; i < kSlots; ++i) hits |= static_cast<unsigned>(key_[i] == key) << i;
+    return hits;
+#endif
+  }
+  // Forgets what others have taken.
+  void Sweep() noexcept {
+    bytes_ = 0;
+    for (std::size_t i = 0; i < kSlots; ++i) {
+      if (slot_[i].load(std::memory_order_relaxed) == nullptr) key_[i] = 0;
+      if (key_[i] != 0) bytes_ += size_[i];
+    }
+  }
+
+  alignas(16) std::array<std::uint32_t, kSlots> key_{};  // 0: empty; by the owner alone
+  std::array<std::atomic<Block*>, kSlots> slot_{};
+  std::size_t bytes_ = 0;
+  std::array<std::size_t, kSlots> size_{};
+};
+
+class ThreadCache {
+ public:
+  static constexpr std::size_t kPageBits = 6;
+  static constexpr std::size_t kPages = 64;  // 4096 arenas; more go without
+
+  explicit ThreadCache(std::uint64_t allocator) noexcept : serial(allocator) {}
+  ThreadCache(const ThreadCache&) = delete;
+  ThreadCache& operator=(const ThreadCache&) = delete;
+  ~ThreadCache();
+
+  Magazine* Find(std::uint32_t arena) const noexcept {
+    const std::size_t page = arena >> kPageBits;
+    if (page >= kPages) return nullptr;
+    const Page* const found = pages_[page].load(std::memory_order_acquire);
+    return found == nullptr ? nullptr : found->magazine[arena & (kPerPage - 1)].load(std::memory_order_acquire);
+  }
+  Magazine* FindOrMake(std::uint32_t arena) noexcept;
+  Counters* CountersOf(int device) noexcept;  // nullptr: no host memory
+  Counters* counters(int device) const noexcept { return counters_[static_cast<std::size_t>(device)].load(std::memory_order_acquire); }
+
+  const std::uint64_t serial;             // the allocator's; survives it
+  ThreadCache* next = nullptr;            // the allocator's list
+  ThreadCache* next_of_thread = nullptr;  // the thread's
+  std::atomic<bool> abandoned{false};     // its thread has ended
+  std::atomic<int> owners{2};
+  std::uint32_t slow_turns = 0;
+
+ private:
+  static constexpr std::size_t kPerPage = std::size_t{1} << kPageBits;
+  struct Page {
+    std::array<std::atomic<Magazine*>, kPerPage> magazine{};
+  };
+  std::array<std::atomic<Page*>, kPages> pages_{};
+  std::array<std::atomic<Counters*>, kMaxDevices> counters_{};
+};
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include <new>
+
+#include "allocator/core.h"
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+void Pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+
+}  // namespace
+
+// The live block that begins there, kept from being freed or edited until EndEdit.
+Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept {
+  Block* const block = map.Find(address);
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+    foreign_pointers.fetch_add(1, std::memory_order_relaxed);
+    *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: no block of this allocator begins there", call, Shown(address));
+    return nullptr;
+  }
+  std::uint64_t state = block->state.load(std::memory_order_acquire);
+  for (;;) {
+    if ((state & kStatusMask) != kLive) {
+      *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
+      return nullptr;
+    }
+    if ((state & kEditing) != 0) {
+      Pause();
+      state = block->state.load(std::memory_order_acquire);
+    } else if (block->state.compare_exchange_weak(state, state | kEditing, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      break;
+    }
+  }
+  *error = CUDA_SUCCESS;
+  return block;
+}
+
+void Core::EndEdit(Block* block, std::uint64_t flags) noexcept {
+  block->state.store((block->state.load(std::memory_order_relaxed) & ~kEditing) | flags, std::memory_order_release);
+}
+
+CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  if (Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Free: in a forked child: memory of the parent's allocator is not the child's");
+  if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "Free: the allocator is closed");
+  Block* const block = map.Find(address);
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+    foreign_pointers.fetch_add(1, std::memory_order_relaxed);
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: no block of this allocator begins there", Shown(address));
+  }
+  std::uint64_t state = block->state.load(std::memory_order_acquire);
+  for (;;) {
+    if ((state & kStatusMask) != kLive) {
+      double_frees.fetch_add(1, std::memory_order_relaxed);
+      return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: the block has been freed already", Shown(address));
+    }
+    if ((state & kEditing) != 0) {  // a use is being added by a call that should have come first
+      Pause();
+      state = block->state.load(std::memory_order_acquire);
+    } else if (block->state.compare_exchange_weak(state, (state & ~kStatusMask) | kReturned, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+      break;
+    }
+  }
+  Arena* const arena = block->arena;
+  if (Traced())
+    Trace(TraceAction::FreeRequested, arena, address, block->size, block->requested.load(std::memory_order_relaxed), CaptureStack(),
+          block->stream->id);
+  CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  CUresult first = CUDA_SUCCESS;
+  for (const Use& use : block->recorded.entries()) {
+    const CUresult result = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
+    if (result == CUDA_SUCCESS) continue;
+    // Then it is told by whatever the stream records next, or by synchronising everything.
+    (void)block->uses.Add(use.stream, use.stream->NextSequence());
+    use.stream->stamp_wanted.store(true, std::memory_order_relaxed);
+    if (first == CUDA_SUCCESS) first = Note(result);
+  }
+  block->recorded.Clear();
+  if ((state & kForeign) != 0) {
+    (void)block->uses.Add(block->stream, block->stream->NextSequence());
+    block->stream->stamp_wanted.store(true, std::memory_order_relaxed);
+  }
+  ThreadCache* const cache = Cache();
+  Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
+  if (magazine != nullptr && (state & kFlagMask) == kLive) {
+    block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);
+    if (magazine->Put(block, cache_bytes)) return first;
+  }
+  arena->Return(block);
+  return first;
+}
+
+// RecordStream's promise is due: what the stream was given until now.
+CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
+  if (stream->own_thread) {
+    // The handle means this thread's stream, which need not be the one that was named.
+    StreamRef here;
+    const CUresult result =
+        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
+    if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
+  }
+  CurrentContext current(driver, stream->context);
+  CUresult result = current.result();
+  CaptureView view;
+  if (result == CUDA_SUCCESS) result = captures.LookAt(driver, stream, stream->handle, &view);
+  if (result == CUDA_SUCCESS && view.id != 0) {
+    CapturedUse* const use = new (std::nothrow) CapturedUse;
+    Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
+    if (capture == nullptr) {
+      delete use;
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    use->stream = stream;
+    use->capture = capture;
+    use->nodes = std::move(view.last);
+    use->next = block->captured;
+    block->captured = use;
+    NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
+    uses_captured.fetch_add(1, std::memory_order_relaxed);
+    return current.Leave();
+  }
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS) result = stream->Record(driver, stream->handle, &sequence);
+  if (result != CUDA_SUCCESS) return result;
+  (void)block->uses.Add(stream, sequence);
+  if (Traced())
+    Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
+          sequence);
+  return current.Leave();
+}
+
+CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  CUresult error = Usable("RecordStream");
+  if (error != CUDA_SUCCESS) return error;
+  if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordStream: an empty StreamRef: Identify makes one");
+  Block* const block = Edit(address, "RecordStream", &error);
+  if (block == nullptr) return error;
+  const bool own = stream == block->stream;
+  const bool done = own || (block->uses.Reserve(block->uses.size() + block->recorded.size() + 2) && block->recorded.Add(stream, 0));
+  EndEdit(block, own || !done ? 0 : kHasStreams);
+  return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
+}
+
+CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept {
+  CUresult error = CUDA_SUCCESS;
+  Block* const block = Edit(address, call, &error);
+  if (block == nullptr) return error;
+  bool merged = false;
+  const bool done = block->uses.Add(stream, sequence, &merged);
+  if (merged) uses_merged.fetch_add(1, std::memory_order_relaxed);
+  if (done && Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  EndEdit(block, done ? kHasUses : 0);
+  return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+}
+
+CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  CUresult error = Usable("RecordUse");
+  if (error != CUDA_SUCCESS) return error;
+  if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
+  if (stream->own_thread && live != CU_STREAM_PER_THREAD)
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
+  Block* const block = Edit(address, "RecordUse", &error);
+  if (block == nullptr) return error;
+  const bool own = stream == block->stream;
+  const bool room = own || block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
+  EndEdit(block, 0);
+  if (own) {
+    uses_own.fetch_add(1, std::memory_order_relaxed);
+    return CUDA_SUCCESS;
+  }
+  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordUse: no host memory");
+  const auto record = [&]() noexcept -> CUresult {
+    CaptureView view;
+    CUresult result = captures.LookAt(driver, stream, live, &view);
+    if (result != CUDA_SUCCESS) return result;
+    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+    std::uint64_t sequence = 0;
+    result = stream->Record(driver, live, &sequence);
+    return result != CUDA_SUCCESS ? result : AttachUse(address, "RecordUse", stream, sequence);
+  };
+  CurrentContext current(driver, stream->context, !stream->is_default);
+  if (current.result() != CUDA_SUCCESS) return Note(current.result());
+  const CUresult result = record();
+  const CUresult left = current.Leave();
+  return Note(result != CUDA_SUCCESS ? result : left);
+}
+
+// A use by captured work: known only to the graph. The stream's later end in the same capture stands for the earlier one.
+CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept {
+  std::unique_ptr<CapturedUse> use(new (std::nothrow) CapturedUse);
+  Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
+  if (capture == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  use->stream = stream;
+  use->capture = capture;
+  try {
+    use->nodes = view.last;
+  } catch (...) {
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  }
+  CUresult error = CUDA_SUCCESS;
+  Block* const block = Edit(address, call, &error);
+  if (block == nullptr) return error;
+  CapturedUse* same = block->captured;
+  while (same != nullptr && (same->stream != stream || same->capture != capture)) same = same->next;
+  if (same != nullptr) {
+    same->nodes.swap(use->nodes);
+    uses_merged.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    use->next = block->captured;
+    block->captured = use.release();
+  }
+  NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
+  uses_captured.fetch_add(1, std::memory_order_relaxed);
+  if (Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, view.id);
+  EndEdit(block, kHasUses);
+  return CUDA_SUCCESS;
+}
+
+// One stream per device waits for the caller's events, so they need not outlive the call; later ones stand behind earlier ones.
+CUresult Core::MakeKeeper(Device* device) noexcept {
+  {
+    const Held held(device->keeper_lock);
+    if (device->keeper_record != nullptr) return CUDA_SUCCESS;
+  }
+  CUstream stream = nullptr;
+  unsigned long long id = 0;
+  CurrentContext current(driver, device->context);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) result = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  StreamRecord* record = nullptr;
+  if (result == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
+  if (result == CUDA_SUCCESS) result = MakeStream(id, stream, device->context, &record);
+  if (result == CUDA_SUCCESS) {
+    const Held held(device->keeper_lock);
+    if (device->keeper_record == nullptr) {
+      device->keeper_record = record;
+      device->keeper = stream;
+      stream = nullptr;
+    }
+  }
+  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS && driver.StreamDestroy(stream) != CUDA_SUCCESS)
+    device->refused.fetch_add(1, std::memory_order_relaxed);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  CUresult error = Usable("KeepAliveUntil");
+  if (error != CUDA_SUCCESS) return error;
+  Block* const block = Edit(address, "KeepAliveUntil", &error);
+  if (block == nullptr) return error;
+  Device* const device = block->arena.load(std::memory_order_relaxed)->device;
+  const bool room = block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
+  EndEdit(block, 0);
+  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
+  CUresult result = MakeKeeper(device);
+  if (result != CUDA_SUCCESS) return Note(result);
+  CurrentContext current(driver, device->context);
+  if (current.result() != CUDA_SUCCESS) return Note(current.result());
+  result = driver.StreamWaitEvent(device->keeper, event, 0);
+  if (result != CUDA_SUCCESS) return Note(Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event)));
+  std::uint64_t sequence = 0;
+  result = device->keeper_record->Record(driver, device->keeper, &sequence);
+  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence);
+  const CUresult left = current.Leave();
+  return Note(result != CUDA_SUCCESS ? result : left);
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "suites/bench/peers/loops.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+namespace cuaudit::bench {
+namespace {
+
+std::uint64_t Next(std::uint64_t* state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return *state >> 11;
+}
+
+constexpr std::size_t kSlots = 64;
+
+struct Slots {
+  std::array<void*, kSlots> block = {};
+  std::uint64_t random = 0;
+};
+
+// One producer, one consumer.
+struct Ring {
+  static constexpr std::size_t kRoom = 64;
+  std::array<std::atomic<void*>, kRoom> cell = {};
+  std::atomic<bool> is_over{false};
+  std::size_t at = 0;  // the producer's
+  std::thread consumer;
+};
+
+void Consume(const Stage& stage, const Entrant& entrant, void* token, int core, Ring* ring) {
+  PinTo(core);
+  stage.Enter();
+  for (std::size_t at = 0;; at = (at + 1) % Ring::kRoom) {
+    void* block = ring->cell[at].exchange(nullptr, std::memory_order_acq_rel);
+    while (block == nullptr) {
+      if (ring->is_over.load(std::memory_order_acquire)) {
+        block = ring->cell[at].exchange(nullptr, std::memory_order_acq_rel);
+        if (block == nullptr) return;
+        break;
+      }
+      std::this_thread::yield();
+      block = ring->cell[at].exchange(nullptr, std::memory_order_acq_rel);
+    }
+    entrant.peer->free(block, token);
+  }
+}
+
+long ResidentKib() {
+  long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    (void)std::fclose(file);
+  }
+  return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+}  // namespace
+
+Figures Pair(Stage* stage, const Entrant& entrant, std::size_t bytes, int threads, bool is_shared, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  Workload workload;
+  workload.threads = threads;
+  workload.make = [&](int number) -> Operation {
+    stage->Enter();
+    void* const token = entrant.token[is_shared ? 0 : number];
+    return [&peer, bytes, token] {
+      void* const block = peer.allocate(bytes, token);
+      if (block == nullptr) return false;
+      peer.free(block, token);
+      return true;
+    };
+  };
+  return Measure(workload, budget);
+}
+
+Figures Mixed(Stage* stage, const Entrant& entrant, int threads, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  std::vector<Slots> all(static_cast<std::size_t>(threads));
+  Workload workload;
+  workload.threads = threads;
+  workload.make = [&](int number) -> Operation {
+    stage->Enter();
+    Slots* const slots = &all[static_cast<std::size_t>(number)];
+    slots->random = 88172645463325252ULL + static_cast<std::uint64_t>(number);
+    void* const token = entrant.token[number];
+    return [&peer, slots, token] {
+      void** const slot = &slots->block[Next(&slots->random) % kSlots];
+      if (*slot != nullptr) peer.free(*slot, token);
+      const std::size_t base = std::size_t{512} << (Next(&slots->random) % 14);
+      *slot = peer.allocate(base + Next(&slots->random) % base, token);
+      return *slot != nullptr;
+    };
+  };
+  workload.finish = [&](int number) {
+    for (void* const block : all[static_cast<std::size_t>(number)].block) {
+      if (block != nullptr) peer.free(block, entrant.token[number]);
+    }
+  };
+  return Measure(workload, budget);
+}
+
+Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, int threads, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  std::vector<Ring> rings(static_cast<std::size_t>(threads / 2));
+  Workload workload;
+  workload.threads = threads / 2;
+  workload.make = [&](int number) -> Operation {
+    stage->Enter();
+    Ring* const ring = &rings[static_cast<std::size_t>(number)];
+    void* const token = entrant.token[number];
+    ring->consumer =
+        std::thread([stage, &entrant, token, core = threads / 2 + number, ring] { Consume(*stage, entrant, token, core, ring); });
+    return [&peer, bytes, token, ring] {
+      void* const block = peer.allocate(bytes, token);
+      if (block == nullptr) return false;
+      std::atomic<void*>& cell = ring->cell[ring->at];
+      ring->at = (ring->at + 1) % Ring::kRoom;
+      while (cell.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
+      cell.store(block, std::memory_order_release);
+      return true;
+    };
+  };
+  workload.finish = [&](int number) {
+    Ring& ring = rings[static_cast<std::size_t>(number)];
+    ring.is_over.store(true, std::memory_order_release);
+    if (ring.consumer.joinable()) ring.consumer.join();
+  };
+  return Measure(workload, budget);
+}
+
+Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  constexpr std::size_t kBytes = std::size_t{64} << 10;
+  const auto operation = [&] {
+    void* const block = peer.allocate(kBytes, entrant.token[0]);
+    if (block == nullptr) return false;
+    for (int user = 1; user <= uses; ++user) peer.record(block, entrant.token[user]);
+    peer.free(block, entrant.token[0]);
+    return true;
+  };
+  if (!is_held) {
+    Workload workload;
+    workload.make = [&](int) -> Operation {
+      stage->Enter();
+      return operation;
+    };
+    return Measure(workload, budget);
+  }
+  Rounds rounds;
+  rounds.count = 64;
+  rounds.before = [&] { return stage->Hold(1, uses); };
+  rounds.operation = operation;
+  rounds.after = [&] { return stage->Release(1, uses); };
+  return MeasureRounds(rounds, budget);
+}
+
+Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  void* const block = peer.allocate(std::size_t{64} << 10, entrant.token[0]);
+  Workload workload;
+  workload.make = [&](int) -> Operation {
+    stage->Enter();
+    if (block == nullptr) return nullptr;
+    return [&] {
+      peer.record(block, entrant.token[1]);
+      return true;
+    };
+  };
+  const Figures figures = Measure(workload, budget);
+  if (block != nullptr) peer.free(block, entrant.token[0]);
+  return figures;
+}
+
+Figures EventRecord(Stage* stage, int threads, const Budget& budget) {
+  const driver::DriverRef driver = stage->driver();
+  std::vector<CUevent> events(static_cast<std::size_t>(threads));
+  Workload workload;
+  workload.threads = threads;
+  workload.make = [&](int number) -> Operation {
+    stage->Enter();
+    CUevent* const event = &events[static_cast<std::size_t>(number)];
+    if (driver.EventCreate(event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return nullptr;
+    const CUstream stream = stage->stream(number);
+    return [driver, event, stream] { return driver.EventRecord(*event, stream) == CUDA_SUCCESS; };
+  };
+  workload.finish = [&](int number) { (void)driver.EventDestroy(events[static_cast<std::size_t>(number)]); };
+  return Measure(workload, budget);
+}
+
+Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  Replayed replayed;
+  struct Held {
+    void* block = nullptr;
+    void* token = nullptr;
+  };
+  std::vector<Held> live(trace.blocks);
+  peer.empty();
+  if (peer.reset_peaks != nullptr) peer.reset_peaks();
+  bool has_failed = false;
+  const auto once = [&] {
+    for (const TraceOp& op : trace.ops) {
+      Held& held = live[op.block];
+      switch (op.kind) {
+        case TraceKind::Allocate:
+          held.token = entrant.token[op.stream];
+          held.block = peer.allocate(op.bytes, held.token);
+          has_failed = has_failed || held.block == nullptr;
+          break;
+        case TraceKind::Free:
+          if (held.block != nullptr) peer.free(held.block, held.token);
+          break;
+        case TraceKind::Use:
+          if (peer.record != nullptr && held.block != nullptr) peer.record(held.block, entrant.token[op.stream]);
+          break;
+      }
+    }
+  };
+  once();  // the cache is cold
+  std::vector<double> times;
+  const std::uint64_t start = Now();
+  do {
+    const std::uint64_t begin = Now();
+    once();
+    times.push_back(static_cast<double>(Now() - begin) / static_cast<double>(trace.allocations));
+  } while (Now() - start < budget.nanoseconds && !has_failed);
+  Figures& figures = replayed.figures;
+  figures.operations = times.size() * trace.allocations;
+  std::sort(times.begin(), times.end());
+  figures.median_ns = times[times.size() / 2];
+  figures.p99_ns = times[times.size() * 99 / 100];  // of whole replays
+  for (const double time : times) figures.mean_ns += time / static_cast<double>(times.size());
+  figures.millions_per_second = 1000.0 / figures.mean_ns;
+  if (has_failed) figures.failure = "an allocation failed";
+  replayed.has_usage = peer.usage != nullptr && peer.usage(&replayed.usage);
+  peer.empty();
+  return replayed;
+}
+
+Bounded SplitAndMerge(const Entrant& entrant, std::uint64_t cycles, std::uint64_t limit_ns) {
+  const Peer& peer = *entrant.peer;
+  Bounded bounded;
+  std::uint64_t random = 42;
+  long resident = 0;
+  const std::uint64_t start = Now();
+  std::uint64_t done = 0;
+  for (; done < cycles; ++done) {
+    if (done % 4096 == 0 && Now() - start > limit_ns) break;
+    if (done == cycles / 10) resident = ResidentKib();
+    std::array<void*, 3> block = {};
+    for (void*& each : block) {
+      each = peer.allocate((std::size_t{1} << 20) + 1 + Next(&random) % (std::size_t{5} << 20), entrant.token[0]);
+      if (each == nullptr) {
+        bounded.failure = "an allocation failed";
+        return bounded;
+      }
+    }
+    peer.record(block[0], entrant.token[1 + done % 3]);
+    peer.record(block[1], entrant.token[1 + (done + 1) % 3]);
+    const std::size_t first = Next(&random) % 3;
+    for (std::size_t i = 0; i < 3; ++i) peer.free(block[(first + i) % 3], entrant.token[0]);
+  }
+  bounded.cycles = done;
+  bounded.mean_ns = static_cast<double>(Now() - start) / static_cast<double>(done == 0 ? 1 : done);
+  bounded.resident_growth_kib = resident == 0 ? 0 : ResidentKib() - resident;
+  if (done < cycles) bounded.failure = "stopped by its time limit";
+  if (peer.counters != nullptr) (void)peer.counters(&bounded.counters);
+  return bounded;
+}
+
+}  // namespace cuaudit::bench

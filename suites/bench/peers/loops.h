@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// loops.h: the loops that every peer runs.
+//
+//   Owns      nothing; borrows stage and entrant.
+//   Threads   each starts its own.
+//   Units     an operation is one allocation and its free, unless the loop says otherwise.
+//   Errors    in the figures.
+//   Source    pair and mixed as first measured on an H200 on 2026-11-20; the others ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "suites/bench/peers/measure.h"
+#include "suites/bench/peers/stage.h"
+#include "suites/bench/peers/trace.h"
+
+namespace cuaudit::bench {
+
+// Allocate, free, repeat; on one shared stream or one stream a thread.
+Figures Pair(Stage* stage, const Entrant& entrant, std::size_t bytes, int threads, bool is_shared, const Budget& budget);
+// 64 slots a thread; a random one is freed and filled again, 512 B to 8 MiB, each octave as likely as the next.
+Figures Mixed(Stage* stage, const Entrant& entrant, int threads, const Budget& budget);
+// Half of the threads allocate, each has another thread that frees. An operation is one block on its way.
+Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, int threads, const Budget& budget);
+// Allocate, `uses` recordings of as many other streams, free. Held: those streams stand still, 64 operations at a time.
+Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget);
+// One recording on a block that stays: the call alone.
+Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget);
+// cuEventRecord, one event and stream a thread.
+Figures EventRecord(Stage* stage, int threads, const Budget& budget);
+
+struct Replayed {
+  Figures figures;  // an operation is one allocation with its free and its uses
+  PeerUsage usage;
+  bool has_usage = false;
+};
+// The whole trace, several times, from an empty cache on; what peaks then is what the trace needs.
+Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget);
+
+struct Bounded {
+  std::uint64_t cycles = 0;
+  double mean_ns = 0;
+  long resident_growth_kib = 0;  // of the process, from a tenth of the cycles on
+  PeerCounters counters;         // at the end, before anything is emptied
+  std::string failure;
+};
+// `cycles` times: three blocks of changing sizes, two of them used by other streams, freed in another order, so that they split and merge.
+Bounded SplitAndMerge(const Entrant& entrant, std::uint64_t cycles, std::uint64_t limit_ns);
+
+}  // namespace cuaudit::bench

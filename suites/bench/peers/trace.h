@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// trace.h: sequences of allocations as programs make them. Synthetic: drawn up from the shapes of a transformer, not recorded.
+//
+//   Owns      its vector.
+//   Threads   values; the same text gives the same trace everywhere.
+//   Units     bytes; streams are numbers from 0.
+//   Source    ours. `training`: steps of a 24-layer transformer whose parameters are sharded: each layer's are gathered on a communication
+//   stream
+//             and used on the compute stream, gradients are scattered on another, batches arrive on a copy stream, and the sequence length
+//             differs from step to step. `serving`: requests of different lengths that come and go, each with a cache that grows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cuaudit::bench {
+
+enum class TraceKind : std::uint8_t { Allocate, Free, Use };
+
+struct TraceOp {
+  TraceKind kind = TraceKind::Allocate;
+  std::uint16_t stream = 0;  // Allocate: the block's; Use: who used it
+  std::uint32_t block = 0;   // a number that one block at a time has
+  std::size_t bytes = 0;     // Allocate
+};
+
+struct Trace {
+  std::vector<TraceOp> ops;
+  std::uint32_t blocks = 0;  // numbers in use are below this
+  std::uint16_t streams = 0;
+  std::size_t allocations = 0;
+  std::size_t peak_bytes = 0;  // of what is live, as asked for
+};
+
+Trace TrainingTrace();
+Trace ServingTrace();
+
+}  // namespace cuaudit::bench

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// allocating.h: an allocator on a simulated device whose every misuse fails the test.
+//
+//   Owns      the world, the allocator, the streams it makes. At its end the allocator closes and the world must be empty but for those.
+//   Threads   made and ended on one; the device's context is current there.
+//   Faults    makes driver calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "allocator/allocator.h"
+#include "faults/sim/world.h"
+
+namespace cuaudit::alloc {
+
+#define EXPECT_OK(call) EXPECT_EQ((call), CUDA_SUCCESS)
+#define ASSERT_OK(call) ASSERT_EQ((call), CUDA_SUCCESS)
+
+inline constexpr std::size_t kKiB = 1024;
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+inline constexpr sim::Schedule kSchedules[] = {sim::Schedule::Lazy, sim::Schedule::Fifo, sim::Schedule::Random, sim::Schedule::Adversarial};
+
+inline std::string NameOf(const testing::TestParamInfo<sim::Schedule>& schedule) {
+  constexpr const char* kNames[] = {"Lazy", "Fifo", "Random", "Adversarial"};
+  return kNames[static_cast<std::size_t>(schedule.param)];
+}
+
+struct Setting {
+  sim::Schedule schedule = sim::Schedule::Lazy;
+  std::uint64_t device_bytes = 256 * kMiB;  // of each
+  int devices = 1;
+  const char* profile = "h200";
+};
+
+class Allocating {
+ public:
+  explicit Allocating(const Options& options = {}, const Setting& setting = {}) {
+    sim::WorldOptions world_options;
+    world_options.device_bytes = setting.device_bytes * static_cast<std::uint64_t>(setting.devices);
+    world_options.device_count = setting.devices;
+    world_options.schedule = setting.schedule;
+    world_options.profile = setting.profile;
+    world_options.on_misuse = Tell;
+    world_options.observer = &misuse;
+    world = sim::CreateWorld(world_options);
+    d = sim::Driver(world);
+    EXPECT_OK(d.Init(0));
+    std::vector<DeviceConfig> configs;
+    for (int i = 0; i < setting.devices; ++i) {
+      contexts.push_back(nullptr);
+      EXPECT_OK(d.DevicePrimaryCtxRetain(&contexts.back(), i));
+      configs.push_back(DeviceConfig{i, nullptr});
+    }
+    EXPECT_OK(d.CtxSetCurrent(contexts[0]));
+    EXPECT_OK(Allocator::Create(d, configs.data(), setting.devices, options, &allocator)) << LastText();
+  }
+  ~Allocating() {
+    for (const CUstream stream : streams) EXPECT_OK(d.StreamDestroy(stream));
+    if (allocator != nullptr) {
+      EXPECT_OK(allocator->Close(nullptr)) << allocator->LastErrorText();
+      allocator.reset();
+    }
+    for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
+                                    driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation})
+      EXPECT_EQ(Live(kind), 0U) << driver::Name(kind);
+    EXPECT_EQ(Live(driver::Kind::PrimaryContext), contexts.size());
+    for (const driver::Misuse& one : misuse) ADD_FAILURE() << driver::Name(one.rule);
+    sim::DestroyWorld(world);
+  }
+  Allocating(const Allocating&) = delete;
+  Allocating& operator=(const Allocating&) = delete;
+
+  Allocator* operator->() const { return allocator.get(); }
+  std::string LastText() const { return allocator == nullptr ? "no allocator" : allocator->LastErrorText(); }
+  std::uint64_t Live(driver::Kind kind) const { return sim::LiveCount(world, kind); }
+
+  CUstream Stream(int device = 0) {
+    CUstream stream = nullptr;
+    EXPECT_OK(d.CtxPushCurrent(contexts[static_cast<std::size_t>(device)]));
+    EXPECT_OK(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CUcontext popped = nullptr;
+    EXPECT_OK(d.CtxPopCurrent(&popped));
+    streams.push_back(stream);
+    return stream;
+  }
+  void Destroy(CUstream stream) {
+    EXPECT_OK(d.StreamDestroy(stream));
+    std::erase(streams, stream);
+  }
+  StreamRef Ref(CUstream stream, int device = 0) const {
+    StreamRef ref;
+    EXPECT_OK(allocator->Identify(device, stream, &ref)) << LastText();
+    return ref;
+  }
+  CUdeviceptr Get(std::size_t bytes, CUstream stream, int device = 0) const {
+    CUdeviceptr address = 0;
+    EXPECT_OK(allocator->Allocate(device, bytes, stream, &address)) << LastText();
+    return address;
+  }
+  void Drop(CUdeviceptr address) const { EXPECT_OK(allocator->Free(address)) << LastText(); }
+  // Some bytes of each MiB, so that large blocks cost little.
+  void Write(CUdeviceptr address, std::size_t bytes, CUstream stream) const {
+    if (bytes < kMiB) {
+      EXPECT_OK(d.MemsetD8Async(address, 7, bytes, stream));
+    } else {
+      EXPECT_OK(d.MemsetD2D8Async(address, kMiB, 7, 512, bytes / kMiB, stream));
+    }
+  }
+  // `after`'s work from now on comes behind `before`'s until now.
+  void Order(CUstream before, CUstream after) const {
+    CUevent event = nullptr;
+    EXPECT_OK(d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(d.EventRecord(event, before));
+    EXPECT_OK(d.StreamWaitEvent(after, event, 0));
+    EXPECT_OK(d.EventDestroy(event));
+  }
+  // Reads memory on another stream, ordered behind its owner, and tells the allocator.
+  void Use(CUdeviceptr address, std::size_t bytes, CUstream owner, CUstream user) const {
+    Order(owner, user);
+    Write(address, bytes, user);
+    EXPECT_OK(allocator->RecordUse(address, user)) << LastText();
+  }
+  Statistics Stats(int device = 0) const {
+    Statistics statistics;
+    allocator->GetStatistics(device, &statistics);
+    return statistics;
+  }
+  Snapshot Look() const {
+    Snapshot snapshot;
+    EXPECT_OK(allocator->TakeSnapshot(&snapshot));
+    return snapshot;
+  }
+  std::int64_t Reserved(int device = 0) const { return Stats(device).reserved_bytes[0].current; }
+
+  std::vector<driver::Misuse> misuse;
+  sim::World* world = nullptr;
+  driver::DriverRef d;
+  std::vector<CUcontext> contexts;
+  std::vector<CUstream> streams;
+  std::unique_ptr<Allocator> allocator;
+
+ private:
+  static void Tell(void* self, const driver::Misuse& one) { static_cast<std::vector<driver::Misuse>*>(self)->push_back(one); }
+};
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Forks, the end of the process, and what a tracer sees.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "allocator/owned_block.h"
+#include "suites/unit/allocator/allocating.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+TEST(Fork, TheChildNeverReachesTheDriver) {
+  Allocating a;
+  CUstream s = a.Stream();
+  const StreamRef ref = a.Ref(s);
+  const CUdeviceptr live = a.Get(64 * kKiB, s);
+  a.Drop(a.Get(64 * kKiB, s));  // one is in this thread's cache
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    CUdeviceptr out = 1;
+    StreamRef other;
+    Snapshot snapshot;
+    wrong |= a->Allocate(64 * kKiB, ref, &out) == CUDA_ERROR_NOT_INITIALIZED && out == 0 ? 0 : 1;
+    wrong |= a->Allocate(0, 64 * kKiB, s, &out) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 2;
+    wrong |= a->Free(live) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 4;
+    wrong |= a->RecordUse(live, ref) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 8;
+    wrong |= a->EmptyCache() == CUDA_ERROR_NOT_INITIALIZED ? 0 : 16;
+    wrong |= a->Identify(0, s, &other) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 32;
+    wrong |= a->Close() == CUDA_ERROR_NOT_INITIALIZED && a->TakeSnapshot(&snapshot) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 64;
+    a.allocator.reset();
+    _exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(a.Get(64 * kKiB, s) != 0, true);
+  a.Drop(live);
+}
+
+TEST(Exit, DriverObjectsAreLeftAloneOnceTheDriverIsShutDown) {
+  sim::World* const world = sim::CreateWorld({.device_bytes = 64 * kMiB});
+  const driver::DriverRef d = sim::Driver(world);
+  ASSERT_OK(d.Init(0));
+  const DeviceConfig config;
+  std::unique_ptr<Allocator> allocator;
+  ASSERT_OK(Allocator::Create(d, &config, 1, {}, &allocator));
+  CUcontext context = nullptr;
+  ASSERT_OK(d.DevicePrimaryCtxRetain(&context, 0));
+  ASSERT_OK(d.CtxSetCurrent(context));
+  CUstream s = nullptr;
+  ASSERT_OK(d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+  CUdeviceptr x = 0;
+  CUdeviceptr y = 0;
+  ASSERT_OK(allocator->Allocate(0, 4096, s, &x));
+  ASSERT_OK(allocator->Allocate(0, 4 * kMiB, s, &y));
+  sim::Shutdown(world);
+  EXPECT_OK(allocator->Free(x));
+  EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(allocator->Allocate(0, 4096, s, &x), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(allocator->RecordUse(y, s), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_OK(allocator->Free(y));
+  EXPECT_EQ(allocator->Close(), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_NE(std::string(allocator->LastErrorText()).find("left alone"), std::string::npos);
+  allocator.reset();
+  EXPECT_EQ(sim::LiveCount(world, driver::Kind::DeviceMemory), 2U);
+  sim::DestroyWorld(world);
+}
+
+TEST(Trace, TellsOfEachStepInOrder) {
+  struct Seen {
+    std::vector<TraceEvent> events;
+    int stacks = 0;
+  } seen;
+  Options options;
+  options.reuse = Reuse::Wait;
+  Allocating a(options);
+  Tracer tracer;
+  tracer.self = &seen;
+  tracer.capture = [](void* self) noexcept -> void* {
+    ++static_cast<Seen*>(self)->stacks;
+    return self;
+  };
+  tracer.record = [](void* self, const TraceEvent& event) noexcept { static_cast<Seen*>(self)->events.push_back(event); };
+  a->SetTracer(tracer);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  a.Use(x, 12 * kMiB, s, t);
+  a.Drop(x);
+  EXPECT_EQ(a.Get(12 * kMiB, s), x);
+  EXPECT_EQ(a.Look().segments[0].blocks[0].stack, &seen);
+  a.Drop(x);
+  ASSERT_OK(a->EmptyCache());
+  std::vector<TraceAction> actions;
+  for (const TraceEvent& event : seen.events) actions.push_back(event.action);
+  EXPECT_EQ(actions,
+            (std::vector<TraceAction>{TraceAction::SegmentAlloc, TraceAction::Alloc, TraceAction::UseRecorded, TraceAction::FreeRequested,
+                                      TraceAction::FreeCompleted, TraceAction::UseWaited, TraceAction::Alloc, TraceAction::FreeRequested,
+                                      TraceAction::FreeCompleted, TraceAction::SegmentFree}));
+  EXPECT_EQ(seen.stacks, 4);
+  EXPECT_EQ(seen.events[5].other, a.Ref(t).id());
+  EXPECT_EQ(seen.events[5].sequence, seen.events[2].sequence);
+  a->SetTracer({});
+  a.Drop(a.Get(4096, s));
+  EXPECT_EQ(seen.events.size(), 10U);
+}
+
+TEST(OwnedBlocks, FreeThemselves) {
+  Allocating a;
+  CUstream s = a.Stream();
+  CUdeviceptr address = 0;
+  {
+    OwnedBlock block;
+    EXPECT_OK(OwnedBlock::Allocate(a.allocator.get(), 0, 4096, s, &block));
+    address = block.address();
+    OwnedBlock moved(std::move(block));
+    EXPECT_EQ(moved.address(), address);
+    EXPECT_OK(moved.RecordUse(s));
+    OwnedBlock third;
+    third = std::move(moved);
+    EXPECT_EQ(third.bytes(), 4096U);
+  }
+  EXPECT_EQ(a.Stats().allocation[0].current, 0);
+  EXPECT_EQ(a->Free(address), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace cuaudit::alloc

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// Every driver call that the allocator makes fails in turn, and calls on the way back from the first failure too: nothing may leak, no
+// lock may stay held, and the allocator must serve afterwards.
+#define __CUDA_API_VERSION_INTERNAL
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "allocator/allocator.h"
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "faults/shim/gate.h"
+#include "faults/sim/world.h"
+#include "suites/unit/journal/temporary_journal.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// What one trial saw.
+struct Outcome {
+  bool created = false;
+  std::vector<CUresult> errors;
+};
+
+class Trial {
+ public:
+  Trial(const Options& options, const std::vector<std::string>& faults, bool record) : options_(options) {
+    sim::WorldOptions world_options;
+    world_options.device_bytes = 128 * kMiB;
+    world_options.on_misuse = Tell;
+    world_options.observer = this;
+    world_ = sim::CreateWorld(world_options);
+    below_ = sim::Driver(world_);
+    EXPECT_EQ(below_.Init(0), CUDA_SUCCESS);
+    EXPECT_EQ(below_.DevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+    EXPECT_EQ(below_.CtxSetCurrent(context_), CUDA_SUCCESS);
+    for (CUstream& stream : streams_) EXPECT_EQ(below_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    faults::Plan plan;
+    for (const std::string& text : faults) {
+      faults::Fault fault;
+      EXPECT_EQ(faults::ParseFault(text, &fault).expected, nullptr) << text;
+      EXPECT_TRUE(plan.Add(fault));
+    }
+    if (record) {
+      file_ = std::make_unique<faults::TemporaryJournal>(1 << 10);
+      EXPECT_EQ(journal_.Open(file_->path()), nullptr);
+    }
+    gate_ = std::make_unique<faults::Gate>();
+    gate_->Arm(below_, record ? &journal_ : nullptr, nullptr, plan, faults::Scope::Process);
+  }
+  ~Trial() { sim::DestroyWorld(world_); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  Outcome Run() {
+    const DeviceConfig config;
+    std::unique_ptr<Allocator> allocator;
+    Keep(Allocator::Create(faults::Driver(gate_.get()), &config, 1, options_, &allocator));
+    outcome_.created = allocator != nullptr;
+    if (allocator != nullptr) {
+      Work(*allocator);
+      // Whatever failed before: now it must serve.
+      CUdeviceptr address = 0;
+      EXPECT_EQ(Persistently([&] { return allocator->Allocate(0, 4 * kMiB, streams_[0], &address); }), CUDA_SUCCESS);
+      EXPECT_EQ(below_.MemsetD8Async(address, 1, 512, streams_[0]), CUDA_SUCCESS);
+      EXPECT_EQ(allocator->Free(address), CUDA_SUCCESS);
+      EXPECT_EQ(Persistently([&] { return allocator->Close(); }), CUDA_SUCCESS);
+      allocator.reset();
+    }
+    CUcontext current = nullptr;
+    EXPECT_EQ(below_.CtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, context_);
+    EXPECT_EQ(sim::LiveCount(world_, driver::Kind::ContextStackEntry), 1U);
+    for (CUstream& stream : streams_) EXPECT_EQ(below_.StreamDestroy(stream), CUDA_SUCCESS);
+    for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
+                                    driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation})
+      EXPECT_EQ(sim::LiveCount(world_, kind), 0U) << driver::Name(kind);
+    EXPECT_EQ(sim::LiveCount(world_, driver::Kind::PrimaryContext), 1U);
+    EXPECT_EQ(misuses_, 0);
+    return outcome_;
+  }
+
+  // The calls of the run, as places for faults, each with a code that its documentation knows; with `after_fault`, the next few behind the
+  // first one that was refused. `*fired` counts those.
+  std::vector<std::string> Places(bool after_fault, std::size_t* fired) const {
+    constexpr std::size_t kNext = 2;
+    const std::vector<char> bytes = file_->Bytes();
+    faults::JournalView view;
+    EXPECT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
+    std::vector<std::string> places;
+    std::vector<int> count(driver::kCallCount, 0);
+    for (const faults::Record& record : view.records()) {
+      if (record.kind != faults::RecordKind::Call) continue;
+      const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+      const std::string name(driver::Name(base));
+      const int n = ++count[driver::Index(base)];
+      if (after_fault && (*fired == 0 || places.size() == kNext)) {
+        *fired += (record.flags & faults::kInjected) != 0;
+        continue;
+      }
+      *fired += (record.flags & faults::kInjected) != 0;
+      places.push_back(name + "#" + std::to_string(n) + "=" + std::string(driver::ShortResultName(driver::DefaultCode(base))) + ",refuse");
+    }
+    return places;
+  }
+
+ private:
+  static void Tell(void* self, const driver::Misuse&) { ++static_cast<Trial*>(self)->misuses_; }
+  void Keep(CUresult result) {
+    if (result != CUDA_SUCCESS) outcome_.errors.push_back(result);
+  }
+  template <typename Call>
+  CUresult Persistently(Call call) {
+    CUresult result = call();
+    for (int again = 0; again < 4 && result != CUDA_SUCCESS; ++again) {
+      Keep(result);
+      result = call();
+    }
+    return result;
+  }
+  void Order(CUstream before, CUstream after) {
+    CUevent event = nullptr;
+    EXPECT_EQ(below_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    EXPECT_EQ(below_.EventRecord(event, before), CUDA_SUCCESS);
+    EXPECT_EQ(below_.StreamWaitEvent(after, event, 0), CUDA_SUCCESS);
+    EXPECT_EQ(below_.EventDestroy(event), CUDA_SUCCESS);
+  }
+
+  // Mixed work on three streams: small, large, uses of each kind, a pool, running out of memory, giving back.
+  void Work(Allocator& allocator) {
+    PoolId pool;
+    Keep(allocator.CreatePool({}, &pool));
+    for (int round = options_.expandable_segments ? 1 : 0; round < 2; ++round) {
+      CUdeviceptr block[6] = {};
+      const std::size_t bytes[6] = {1000, 600 * 1024, 3 * kMiB, 12 * kMiB, 12 * kMiB, 7 * kMiB};
+      for (int i = 0; i < 6; ++i) {
+        Keep(allocator.Allocate(0, bytes[i], streams_[i % 2], &block[i]));
+        if (block[i] != 0) {
+          EXPECT_EQ(below_.MemsetD8Async(block[i], 1, 512, streams_[i % 2]), CUDA_SUCCESS);
+        }
+      }
+      for (int i = 2; i < 5; ++i) {
+        if (block[i] == 0) continue;
+        Order(streams_[i % 2], streams_[2]);
+        EXPECT_EQ(below_.MemsetD8Async(block[i], 2, 512, streams_[2]), CUDA_SUCCESS);
+        const CUresult result = allocator.RecordUse(block[i], streams_[2]);
+        Keep(result);
+        if (result != CUDA_SUCCESS) {  // as a caller would
+          EXPECT_EQ(below_.StreamSynchronize(streams_[2]), CUDA_SUCCESS);
+        }
+      }
+      if (block[5] != 0) {
+        const CUresult result = allocator.RecordStream(block[5], streams_[2]);
+        Keep(result);
+        if (result == CUDA_SUCCESS) {
+          Order(streams_[1], streams_[2]);
+          EXPECT_EQ(below_.MemsetD8Async(block[5], 2, 512, streams_[2]), CUDA_SUCCESS);
+        }
+      }
+      if (block[1] != 0) {
+        CUevent event = nullptr;
+        EXPECT_EQ(below_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+        Order(streams_[1], streams_[2]);
+        EXPECT_EQ(below_.MemsetD8Async(block[1], 2, 512, streams_[2]), CUDA_SUCCESS);
+        EXPECT_EQ(below_.EventRecord(event, streams_[2]), CUDA_SUCCESS);
+        const CUresult result = allocator.KeepAliveUntil(block[1], event);
+        Keep(result);
+        if (result != CUDA_SUCCESS) {
+          EXPECT_EQ(below_.EventSynchronize(event), CUDA_SUCCESS);
+        }
+        EXPECT_EQ(below_.EventDestroy(event), CUDA_SUCCESS);
+      }
+      for (const CUdeviceptr one : block) Keep(allocator.Free(one));
+      for (int i = 2; i < 6; ++i) {
+        block[i] = 0;
+        Keep(allocator.Allocate(0, bytes[i], streams_[i % 2], &block[i]));
+        if (block[i] != 0) {
+          EXPECT_EQ(below_.MemsetD8Async(block[i], 3, 512, streams_[i % 2]), CUDA_SUCCESS);
+        }
+      }
+      Keep(allocator.BeginAllocateToPool(0, pool, {}));
+      CUdeviceptr inside = 0;
+      Keep(allocator.Allocate(0, 2 * kMiB, streams_[0], &inside));
+      Keep(allocator.EndAllocateToPool(0, pool));
+      Keep(allocator.Free(inside));
+      for (int i = 2; i < 6; ++i) Keep(allocator.Free(block[i]));
+      CUdeviceptr huge = 0;
+      Keep(allocator.Allocate(0, 80 * kMiB, streams_[1], &huge));  // needs what is cached
+      Keep(allocator.Free(huge));
+      Keep(allocator.Trim(0, 10 * kMiB));
+    }
+    Keep(allocator.ReleasePool(pool));
+    Keep(allocator.EmptyCache());
+  }
+
+  Options options_;
+  std::unique_ptr<faults::TemporaryJournal> file_;
+  faults::Journal journal_;
+  sim::World* world_ = nullptr;
+  driver::DriverRef below_;
+  CUcontext context_ = nullptr;
+  CUstream streams_[3] = {};
+  std::unique_ptr<faults::Gate> gate_;
+  int misuses_ = 0;
+  Outcome outcome_;
+};
+
+class Faults : public testing::TestWithParam<int> {
+ protected:
+  static Options Chosen() {
+    Options options;
+    options.reuse = (GetParam() & 1) != 0 ? Reuse::Wait : Reuse::Poll;
+    options.expandable_segments = (GetParam() & 2) != 0;
+    return options;
+  }
+};
+
+TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
+  std::vector<std::string> places;
+  {
+    Trial clean(Chosen(), {}, true);
+    const Outcome outcome = clean.Run();
+    ASSERT_TRUE(outcome.created);
+    ASSERT_TRUE(outcome.errors.empty()) << driver::ResultName(outcome.errors.front());
+    std::size_t fired = 0;
+    places = clean.Places(false, &fired);
+    ASSERT_EQ(fired, 0U);
+  }
+  ASSERT_GT(places.size(), 100U);
+  // A run is the same until its first fault, so each place is reached. Second faults behind every eighth first one, other ones each
+  // time; all of them are a matter for the sweep engine.
+  for (std::size_t i = 0; i < places.size() && !HasFailure(); ++i) {
+    SCOPED_TRACE(places[i]);
+    const bool deeper = i % 8 == static_cast<std::size_t>(GetParam());
+    Trial trial(Chosen(), {places[i]}, deeper);
+    (void)trial.Run();
+    if (!deeper) continue;
+    std::size_t fired = 0;
+    const std::vector<std::string> next = trial.Places(true, &fired);
+    EXPECT_EQ(fired, 1U);
+    for (const std::string& second : next) {
+      SCOPED_TRACE(second);
+      Trial twice(Chosen(), {places[i], second}, false);
+      (void)twice.Run();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Range(0, 4), [](const testing::TestParamInfo<int>& chosen) {
+  return std::string((chosen.param & 1) != 0 ? "Wait" : "Poll") + ((chosen.param & 2) != 0 ? "Expandable" : "Segments");
+});
+
+}  // namespace
+}  // namespace cuaudit::alloc

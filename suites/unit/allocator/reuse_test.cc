@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Which memory is chosen: across streams, without looking at the device, by words that streams write; and that it stays bounded.
+#include "suites/unit/allocator/allocating.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+TEST(CrossStreams, ARetiredStreamsMemoryServesOthers) {
+  for (const sim::Schedule schedule : kSchedules) {
+    Allocating a({}, {.schedule = schedule});
+    CUstream s = a.Stream();
+    CUstream t = a.Stream();
+    const CUdeviceptr x = a.Get(16 * kMiB, s);
+    a.Write(x, 16 * kMiB, s);
+    a.Drop(x);
+    EXPECT_OK(a->RetireStream(0, s));
+    EXPECT_OK(a.d.StreamSynchronize(s));
+    a.Destroy(s);
+    for (int round = 0; round < 3; ++round) {
+      const CUdeviceptr y = a.Get(16 * kMiB, t);
+      EXPECT_EQ(y, x);
+      a.Write(y, 16 * kMiB, t);
+      a.Drop(y);
+    }
+    EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(16 * kMiB));
+    EXPECT_GE(a.Stats().served_other_ready, 1U);
+  }
+}
+
+TEST(CrossStreams, ReadyTakesOnlyWhatIsOver) {
+  Options options;
+  options.cross_stream = CrossStream::Ready;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(18 * kMiB, s);
+  a.Write(x, 18 * kMiB, s);
+  a.Drop(x);
+  const CUdeviceptr y = a.Get(18 * kMiB, t);  // nothing tells yet what `s` has done
+  EXPECT_NE(y, x);
+  a.Write(y, 18 * kMiB, t);
+  for (int i = 0; i < 70; ++i) a.Drop(a.Get(4096 + 512 * static_cast<std::size_t>(i), s));  // `s` is stamped now and then
+  EXPECT_OK(a.d.StreamSynchronize(s));
+  const CUdeviceptr z = a.Get(18 * kMiB, t);
+  EXPECT_EQ(z, x);
+  a.Write(z, 18 * kMiB, t);
+  a.Drop(z);
+  const CUdeviceptr back = a.Get(18 * kMiB, s);  // t's work on it may not be over
+  a.Write(back, 18 * kMiB, s);
+  EXPECT_GE(a.Stats().served_other_ready, 1U);
+}
+
+TEST(CrossStreams, WaitMakesTheRequesterWait) {
+  for (const sim::Schedule schedule : kSchedules) {
+    Options options;
+    options.reuse = Reuse::Wait;
+    options.cross_stream = CrossStream::Wait;
+    Allocating a(options, {.schedule = schedule});
+    CUstream stream[3] = {a.Stream(), a.Stream(), a.Stream()};
+    for (int turn = 0; turn < 300; ++turn) {
+      CUstream s = stream[turn % 3];
+      const std::size_t bytes = (2 + static_cast<std::size_t>(turn) * 7 % 15) * kMiB;
+      const CUdeviceptr x = a.Get(bytes, s);
+      a.Write(x, bytes, s);
+      if (turn % 5 == 0) a.Use(x, bytes, s, stream[(turn + 1) % 3]);
+      a.Drop(x);
+    }
+  }
+}
+
+// The same calls against devices that are idle and devices that are behind: addresses and reserved memory are equal.
+std::vector<CUdeviceptr> Addresses(const Options& options, sim::Schedule schedule, std::vector<std::int64_t>* reserved) {
+  Allocating a(options, {.schedule = schedule});
+  CUstream stream[3] = {a.Stream(), a.Stream(), a.Stream()};
+  std::vector<CUdeviceptr> live;
+  std::vector<CUdeviceptr> seen;
+  CUdeviceptr base = 0;
+  for (int turn = 0; turn < 400; ++turn) {
+    CUstream s = stream[turn * 5 % 2];
+    const std::size_t bytes = 1 + (static_cast<std::size_t>(turn) * 7919 % 97) * 60000;
+    const CUdeviceptr x = a.Get(bytes, s);
+    if (base == 0) base = x;
+    seen.push_back(x - base);
+    reserved->push_back(a.Reserved());
+    a.Write(x, bytes, s);
+    if (turn % 3 == 0) a.Use(x, bytes, s, stream[2]);
+    live.push_back(x);
+    if (live.size() > 12) {
+      const std::size_t i = static_cast<std::size_t>(turn) % live.size();
+      a.Drop(live[i]);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (turn % 150 == 149) {
+      EXPECT_OK(a->EmptyCache());
+    }
+  }
+  for (const CUdeviceptr x : live) a.Drop(x);
+  EXPECT_EQ(a.Stats().polls, 0U);
+  return seen;
+}
+
+TEST(Deterministic, AddressesDoNotDependOnTheDevice) {
+  for (const CrossStream cross : {CrossStream::Never, CrossStream::Wait}) {
+    Options options;
+    options.reuse = Reuse::Wait;
+    options.deterministic = true;
+    options.cross_stream = cross;
+    std::vector<std::int64_t> reserved;
+    const std::vector<CUdeviceptr> expected = Addresses(options, sim::Schedule::Lazy, &reserved);
+    for (const sim::Schedule schedule : kSchedules) {
+      std::vector<std::int64_t> other;
+      EXPECT_EQ(Addresses(options, schedule, &other), expected);
+      EXPECT_EQ(other, reserved);
+    }
+  }
+}
+
+TEST(HostLoads, TellThatUsesAreOver) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  Allocating a(options, {.schedule = sim::Schedule::Fifo});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(4 * kMiB, s);
+  for (int round = 0; round < 50; ++round) {
+    const CUdeviceptr y = a.Get(4 * kMiB, s);
+    a.Use(y, 4 * kMiB, s, t);
+    a.Drop(y);
+  }
+  const Statistics stats = a.Stats();
+  EXPECT_EQ(stats.uses_recorded, 50U);
+  EXPECT_EQ(stats.events_created, 0U);
+  EXPECT_GE(stats.polls, 5U);
+  EXPECT_EQ(stats.fallbacks, 0U);
+  EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(20 * kMiB));
+  a.Drop(x);
+}
+
+TEST(HostLoads, FallBackToEventsVisibly) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  Allocating a(options, {.profile = "small"});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(4 * kMiB, s);
+  a.Use(x, 4 * kMiB, s, t);
+  a.Drop(x);
+  const CUdeviceptr y = a.Get(4 * kMiB, s);
+  a.Write(y, 4 * kMiB, s);
+  EXPECT_EQ(a.Stats().events_created, 1U);
+  EXPECT_GE(a.Stats().fallbacks, 1U);
+}
+
+TEST(HostLoads, ReleasingSynchronisesWhatIsNotOver) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  a.Use(x, 12 * kMiB, s, t);
+  a.Drop(x);
+  EXPECT_NE(a.Get(12 * kMiB, s), x);
+  EXPECT_OK(a->EmptyCache());
+  EXPECT_EQ(a.Stats().blocks_pending, 0U);
+}
+
+TEST(Bounded, SplitsAndMergesWithUsesLeaveNothingBehind) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    Options options;
+    options.reuse = reuse;
+    Allocating a(options, {.schedule = sim::Schedule::Fifo});
+    StreamRef stream = a.Ref(a.Stream());
+    std::vector<StreamRef> users;
+    for (int i = 0; i < 7; ++i) users.push_back(a.Ref(a.Stream()));
+    CUdeviceptr part[8] = {};
+    for (std::size_t turn = 0; turn < 50000; ++turn) {
+      CUdeviceptr& one = part[turn % 8];
+      if (turn % 4 == 0 && one != 0) {
+        EXPECT_OK(a->RecordUse(one, users[turn / 4 % 7]));
+      }
+      EXPECT_OK(a->Free(one));
+      EXPECT_OK(a->Allocate(1024 * (1 + turn * 7 % 61), stream, &one));
+    }
+    const Statistics stats = a.Stats();
+    EXPECT_LE(stats.events_created, 7U * 65);
+    EXPECT_LE(stats.reserved_bytes[0].current, static_cast<std::int64_t>(4 * kMiB));
+    for (const CUdeviceptr one : part) a.Drop(one);
+    const Snapshot look = a.Look();
+    for (const SnapshotSegment& segment : look.segments) {
+      for (const SnapshotBlock& block : segment.blocks) EXPECT_LE(block.uses.size(), 7U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::alloc

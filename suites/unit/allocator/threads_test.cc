@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Many threads: on their own streams, on one, freeing what others allocated, using it, emptying the cache meanwhile.
+#include <array>
+#include <atomic>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "suites/unit/allocator/allocating.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kTurns = 1500;
+
+// Whoever holds a block marks its bytes as its own in a table of the test; two holders of one byte are seen.
+class Ledger {
+ public:
+  void Hold(CUdeviceptr address, std::size_t bytes) {
+    const std::lock_guard<std::mutex> held(mutex_);
+    const auto after = held_.lower_bound({address, 0});
+    if (after != held_.end() && after->first < address + bytes) ADD_FAILURE() << "two live blocks overlap";
+    if (after != held_.begin() && std::prev(after)->first + std::prev(after)->second > address) ADD_FAILURE() << "two live blocks overlap";
+    held_.insert({address, bytes});
+  }
+  void Release(CUdeviceptr address, std::size_t bytes) {
+    const std::lock_guard<std::mutex> held(mutex_);
+    EXPECT_EQ(held_.erase({address, bytes}), 1U);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<CUdeviceptr, std::size_t>> held_;
+};
+
+void Churn(Allocating& a, Ledger& ledger, StreamRef stream, StreamRef user, unsigned seed) {
+  std::mt19937 random(seed);
+  std::array<std::pair<CUdeviceptr, std::size_t>, 16> slot{};
+  for (int turn = 0; turn < kTurns; ++turn) {
+    auto& [address, bytes] = slot[random() % slot.size()];
+    if (address != 0) {
+      if (user && random() % 8 == 0) {
+        EXPECT_OK(a->RecordUse(address, user));
+      }
+      ledger.Release(address, bytes);
+      EXPECT_OK(a->Free(address));
+    }
+    bytes = std::size_t{1} << (random() % 13 + 9);
+    EXPECT_OK(a->Allocate(bytes, stream, &address));
+    ledger.Hold(address, bytes);
+  }
+  for (auto& [address, bytes] : slot) {
+    if (address != 0) ledger.Release(address, bytes);
+    EXPECT_OK(a->Free(address));
+  }
+}
+
+class Threads : public testing::TestWithParam<Reuse> {
+ protected:
+  static Options Chosen() {
+    Options options;
+    options.reuse = GetParam();
+    return options;
+  }
+  void ExpectNothingLive() {
+    const Statistics stats = a.Stats();
+    EXPECT_EQ(stats.allocation[0].current, 0);
+    EXPECT_EQ(stats.allocated_bytes[0].current, 0);
+    EXPECT_EQ(stats.requested_bytes[0].current, 0);
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+  }
+  Allocating a{Chosen(), {.schedule = sim::Schedule::Fifo, .device_bytes = 1024 * kMiB}};
+  Ledger ledger;
+};
+
+TEST_P(Threads, OnTheirOwnStreams) {
+  std::vector<StreamRef> refs;
+  for (int i = 0; i < kThreads; ++i) refs.push_back(a.Ref(a.Stream()));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      Churn(a, ledger, refs[static_cast<std::size_t>(i)], refs[static_cast<std::size_t>((i + 1) % kThreads)], static_cast<unsigned>(i));
+    });
+  for (std::thread& thread : threads) thread.join();
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, OnOneStream) {
+  const StreamRef ref = a.Ref(a.Stream());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back([&, i] { Churn(a, ledger, ref, StreamRef(), static_cast<unsigned>(i)); });
+  for (std::thread& thread : threads) thread.join();
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, WhileTheCacheIsEmptied) {
+  const StreamRef ref = a.Ref(a.Stream());
+  const StreamRef user = a.Ref(a.Stream());
+  std::atomic<bool> done{false};
+  std::thread emptier([&] {
+    Statistics stats;
+    Snapshot snapshot;
+    for (int turn = 0; turn < 200 && !done.load(); ++turn) {
+      EXPECT_OK(a->EmptyCache());
+      a->GetStatistics(0, &stats);
+      EXPECT_OK(a->TakeSnapshot(&snapshot));
+      for (const SnapshotSegment& segment : snapshot.segments) {
+        CUdeviceptr at = segment.address;
+        for (const SnapshotBlock& block : segment.blocks) {
+          EXPECT_EQ(block.address, at);
+          at += block.size;
+        }
+        EXPECT_EQ(at, segment.address + segment.total_size);
+      }
+    }
+  });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back([&, i] { Churn(a, ledger, ref, user, static_cast<unsigned>(i)); });
+  for (std::thread& thread : threads) thread.join();
+  done.store(true);
+  emptier.join();
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, FreedByAnother) {
+  const StreamRef ref = a.Ref(a.Stream());
+  std::array<std::atomic<CUdeviceptr>, 64> ring{};
+  std::thread consumer([&] {
+    for (int turn = 0; turn < 4 * kTurns; ++turn) {
+      CUdeviceptr address = 0;
+      while ((address = ring[static_cast<std::size_t>(turn) % ring.size()].exchange(0)) == 0) std::this_thread::yield();
+      EXPECT_OK(a->Free(address));
+    }
+  });
+  for (int turn = 0; turn < 4 * kTurns; ++turn) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(a->Allocate(64 * kKiB, ref, &address));
+    while (ring[static_cast<std::size_t>(turn) % ring.size()].load() != 0) std::this_thread::yield();
+    ring[static_cast<std::size_t>(turn) % ring.size()].store(address);
+  }
+  consumer.join();
+  EXPECT_LE(a.Reserved(), static_cast<std::int64_t>(16 * kMiB));  // 66 blocks at a time, and what waits to be collected
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, OneBlockUsedFromMany) {
+  const StreamRef ref = a.Ref(a.Stream());
+  std::vector<StreamRef> users;
+  for (int i = 0; i < kThreads; ++i) users.push_back(a.Ref(a.Stream()));
+  for (int round = 0; round < 20; ++round) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(a->Allocate(4 * kMiB, ref, &address));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        for (int turn = 0; turn < 20; ++turn) EXPECT_OK(a->RecordUse(address, users[static_cast<std::size_t>((i + turn) % kThreads)]));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    a.Drop(address);
+  }
+  EXPECT_EQ(a.Stats().uses_recorded, 20U * 20 * kThreads);
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, AnEndedThreadsCacheGoesToTheNext) {
+  const StreamRef ref = a.Ref(a.Stream());
+  CUdeviceptr first = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      CUdeviceptr address = 0;
+      EXPECT_OK(a->Allocate(64 * kKiB, ref, &address));
+      if (first == 0) first = address;
+      EXPECT_EQ(address, first);
+      EXPECT_OK(a->Free(address));
+    }).join();
+  }
+  EXPECT_EQ(a.Stats().thread_caches, 1U);
+  ExpectNothingLive();
+}
+
+TEST_P(Threads, OnlyOneOfManyFreesCounts) {
+  const StreamRef ref = a.Ref(a.Stream());
+  int successes = 0;
+  for (int round = 0; round < 100; ++round) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(a->Allocate(round % 2 == 0 ? 4096 : 2 * kMiB, ref, &address));
+    std::atomic<int> freed{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) threads.emplace_back([&] { freed += a->Free(address) == CUDA_SUCCESS; });
+    for (std::thread& thread : threads) thread.join();
+    successes += freed;
+  }
+  EXPECT_EQ(successes, 100);
+  ExpectNothingLive();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Values(Reuse::Poll, Reuse::Wait),
+                         [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
+
+TEST(ThreadsOfSeveralAllocators, DoNotMixThemUp) {
+  std::thread([] {
+    std::vector<std::unique_ptr<Allocating>> many;
+    std::vector<CUdeviceptr> held;
+    for (int i = 0; i < 6; ++i) many.push_back(std::make_unique<Allocating>());
+    std::vector<CUstream> streams;
+    for (const auto& one : many) streams.push_back(one->Stream());
+    for (int turn = 0; turn < 60; ++turn) {
+      const std::size_t i = static_cast<std::size_t>(turn) % many.size();
+      EXPECT_OK(many[i]->d.CtxSetCurrent(many[i]->contexts[0]));
+      const CUdeviceptr address = many[i]->Get(4096, streams[i]);
+      EXPECT_NE((*many[(i + 1) % many.size()])->Free(address), CUDA_SUCCESS);
+      many[i]->Drop(address);
+    }
+    for (const auto& one : many) EXPECT_EQ(one->Reserved(), static_cast<std::int64_t>(2 * kMiB));
+    many.erase(many.begin() + 2);  // an allocator that ends before the thread does
+    EXPECT_OK(many[0]->d.CtxSetCurrent(many[0]->contexts[0]));
+    many[0]->Drop(many[0]->Get(4096, streams[0]));
+  }).join();
+}
+
+}  // namespace
+}  // namespace cuaudit::alloc
