@@ -47,7 +47,8 @@ std::string_view WhyNever(driver::BaseId base) {
   return driver::DefaultCode(base) == CUDA_SUCCESS ? "no documented error" : std::string_view();
 }
 
-constexpr const char* kSameState = "first faults at the same place and state as an earlier one";
+constexpr const char* kNotChosen = "not chosen by --call";
+constexpr const char* kSameState = "first faults: same place and state as an earlier one";
 
 }  // namespace
 
@@ -78,7 +79,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) 
       continue;
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
-    if (!wanted) ++plan.skipped["not chosen by --call"];
+    if (!wanted) ++plan.skipped[kNotChosen];
     const bool same = options.prune && place.state != 0 && !known.insert(place.state).second;
     for (const std::string& how : options.hows) {
       faults::Fault fault;
@@ -95,13 +96,15 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) 
           continue;
         }
         ++plan.possible;
+        fault.code = code;
+        plan.ways.push_back({{TextOf(fault), place.site, record.phase, false}, wanted ? "" : kNotChosen, plan.faults.size()});
         if (!wanted) continue;
         if (options.limit != 0 && plan.faults.size() == options.limit) {
+          plan.ways.back().why_not = "--limit";
           ++plan.skipped["trials beyond --limit"];
           continue;
         }
-        fault.code = code;
-        plan.faults.push_back(TextOf(fault));
+        plan.faults.push_back(plan.ways.back().way.fault);
         plan.sites.push_back(place.site);
       }
     }
@@ -117,7 +120,9 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
   fault.occurrence = record.occurrence;
   fault.code = driver::DefaultCode(base);
   std::vector<faults::Fault> ways = {fault};
-  if (driver::IsRelease(driver::EffectOf(base).effect)) {
+  // A pop that is carried out and told to have failed would only show what the program then believes to be current.
+  const driver::Effect effect = driver::EffectOf(base).effect;
+  if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext) {
     fault.how = faults::How::After;
     ways.push_back(fault);
   }

@@ -19,6 +19,7 @@
 #include "faults/journal/journal_view.h"
 #include "faults/plan/fault.h"
 #include "harness/sweep/call_state.h"
+#include "harness/sweep/coverage.h"
 #include "harness/sweep/status.h"
 
 namespace cuaudit::harness {
@@ -31,12 +32,20 @@ struct PlanOptions {
   bool prune = true;               // one trial for all faults in one state
 };
 
+// A fault that is possible; of those in one state the first.
+struct PlannedWay {
+  WayToFail way;
+  std::string why_not;    // why it is not tried; empty: it is
+  std::size_t trial = 0;  // its number in PlannedFaults::faults
+};
+
 struct PlannedFaults {
   std::vector<std::string> faults;
   std::vector<std::uint64_t> sites;              // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
   std::size_t possible = 0;                      // faults without --call and --limit
   std::map<std::string, std::uint64_t> skipped;  // reason -> calls or trials
   std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
+  std::vector<PlannedWay> ways;                  // all that are possible, in order
 };
 
 // Checks `hows` and `calls` before anything runs.

@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
+#include "harness/sweep/shrink.h"
 #include "harness/sweep/spawn_runner.h"
 
 namespace cuaudit::harness {
@@ -15,11 +17,25 @@ namespace {
 // How often a trial is run until its fault hits the place that it was planned for.
 constexpr int kAttempts = 6;
 
-// What decides which trials a plan leads to.
+// What decides which trials a plan leads to, and what they come to.
 std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
   hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
   hash = HashNumber(options.plan.prune ? 1 : 0, hash);
+  hash = HashNumber(options.judge.exit_is_said ? 1 : 0, hash);
+  for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
+  for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
   return HashNumber(options.plan.limit, hash);
+}
+
+std::uint64_t HashFaults(const std::vector<std::string>& faults) {
+  std::uint64_t hash = kHashSeed;
+  for (const std::string& fault : faults) hash = HashText(fault, hash);
+  return hash;
+}
+
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find('#'))) != options.calls.end();
 }
 
 // One way to fail at one place in one state: what comes after '#n' in the text is code and how.
@@ -49,6 +65,14 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
   if (!states.threaded) first_states_ = AllStates(states);
   PlannedFaults first = MakePlan(states, options_.plan);
+  for (const CallState& call : states.calls) first_sites_.insert(call.site);
+  for (const PlannedWay& one : first.ways) {
+    if (one.why_not.empty()) {
+      coverage_.Plan(one.way, one.trial);
+    } else {
+      coverage_.LeaveOut(one.way, one.why_not);
+    }
+  }
   possible_ = first.possible;
   skipped_ = std::move(first.skipped);
   pruned_ = std::move(first.pruned);
@@ -83,7 +107,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
     if (!log.ok()) return log.status();
     log_ = std::move(*log);
   }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}});
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}, false});
   return {};
 }
 
@@ -102,13 +126,12 @@ Status SweepEngine::TakeLogged(std::size_t from) {
 // Rounds that the log holds whole are over at once; of the first one that it does not, some trials may be there, and of later ones none.
 Status SweepEngine::BeginRounds() {
   std::size_t from = 0;
-  for (;; ++round_) {
+  for (;;) {
     Status taken = TakeLogged(from);
     if (!taken.ok()) return taken;
     if (!RoundDone()) break;
     from = plan_.size();
-    if (round_ < options_.depth) PlanUnwinding();
-    finished_ = plan_.size() == from;
+    finished_ = !PlanNext();
     if (finished_) break;
   }
   Status of_the_plan = log_.has_value() ? log_->CheckTaken() : Status();
@@ -123,6 +146,26 @@ Status SweepEngine::GiveRound(std::size_t from) {
   return runner_->Give(std::move(orders));
 }
 
+bool SweepEngine::PlanNext() {
+  const std::size_t from = plan_.size();
+  if (round_ < options_.depth) {
+    PlanUnwinding();
+    ++round_;
+    if (plan_.size() != from) return true;
+  }
+  if (!options_.shrink) return false;
+  if (!shrinks_) FindShrinkable();
+  shrinks_ = true;
+  round_ = options_.depth + 1;
+  for (;;) {
+    TakeShrunk();
+    const bool any = std::any_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return !one.settled; });
+    if (!any) return false;
+    PlanShrinking();
+    if (plan_.size() != from) return true;
+  }
+}
+
 // The next round: every way in which the trials of this one may fail again on their way back, each place and state once.
 void SweepEngine::PlanUnwinding() {
   std::unordered_set<std::uint64_t> known;
@@ -132,22 +175,81 @@ void SweepEngine::PlanUnwinding() {
     Unwinding unwinding = std::move(results_.at(index).unwinding);
     results_.at(index).unwinding = Unwinding();
     for (const auto& [reason, count] : unwinding.pruned) pruned_[reason] += count;
+    for (const LeftOut& one : unwinding.left_out) {
+      coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, true}, one.why);
+      ++skipped_["second faults: " + one.why];
+    }
     for (NextFault& next : unwinding.faults) {
+      const WayToFail way = {next.fault, next.site, next.phase, true};
+      if (!IsChosen(options_.plan, next.fault)) {
+        coverage_.LeaveOut(way, "not chosen by --call");
+        ++skipped_["second faults: not chosen by --call"];
+        continue;
+      }
       const bool same = options_.plan.prune && !known.insert(WayAt(next)).second;
       if (same) {
-        ++pruned_["second faults at the same place and state as an earlier one"];
+        ++pruned_["second faults: same place and state as an earlier one"];
         continue;
       }
       ++possible_;
       if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
+        coverage_.LeaveOut(way, "--limit");
         ++skipped_["trials beyond --limit"];
         continue;
       }
+      coverage_.Plan(way, plan_.size());
       PlannedTrial trial = plan_[index];
       trial.faults.push_back(std::move(next.fault));
       trial.sites.push_back(next.site);
       plan_.push_back(std::move(trial));
     }
+  }
+}
+
+// One entry for all findings that a report would show as one.
+void SweepEngine::FindShrinkable() {
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
+    TrialResult& trial = results_.at(index);
+    if (!CanShrink(trial.faults)) continue;
+    for (std::size_t i = 0; i < trial.findings.size(); ++i) {
+      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
+      if (fresh) shrinking_.push_back({index, i, index, {}, false});
+      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // which entry, until the report is made
+    }
+  }
+}
+
+// Every list one step smaller that may show a finding: known already, or a trial of the next round.
+void SweepEngine::PlanShrinking() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled) continue;
+    one.tries.clear();
+    const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
+    for (FaultList& smaller : SmallerLists(list)) {
+      const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
+      // Without the fault before it the program never comes to a place that only its unwinding has.
+      const bool out_of_reach = smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front());
+      if (fresh && out_of_reach) {
+        trial_of_faults_.erase(known);
+        continue;
+      }
+      one.tries.push_back(known->second);
+      if (fresh) plan_.push_back({std::move(smaller.faults), std::move(smaller.sites), true});
+    }
+    one.settled = one.tries.empty();
+  }
+}
+
+void SweepEngine::TakeShrunk() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled || one.tries.empty()) continue;
+    const TrialFindingText& finding = results_.at(one.trial).findings[one.finding];
+    const auto shows = std::find_if(one.tries.begin(), one.tries.end(),
+                                    [&](std::size_t index) { return FindSame(results_.at(index), finding) != nullptr; });
+    one.settled = shows == one.tries.end() || !CanShrink(plan_[*shows].faults);
+    if (shows != one.tries.end()) one.least = *shows;
+    one.tries.clear();
   }
 }
 
@@ -170,9 +272,10 @@ Status SweepEngine::Step() {
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
   TrialResult trial = JudgeTrial(one->index, planned.faults, planned.sites, rehearsal_->run, one->seen, options_.judge, &sites_);
+  ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
-  trial.stray = by_chance && trial.attempt < kAttempts;
+  trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
   if (trial.fired && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune);
   }
@@ -185,24 +288,40 @@ Status SweepEngine::Step() {
   if (again) return runner_->Give({{one->index, planned.faults, AttemptOf(one->index)}});
   if (!RoundDone()) return {};
   const std::size_t from = plan_.size();
-  if (round_ < options_.depth) PlanUnwinding();
-  if (plan_.size() == from) {
-    finished_ = true;
-    return {};
-  }
-  ++round_;
-  return GiveRound(from);
+  finished_ = !PlanNext();
+  return finished_ ? Status() : GiveRound(from);
 }
 
-// Where the last fault was to hit, if the fault-free run was ever there.
-report::Acquired SweepEngine::PlannedSite(const PlannedTrial& planned) {
-  const std::uint64_t site = planned.sites.back();
+report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   const faults::JournalView& journal = rehearsal_->run.journal;
+  if (site == 0 || !first_sites_.contains(site)) return {};
   for (const faults::Record& record : journal.records()) {
     if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
-    if (site != 0 && SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
+    if (SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
   }
   return {};
+}
+
+// A declaration that no fault hit goes on excusing whatever comes to be called so.
+void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
+  const bool all_tried = options_.plan.calls.empty() && options_.plan.limit == 0;
+  for (const Benign& benign : options_.benign) {
+    const bool hit = std::any_of(results_.begin(), results_.end(), [&](const auto& row) {
+      const TrialResult& trial = row.second;
+      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), benign.text) != trial.benign.end();
+    });
+    if (hit) continue;
+    if (!all_tried) {
+      ++run->totals.skipped["benign declarations that no fault hit: not all were tried"];
+      continue;
+    }
+    TrialFindingText text;
+    text.rule = std::string(Name(Rule::BenignNeverFired));
+    text.count = 1;
+    text.detail = benign.text;
+    text.kind = {};
+    AddDeclared(text, reproduction_, groups, run);
+  }
 }
 
 void SweepEngine::Report(report::Run* run) {
@@ -227,17 +346,30 @@ void SweepEngine::Report(report::Run* run) {
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());
   for (const auto& [index, trial] : results_) {
+    if (plan_[index].shrinks) {
+      ++run->totals.shrinking;
+      continue;
+    }
     const auto strays = strays_.find(index);
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
-    if (!trial.fired) in_order.back().planned_site = PlannedSite(plan_[index]);
+    if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
+    for (TrialFindingText& finding : in_order.back().findings) {
+      if (finding.least < 0) continue;
+      const std::size_t least = shrinking_[static_cast<std::size_t>(finding.least)].least;
+      finding.least = least == index ? -1 : static_cast<std::int64_t>(least);
+    }
   }
-  AddTrials(in_order, reproduction_, &groups, run);
+  AddTrials(in_order, reproduction_, &groups, run, &results_);
+  ReportBenign(&groups, run);
+  run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
+                                   [this](std::uint64_t site) { return SiteInWords(site); });
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
+  if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
-              const Reproduction& reproduction, report::Run* run, int* interrupted) {
+              const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
   const Result<Rehearsal> rehearsal = Rehearse(subject, dir, 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
   const std::string name = dir.File("replay");
@@ -248,7 +380,8 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
-  const TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
+  TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
+  ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);
   Groups groups;

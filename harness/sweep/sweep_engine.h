@@ -12,6 +12,9 @@
 // wrote down about their unwinding, in the order of the plan: so plan and report depend on that order only, never on who finished first.
 // A fault that hit another place than in the rehearsal, or none at all, is tried again, up to six times.
 //
+// After the last round each finding of several faults is shrunk, in rounds of its own: every list one step smaller (shrink.h) is looked up
+// among the trials or run, and the smallest that shows the same finding takes its place, until none does.
+//
 // Prepare, then Step until Finished, then Report.
 #pragma once
 
@@ -20,10 +23,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "harness/sweep/aggregate.h"
+#include "harness/sweep/benign.h"
+#include "harness/sweep/coverage.h"
 #include "harness/sweep/make_plan.h"
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/runner.h"
@@ -36,13 +42,17 @@ namespace cuaudit::harness {
 struct SweepOptions {
   PlanOptions plan;
   JudgeOptions judge;
-  int depth = 2;  // 1: first faults only
+  int depth = 2;                                   // 1: first faults only
+  bool shrink = true;                              // look for the fewest faults of each finding
+  std::vector<Benign> benign;                      // faults that the program may absorb
+  std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
 };
 
 // A trial of the plan. Lists that begin alike share the trial of what they have in common.
 struct PlannedTrial {
   std::vector<std::string> faults;   // in the order in which they fire
   std::vector<std::uint64_t> sites;  // one per fault, 0: any
+  bool shrinks = false;              // run to shrink another one's finding: no trial of the sweep
 };
 
 class SweepEngine {
@@ -69,11 +79,16 @@ class SweepEngine {
   Status TakeLogged(std::size_t from);
   Status BeginRounds();
   Status GiveRound(std::size_t from);
+  bool PlanNext();  // false: nothing is left to do
   void PlanUnwinding();
+  void PlanShrinking();
+  void FindShrinkable();
+  void TakeShrunk();
+  void ReportBenign(Groups* groups, report::Run* run) const;
   void Keep(TrialResult trial);
   int AttemptOf(std::size_t index) const;  // the one that runs or comes next
   bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
-  report::Acquired PlannedSite(const PlannedTrial& planned);
+  report::Acquired SiteInWords(std::uint64_t site);
 
   Runner* const runner_;
   const WorkDir* const dir_;
@@ -90,6 +105,20 @@ class SweepEngine {
   std::map<std::size_t, TrialResult> results_;
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
+  // A finding that may need fewer faults, and all findings like it.
+  struct Shrinking {
+    std::size_t trial = 0;
+    std::size_t finding = 0;
+    std::size_t least = 0;  // the trial with the fewest faults so far
+    std::vector<std::size_t> tries;
+    bool settled = false;
+  };
+  std::vector<Shrinking> shrinking_;
+  std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
+  std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;
+  std::unordered_set<std::uint64_t> first_sites_;  // of the fault-free run
+  CoverageTable coverage_;
+  bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
 };
@@ -99,6 +128,6 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
 
 // One trial under `faults`, beside a single rehearsal; fills the report like a sweep of one.
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
-              const Reproduction& reproduction, report::Run* run, int* interrupted);
+              const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted);
 
 }  // namespace cuaudit::harness

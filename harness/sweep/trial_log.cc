@@ -39,7 +39,8 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
                     {"other_key", finding.other_key},
                     {"acquired", FromSite(finding.acquired)},
                     {"where", FromSite(finding.where)},
-                    {"other", FromSite(finding.other)}});
+                    {"other", FromSite(finding.other)},
+                    {"detail", finding.detail}});
   }
   return rows;
 }
@@ -73,6 +74,7 @@ std::vector<TrialFindingText> ToFindings(const Json& json) {
     finding.acquired = ToSite(row.at("acquired"));
     finding.where = ToSite(row.at("where"));
     finding.other = ToSite(row.at("other"));
+    finding.detail = row.at("detail").get<std::string>();
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -85,17 +87,29 @@ std::optional<Missed> ToMissed(const std::string& name) {
   return std::nullopt;
 }
 
+Json FromNext(const NextFault& next) { return Json::array({next.fault, next.site, next.state, static_cast<int>(next.phase)}); }
+
+NextFault ToNext(const Json& row) {
+  NextFault next;
+  next.fault = row.at(0).get<std::string>();
+  next.site = row.at(1).get<std::uint64_t>();
+  next.state = row.at(2).get<std::uint64_t>();
+  next.phase = static_cast<faults::Phase>(row.at(3).get<unsigned>() % (static_cast<unsigned>(faults::Phase::Unwind) + 1));
+  return next;
+}
+
 Json FromUnwinding(const Unwinding& unwinding) {
   Json rows = Json::array();
-  for (const NextFault& next : unwinding.faults) rows.push_back(Json::array({next.fault, next.site, next.state}));
-  return Json{{"faults", std::move(rows)}, {"pruned", unwinding.pruned}};
+  for (const NextFault& next : unwinding.faults) rows.push_back(FromNext(next));
+  Json left_out = Json::array();
+  for (const LeftOut& one : unwinding.left_out) left_out.push_back(Json::array({FromNext(one.fault), one.why}));
+  return Json{{"faults", std::move(rows)}, {"left_out", std::move(left_out)}, {"pruned", unwinding.pruned}};
 }
 
 Unwinding ToUnwinding(const Json& json) {
   Unwinding unwinding;
-  for (const Json& row : json.at("faults")) {
-    unwinding.faults.push_back({row.at(0).get<std::string>(), row.at(1).get<std::uint64_t>(), row.at(2).get<std::uint64_t>()});
-  }
+  for (const Json& row : json.at("faults")) unwinding.faults.push_back(ToNext(row));
+  for (const Json& row : json.at("left_out")) unwinding.left_out.push_back({ToNext(row.at(0)), row.at(1).get<std::string>()});
   unwinding.pruned = json.at("pruned").get<std::map<std::string, std::uint64_t>>();
   return unwinding;
 }
@@ -117,6 +131,15 @@ std::optional<TrialResult> ToTrial(const Json& json) {
   trial.ending.timed_out = json.at("timed_out").get<bool>();
   trial.fault_key = json.at("fault_key").get<std::uint64_t>();
   trial.fault_site = ToSite(json.at("fault_site"));
+  for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site));
+  trial.later_keys = json.at("later_keys").get<std::vector<std::uint64_t>>();
+  trial.benign = json.at("benign").get<std::vector<std::string>>();
+  const int said = json.at("said").get<int>();
+  const int recovery = json.at("recovery").get<int>();
+  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
+    return std::nullopt;
+  trial.said = static_cast<Said>(said);
+  trial.recovery = static_cast<Recovery>(recovery);
   trial.findings = ToFindings(json.at("findings"));
   trial.notes = ToFindings(json.at("notes"));
   trial.unwinding = ToUnwinding(json.at("unwinding"));
@@ -126,6 +149,8 @@ std::optional<TrialResult> ToTrial(const Json& json) {
 }  // namespace
 
 std::string FormatTrial(const TrialResult& trial) {
+  Json later = Json::array();
+  for (const report::Acquired& site : trial.later_sites) later.push_back(FromSite(site));
   const Json json = {{"trial", trial.index},
                      {"attempt", trial.attempt},
                      {"stray", trial.stray},
@@ -139,6 +164,11 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"timed_out", trial.ending.timed_out},
                      {"fault_key", trial.fault_key},
                      {"fault_site", FromSite(trial.fault_site)},
+                     {"later_sites", std::move(later)},
+                     {"later_keys", trial.later_keys},
+                     {"benign", trial.benign},
+                     {"said", static_cast<int>(trial.said)},
+                     {"recovery", static_cast<int>(trial.recovery)},
                      {"findings", FromFindings(trial.findings)},
                      {"notes", FromFindings(trial.notes)},
                      {"unwinding", FromUnwinding(trial.unwinding)}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/unwinding.h"
 
+#include <utility>
+
 #include "faults/driver/effects.h"
 #include "faults/plan/fault.h"
 #include "harness/sweep/make_plan.h"
@@ -10,6 +12,9 @@ namespace cuaudit::harness {
 namespace {
 
 using faults::Record;
+
+constexpr const char* kKilled = "the first fault alone kills the program";
+constexpr const char* kNoStack = "its call stack is unknown (--stacks)";
 
 // The call that the last of `faults` hit first; null when it hit none.
 const Record* LastFault(const CallStates& calls, std::size_t faults) {
@@ -49,21 +54,20 @@ Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first
     if (calls.threaded && (record.pid != fault->pid || record.tid != fault->tid)) continue;
     const std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
     if (ways.empty()) continue;
-    if (dies) {
-      unwinding.pruned["second faults after a first fault that kills the program by itself"] += ways.size();
-      continue;
-    }
     const std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
-    if (prune && state == 0) {
-      unwinding.pruned["second faults at unknown call stacks (--stacks)"] += ways.size();
-      continue;
-    }
     if (prune && !calls.threaded && first.contains(state)) {
-      unwinding.pruned["second faults where the program had recovered: a first fault at the same place and state tells the same"] +=
-          ways.size();
+      unwinding.pruned["second faults: same place and state as a first fault"] += ways.size();
       continue;
     }
-    for (const faults::Fault& way : ways) unwinding.faults.push_back({TextOf(way), call.site, state});
+    const char* const why_not = dies ? kKilled : prune && state == 0 ? kNoStack : nullptr;
+    for (const faults::Fault& way : ways) {
+      NextFault next = {TextOf(way), call.site, state, record.phase};
+      if (why_not == nullptr) {
+        unwinding.faults.push_back(std::move(next));
+      } else {
+        unwinding.left_out.push_back({std::move(next), why_not});
+      }
+    }
   }
   return unwinding;
 }

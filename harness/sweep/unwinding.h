@@ -30,10 +30,17 @@ struct NextFault {
   std::string fault;        // text
   std::uint64_t site = 0;   // where it is to hit
   std::uint64_t state = 0;  // in which state; 0: unknown
+  faults::Phase phase = faults::Phase::Any;
+};
+
+struct LeftOut {
+  NextFault fault;
+  std::string why;
 };
 
 struct Unwinding {
   std::vector<NextFault> faults;                // in the order of the calls
+  std::vector<LeftOut> left_out;                // that cannot be tried
   std::map<std::string, std::uint64_t> pruned;  // reason -> faults
 };
 

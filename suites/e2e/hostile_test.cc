@@ -108,7 +108,8 @@ TEST(Hostile, ASweepGoesOnAfterATrialThatDies) {
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_EQ(audit.findings(), "crash  1");
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
-  EXPECT_EQ(audit.report["totals"]["trials"], 7) << "init, context, stream, memory, and three releases";
+  EXPECT_EQ(audit.report["totals"]["trials"], 9) << "init, context, stream, memory, three releases, and after the stream two ways to "
+                                                    "refuse the release of the context";
 }
 
 }  // namespace
