@@ -61,7 +61,14 @@ class LiveHash {
  private:
   static std::uint64_t Term(driver::Kind kind, std::uint64_t site, std::uint64_t count) {
     if (count == 0) return 0;
-    return HashNumber(std::min(count, kMany), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed)));
+    return Scatter(HashNumber(std::min(count, kMany), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed))));
+  }
+  // Terms are added up, so counts that differ by one must not differ by a small number: two of those would cancel out. (The finalizer of
+  // SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.)
+  static std::uint64_t Scatter(std::uint64_t value) {
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
   }
   std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> counts_;
   std::uint64_t sum_ = 0;

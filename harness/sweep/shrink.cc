@@ -68,7 +68,7 @@ std::vector<FaultList> SmallerLists(const FaultList& list) {
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding) {
   const std::uint64_t core = CoreOf(finding);
   const auto same = std::find_if(trial.findings.begin(), trial.findings.end(),
-                                 [&](const TrialFindingText& one) { return CoreOf(one) == core && one.count >= finding.count; });
+                                 [core](const TrialFindingText& one) { return CoreOf(one) == core; });
   return trial.fired && same != trial.findings.end() ? &*same : nullptr;
 }
 

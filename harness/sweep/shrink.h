@@ -28,7 +28,7 @@ bool CanShrink(const std::vector<std::string>& faults);
 // refusal instead of `persist`.
 std::vector<FaultList> SmallerLists(const FaultList& list);
 
-// The trial's own finding that says the same, in that number at least, whichever faults led to it; null for none. An object that was left
+// The trial's own finding that says the same, in whatever number and whichever faults led to it; null for none. An object that was left
 // behind is the same whether its context died with it (orphaned) or, that release having failed too, did not (leak).
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding);
 
