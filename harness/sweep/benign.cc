@@ -17,6 +17,15 @@ bool Matches(const Benign& benign, const report::Acquired& site) {
   });
 }
 
+// Its notes say what became of what it held.
+std::string VerdictWithoutFindings(const TrialResult& trial) {
+  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
+    const auto noted = [rule](const TrialFindingText& note) { return note.rule == Name(rule); };
+    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return std::string(Name(rule));
+  }
+  return std::string(Name(trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass));
+}
+
 }  // namespace
 
 Result<Benign> ParseBenign(const std::string& text) {
@@ -47,15 +56,19 @@ const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acqu
 
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   if (!trial->fired || declared.empty()) return;
+  const std::size_t before = trial->findings.size();
+  std::erase_if(trial->findings, [&](const TrialFindingText& finding) {
+    return finding.rule == Name(Rule::Swallowed) && FindBenign(declared, finding.where) != nullptr;
+  });
+  if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
   std::vector<const report::Acquired*> sites = {&trial->fault_site};
   for (const report::Acquired& site : trial->later_sites) sites.push_back(&site);
   for (const report::Acquired* site : sites) {
     const Benign* const benign = FindBenign(declared, *site);
-    if (benign == nullptr) return;
-    trial->benign.push_back(benign->text);
+    if (benign != nullptr) trial->benign.push_back(benign->text);
   }
-  std::erase_if(trial->findings, [](const TrialFindingText& finding) { return finding.rule == Name(Rule::Swallowed); });
-  if (!trial->findings.empty()) return;  // what is wrong says more than that the fault was not absorbed
+  // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.
+  if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
   if (trial->said == Said::Success) {
     trial->verdict = std::string(Name(Verdict::Benign));
     return;

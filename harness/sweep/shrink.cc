@@ -67,8 +67,8 @@ std::vector<FaultList> SmallerLists(const FaultList& list) {
 
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding) {
   const std::uint64_t core = CoreOf(finding);
-  const auto same = std::find_if(trial.findings.begin(), trial.findings.end(),
-                                 [core](const TrialFindingText& one) { return CoreOf(one) == core; });
+  const auto same =
+      std::find_if(trial.findings.begin(), trial.findings.end(), [core](const TrialFindingText& one) { return CoreOf(one) == core; });
   return trial.fired && same != trial.findings.end() ? &*same : nullptr;
 }
 

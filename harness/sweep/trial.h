@@ -67,7 +67,7 @@ struct TrialResult {
   std::vector<TrialFindingText> notes;
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
-  std::vector<std::string> benign;  // the declarations that its faults fall under; none unless all do
+  std::vector<std::string> benign;  // the declarations that its faults fall under
   Unwinding unwinding;              // what the next round may try; the engine lets go of it when that round is planned
 };
 

@@ -13,6 +13,13 @@ namespace {
 
 using faults::Record;
 
+constexpr std::uint64_t kOnTheWayBack = 1;
+
+bool Acquired(const Record& record) {
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
+}
+
 constexpr const char* kKilled = "the first fault alone kills the program";
 constexpr const char* kNoStack = "its call stack is unknown (--stacks)";
 
@@ -47,18 +54,22 @@ Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first
   const CallStates calls = StatesOf(trial.journal, trial.ledger, lost);
   const Record* const fault = LastFault(calls, faults);
   if (fault == nullptr) return unwinding;
+  bool on_the_way_back = true;
   const bool dies = trial.ending.timed_out || trial.ending.signal != 0;
   for (const CallState& call : calls.calls) {
     const Record& record = *call.record;
     if (record.begin <= fault->begin || record.cycle != fault->cycle || (record.flags & faults::kInjected) != 0) continue;
     if (calls.threaded && (record.pid != fault->pid || record.tid != fault->tid)) continue;
+    const bool was_on_the_way_back = on_the_way_back;
+    if (Acquired(record)) on_the_way_back = false;
     const std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
     if (ways.empty()) continue;
-    const std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
-    if (prune && !calls.threaded && first.contains(state)) {
+    std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
+    if (prune && !calls.threaded && !was_on_the_way_back && first.contains(state)) {
       unwinding.pruned["second faults: same place and state as a first fault"] += ways.size();
       continue;
     }
+    if (was_on_the_way_back && state != 0) state = HashNumber(kOnTheWayBack, state);
     const char* const why_not = dies ? kKilled : prune && state == 0 ? kNoStack : nullptr;
     for (const faults::Fault& way : ways) {
       NextFault next = {TextOf(way), call.site, state, record.phase};

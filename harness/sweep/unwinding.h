@@ -10,9 +10,11 @@
 // Unwinding are all fallible calls after the last fault, up to the end of the cycle where the program marks its cycles. A release fails in
 // two ways: refused, and the object lives on; after, and it is gone. Other calls are refused.
 //
-// A call in a state (call_state.h) in which the fault-free run makes it too is not tried: the program has unwound, and a first fault there
-// told all that a second one could. What the first fault lost for good does not count for that. So the second order costs what the
-// program does on the way back, not what it does afterwards.
+// On its way back, until it acquires something again, a program knows that it has failed: a call in the same place with the same objects
+// alive may be treated otherwise than in the fault-free run, so it is tried once for all first faults that lead there. After that a call
+// in a state (call_state.h) in which the fault-free run makes it too is not tried: the program has recovered, and a first fault there told
+// all that a second one could. What the first fault lost for good does not count for that. So the second order costs what programs do on
+// the way back, not what they do afterwards.
 #pragma once
 
 #include <cstdint>

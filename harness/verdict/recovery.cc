@@ -34,7 +34,12 @@ struct CycleFacts {
   const Record* failing = nullptr;                  // the first call that failed more often than it may
 };
 
-CycleFacts FactsOf(const faults::JournalView& journal, std::uint32_t cycle, const CycleFacts* allowed) {
+bool IsRelease(const Record& record) {
+  return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
+}
+
+// `told_alive`: something was released and told not to have been; a program that then tries again must fail.
+CycleFacts FactsOf(const faults::JournalView& journal, std::uint32_t cycle, const CycleFacts* allowed, bool told_alive) {
   CycleFacts facts;
   for (const Record& record : journal.records()) {
     if (record.begin == 0 || record.cycle != cycle) continue;
@@ -42,6 +47,7 @@ CycleFacts FactsOf(const faults::JournalView& journal, std::uint32_t cycle, cons
     if (IsMark(record, MarkKind::CycleEnd)) facts.end = record.begin;
     if (IsMark(record, MarkKind::Report) && record.argument[0] != 0) facts.said = record.argument[0];
     if (!IsCall(record) || record.end == 0 || record.result == CUDA_SUCCESS) continue;
+    if (told_alive && IsRelease(record)) continue;
     const std::uint64_t place = SiteKey(journal, {record.kind, record.call, record.stack, record.begin});
     const std::uint64_t count = ++facts.failures[place];
     if (allowed == nullptr || facts.failing != nullptr) continue;
@@ -118,9 +124,10 @@ RecoveryCheck CheckRecovery(const Evidence& rehearsal, const Evidence& trial) {
   }
   if (last == nullptr) return check;
   const std::uint32_t cycle = last->cycle + 1;
-  const CycleFacts rehearsed = FactsOf(*rehearsal.journal, cycle, nullptr);
-  const CycleFacts tried = FactsOf(*trial.journal, cycle, &rehearsed);
+  const CycleFacts rehearsed = FactsOf(*rehearsal.journal, cycle, nullptr, false);
   const std::vector<Object>& objects = trial.ledger->objects;
+  const bool told_alive = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.told_alive; });
+  const CycleFacts tried = FactsOf(*trial.journal, cycle, &rehearsed, told_alive);
   const bool kept = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; });
   const bool died = trial.ending.timed_out || trial.ending.signal != 0;
   check.recovery = died                                 ? Recovery::Died

@@ -56,17 +56,18 @@ bool Declares(const faults::JournalView& journal) {
                      [](const Record& record) { return IsMark(record, MarkKind::Report); });
 }
 
-// The first refused call whose work was never done after all; null when all of it was.
-const Record* NeverDone(const std::vector<const Record*>& rehearsed, const std::vector<const Record*>& tried) {
+// The refused calls whose work was never done after all.
+std::vector<const Record*> NeverDone(const std::vector<const Record*>& rehearsed, const std::vector<const Record*>& tried) {
   const std::map<driver::BaseId, std::uint64_t> wanted = Successes(rehearsed);
   const std::map<driver::BaseId, std::uint64_t> got = Successes(tried);
+  std::vector<const Record*> lost;
   for (const Record* record : tried) {
     if (!Injected(*record) || driver::IsRelease(driver::EffectOf(BaseOf(*record)).effect)) continue;
     const auto need = wanted.find(BaseOf(*record));
     const auto have = got.find(BaseOf(*record));
-    if (need == wanted.end() || have == got.end() || have->second < need->second) return record;
+    if (need == wanted.end() || have == got.end() || have->second < need->second) lost.push_back(record);
   }
-  return nullptr;
+  return lost;
 }
 
 TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, std::string detail) {
@@ -130,8 +131,11 @@ Reporting JudgeReporting(const Evidence& rehearsal, const Evidence& trial, const
   // A program that reports and did not come to it this time has said nothing of this cycle; its exit status is the second best.
   if (reporting.said != Said::Success || !(declared || options.exit_is_said)) return reporting;
   const std::vector<const Record*> rehearsed = CycleOf(*rehearsal.journal, fault->cycle, 0, true);
-  if (const Record* const lost = NeverDone(rehearsed, tried)) {
-    reporting.findings.push_back(FindingAt(Rule::Swallowed, journal, lost, {}));
+  for (const Record* const lost : NeverDone(rehearsed, tried)) {
+    TrialFinding finding = FindingAt(Rule::Swallowed, journal, lost, {});
+    const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
+                                   [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
+    if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));
   }
   return reporting;
 }
