@@ -163,11 +163,14 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
 void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   Stack& stack = StackOf(record);
   if (outcome == Outcome::Refused) {
-    if (!stack.entries.empty() && stack.entries.back().object >= 0) {
-      Object& top = account_->books().object(stack.entries.back().object);
-      top.state = State::ReleaseRefused;
-      top.released = SiteOf(record);
-    }
+    // Each refused pop leaves one entry too many: two of them leave two, and the newest already stands for the first.
+    const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) {
+      return one.object < 0 || account_->books().object(one.object).state == State::Live;
+    });
+    if (entry == stack.entries.rend() || entry->object < 0) return;
+    Object& kept = account_->books().object(entry->object);
+    kept.state = State::ReleaseRefused;
+    kept.released = SiteOf(record);
     return;
   }
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;

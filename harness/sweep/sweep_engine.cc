@@ -38,8 +38,10 @@ bool IsChosen(const PlanOptions& options, const std::string& fault) {
          std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find('#'))) != options.calls.end();
 }
 
-// One way to fail at one place in one state: what comes after '#n' in the text is code and how.
-std::uint64_t WayAt(const NextFault& next) { return HashText(next.fault.substr(next.fault.find('=')), HashNumber(next.state, kHashSeed)); }
+// One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
+  return HashText(fault.substr(fault.find('=')), HashNumber(where, kHashSeed));
+}
 
 }  // namespace
 
@@ -186,7 +188,7 @@ void SweepEngine::PlanUnwinding() {
         ++skipped_["second faults: not chosen by --call"];
         continue;
       }
-      const bool same = options_.plan.prune && !known.insert(WayAt(next)).second;
+      const bool same = options_.plan.prune && !known.insert(WayAt(next.fault, next.state)).second;
       if (same) {
         ++pruned_["second faults: same place and state as an earlier one"];
         continue;
@@ -210,6 +212,7 @@ void SweepEngine::PlanUnwinding() {
 void SweepEngine::FindShrinkable() {
   for (std::size_t index = 0; index < plan_.size(); ++index) {
     trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
+    if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
     TrialResult& trial = results_.at(index);
     if (!CanShrink(trial.faults)) continue;
     for (std::size_t i = 0; i < trial.findings.size(); ++i) {
@@ -230,6 +233,11 @@ void SweepEngine::PlanShrinking() {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
       // Without the fault before it the program never comes to a place that only its unwinding has.
       const bool out_of_reach = smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front());
+      // Without the one before it a fault has another number: what counts is where it hits.
+      if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
+        const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
+        if (same != trials_of_way_.end()) one.tries.insert(one.tries.end(), same->second.begin(), same->second.end());
+      }
       if (fresh && out_of_reach) {
         trial_of_faults_.erase(known);
         continue;

@@ -116,7 +116,8 @@ class SweepEngine {
   std::vector<Shrinking> shrinking_;
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;
-  std::unordered_set<std::uint64_t> first_sites_;  // of the fault-free run
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> trials_of_way_;  // of one fault, by its place, error and way
+  std::unordered_set<std::uint64_t> first_sites_;                              // of the fault-free run
   CoverageTable coverage_;
   bool shrinks_ = false;
   int round_ = 1;
