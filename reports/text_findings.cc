@@ -224,8 +224,10 @@ void AppendNotReached(const Run& run, Page* page) {
     page->Line("  {}: {}", page->Paint(kBold, ForTerminal(why)), Plural(rows.size(), "way"));
     for (std::size_t i = 0; i < std::min(rows.size(), kShownNotes); ++i) {
       const NotReached& row = *rows[i];
-      page->Line("    {}={},{}{}{}", Place(row.call, row.stack), ForTerminal(row.code), ForTerminal(row.how),
-                 row.phase == "any" ? "" : " in " + ForTerminal(row.phase), row.unwinding ? ", while unwinding" : "");
+      const std::string origin = DescribeOrigin(row.stack);
+      page->Line("    {}={},{}{}{}{}", ForTerminal(row.call), ForTerminal(row.code), ForTerminal(row.how),
+                 row.phase == "any" ? "" : " in " + ForTerminal(row.phase), row.unwinding ? " while unwinding" : "",
+                 origin.empty() ? "" : ", at " + ForTerminal(origin));
     }
     if (rows.size() > kShownNotes) page->Line("    … {} more, see --format json", rows.size() - kShownNotes);
   }
