@@ -5,6 +5,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/replay.h"
 #include "harness/sweep/spawn_runner.h"
 #include "harness/sweep/sweep_engine.h"
 

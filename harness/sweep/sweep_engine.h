@@ -127,8 +127,4 @@ class SweepEngine {
 // What two sweeps of one program must share to go on with each other's trials.
 std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
 
-// One trial under `faults`, beside a single rehearsal; fills the report like a sweep of one.
-Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
-              const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted);
-
 }  // namespace cuaudit::harness
