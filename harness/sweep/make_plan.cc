@@ -122,7 +122,8 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
   std::vector<faults::Fault> ways = {fault};
   // A pop that is carried out and told to have failed would only show what the program then believes to be current.
   const driver::Effect effect = driver::EffectOf(base).effect;
-  if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext) {
+  // What the driver itself declines cannot be carried out and denied.
+  if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext && record.result == CUDA_SUCCESS) {
     fault.how = faults::How::After;
     ways.push_back(fault);
   }
