@@ -44,6 +44,17 @@ Json FaultOrNull(const std::optional<Fault>& fault) {
               {"text", fault->text}, {"stack", Stack(fault->stack)}};
 }
 
+// Keys that most findings have no use for are there when they say something.
+void AddRare(const Finding& finding, Json* json) {
+  if (!finding.then.empty()) {
+    Json then = Json::array();
+    for (const Fault& fault : finding.then) then.push_back(FaultOrNull(fault));
+    (*json)["then"] = std::move(then);
+  }
+  if (!finding.shrunk_from.empty()) (*json)["shrunk_from"] = finding.shrunk_from;
+  if (!finding.detail.empty()) (*json)["detail"] = finding.detail;
+}
+
 Json Findings(const std::vector<Finding>& findings) {
   Json json = Json::array();
   for (const Finding& finding : findings) {
@@ -61,8 +72,28 @@ Json Findings(const std::vector<Finding>& findings) {
                         {"fingerprint", finding.fingerprint},
                         {"reproduce", finding.reproduce},
                         {"trials", finding.trials}});
+    AddRare(finding, &json.back());
   }
   return json;
+}
+
+Json ToJson(const Coverage& coverage) {
+  Json rows = Json::array();
+  for (const NotReached& row : coverage.not_reached) {
+    rows.push_back(Json{{"call", row.call},
+                        {"code", row.code},
+                        {"how", row.how},
+                        {"phase", row.phase},
+                        {"unwinding", row.unwinding},
+                        {"why", row.why},
+                        {"stack", Stack(row.stack)}});
+  }
+  return Json{{"reachable", coverage.reachable},
+              {"reached", coverage.reached},
+              {"percent", static_cast<double>(PerMille(coverage)) / 10},
+              {"codes_tried", coverage.codes_tried},
+              {"codes_documented", coverage.codes_documented},
+              {"not_reached", rows}};
 }
 
 Json Cycles(const Run& run) {
@@ -110,12 +141,16 @@ bool WriteJson(const Run& run, std::ostream& out) {
                         {"fired", run.totals.fired},
                         {"verdicts", Counts(run.totals.verdicts)},
                         {"skipped", Counts(run.totals.skipped)}};
+  if (!run.totals.pruned.empty()) json["totals"]["pruned"] = Counts(run.totals.pruned);
+  if (run.totals.recovered != 0) json["totals"]["recovery_checked"] = run.totals.recovered;
+  if (run.totals.shrinking != 0) json["totals"]["shrinking_runs"] = run.totals.shrinking;
   if (run.totals.forced != 0) json["totals"]["forced_progress"] = run.totals.forced;
   Json per_cycle = Json::object();
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);
   json["per_cycle"] = per_cycle;
   json["cycles"] = Cycles(run);
   json["live"] = Live(run);
+  if (run.coverage) json["coverage"] = ToJson(*run.coverage);
   json["findings"] = Findings(run.findings);
   json["notes"] = Findings(run.notes);
   json["header"] = Json{{"generated", run.generated}, {"tool_version", run.tool_version}};

@@ -32,12 +32,13 @@ std::string Headline(const Finding& finding) {
   if (!finding.kind.empty()) line += ": " + std::to_string(finding.count) + " " + finding.kind;
   if (finding.bytes != 0) line += ", " + std::to_string(finding.bytes) + " bytes";
   if (finding.fault) line += (WasLost(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
+  for (const Fault& fault : finding.then) line += ", and then " + fault.text;
   return line;
 }
 
 std::string Body(const Finding& finding) {
   std::string text;
-  if (!finding.title.empty()) text += finding.title + "\n";
+  if (!finding.title.empty()) text += finding.title + (finding.detail.empty() ? "" : ": " + finding.detail) + "\n";
   if (!finding.acquired.call.empty()) {
     text += "acquired by " + finding.acquired.call + "\n";
     AppendStack(finding.acquired.stack, &text);
@@ -53,6 +54,15 @@ std::string Body(const Finding& finding) {
   if (finding.fault) {
     text += "failing call " + finding.fault->text + "\n";
     AppendStack(finding.fault->stack, &text);
+  }
+  for (const Fault& fault : finding.then) {
+    text += "then " + fault.text + "\n";
+    AppendStack(fault.stack, &text);
+  }
+  if (!finding.shrunk_from.empty()) {
+    text += "shrunk from";
+    for (const std::string& fault : finding.shrunk_from) text += " " + fault;
+    text += "\n";
   }
   if (!finding.reproduce.empty()) text += "reproduce: " + finding.reproduce + "\n";
   return text;
@@ -117,7 +127,7 @@ void AppendCases(Suite* suite) {
     Set(failure, "message", Headline(finding));
     SetText(failure, Body(finding));
   }
-  static constexpr std::array<std::string_view, 2> kPassing = {"pass", "absorbed"};
+  static constexpr std::array<std::string_view, 4> kPassing = {"pass", "absorbed", "benign", "retained_for_retry"};
   for (const std::string_view verdict : kPassing) {
     const auto found = run.totals.verdicts.find(std::string(verdict));
     if (found == run.totals.verdicts.end() || found->second == 0) continue;
@@ -147,6 +157,11 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   Property(properties, "device", run.driver.device);
   if (!run.driver.runtime.empty()) Property(properties, "runtime", run.driver.runtime);
   if (!run.driver.world.empty()) Property(properties, "world", run.driver.world);
+  if (run.driver.kernels) {
+    Property(properties, "kernels.hosted", std::to_string(run.driver.kernels->hosted));
+    Property(properties, "kernels.idle", std::to_string(run.driver.kernels->idle));
+    Property(properties, "kernels.mismatched", std::to_string(run.driver.kernels->mismatched));
+  }
   Property(properties, "scope", run.scope);
   Property(properties, "outcome", run.outcome);
   Property(properties, "tool_version", run.tool_version);
@@ -155,6 +170,13 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   Property(properties, "fired", std::to_string(run.totals.fired));
   for (const auto& [verdict, count] : run.totals.verdicts) Property(properties, "verdict." + verdict, std::to_string(count));
   for (const auto& [reason, count] : run.totals.skipped) Property(properties, "skipped." + reason, std::to_string(count));
+  for (const auto& [reason, count] : run.totals.pruned) Property(properties, "pruned." + reason, std::to_string(count));
+  if (run.coverage) {
+    Property(properties, "coverage.reached", std::to_string(run.coverage->reached));
+    Property(properties, "coverage.reachable", std::to_string(run.coverage->reachable));
+  }
+  if (run.totals.recovered != 0) Property(properties, "recovery_checked", std::to_string(run.totals.recovered));
+  if (run.totals.shrinking != 0) Property(properties, "shrinking_runs", std::to_string(run.totals.shrinking));
 
   Suite suite{run, node, {}};
   AppendOutcome(&suite);

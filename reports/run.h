@@ -64,8 +64,11 @@ struct Finding {
   std::uint64_t bytes = 0;
   std::string verdict;  // what the trial amounts to, see Totals::verdicts
   std::optional<Fault> fault;
-  Acquired acquired;  // for violations: the object's origin, empty when unknown
-  std::string where;  // for violations, crashes and hangs: the call at which it showed
+  std::vector<Fault> then = {};               // the faults after it, in the order in which they fire
+  std::vector<std::string> shrunk_from = {};  // the faults of the trial that first showed it, where fewer or shorter ones do
+  std::string detail = {};                    // what the title does not say; may be empty
+  Acquired acquired;                          // for violations: the object's origin, empty when unknown
+  std::string where;                          // for violations, crashes and hangs: the call at which it showed
   std::vector<Frame> where_stack;
   Acquired other;  // for proved misuse: the call whose operation the one at `where` collides with; empty for all other rules
   std::string fingerprint;
@@ -79,9 +82,37 @@ struct Totals {
   std::uint64_t trials = 0;
   std::uint64_t fired = 0;  // trials whose fault hit
   std::map<std::string, std::uint64_t> verdicts;
-  std::map<std::string, std::uint64_t> skipped;  // reason -> how many calls or checks were left out
-  std::uint64_t forced = 0;                      // how often work that nobody waited for had to be run on the program's behalf
+  std::map<std::string, std::uint64_t> skipped;      // reason -> how many calls or checks were left out
+  std::map<std::string, std::uint64_t> pruned = {};  // reason -> how many faults another one stood for
+  std::uint64_t recovered = 0;                       // trials after whose faulted cycle a clean one was looked at
+  std::uint64_t shrinking = 0;                       // runs beside the trials, to find the fewest faults that show a finding
+  std::uint64_t forced = 0;                          // how often work that nobody waited for had to be run on the program's behalf
 };
+
+// A way to fail that no trial reached.
+struct NotReached {
+  std::string call;
+  std::string code;
+  std::string how;
+  std::string phase;
+  bool unwinding = false;  // on the way back from another fault
+  std::string why;
+  std::vector<Frame> stack;
+};
+
+// Places, phases, errors and ways: how many of those that the program can reach were reached.
+struct Coverage {
+  std::uint64_t reachable = 0;
+  std::uint64_t reached = 0;
+  std::uint64_t codes_tried = 0;       // pairs of call and error
+  std::uint64_t codes_documented = 0;  // for the same calls
+  std::vector<NotReached> not_reached;
+};
+
+// In tenths of a percent, rounded down: 1000 only when all were reached.
+inline std::uint64_t PerMille(const Coverage& coverage) {
+  return coverage.reachable == 0 ? 0 : coverage.reached * 1000 / coverage.reachable;
+}
 
 // One row of the `cycles` table: live objects at exit, by kind and acquire site.
 struct CycleRow {
@@ -114,6 +145,7 @@ struct Run {
   std::map<std::string, double> per_cycle;  // growth per cycle and kind
   std::vector<CycleRow> cycle_rows;
   std::vector<LiveRow> live;
+  std::optional<Coverage> coverage;  // of a sweep
   std::vector<Finding> findings;
   std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
   std::string generated;       // header only: the one field that may differ between equal runs

@@ -79,9 +79,18 @@ void AppendOrigin(const Finding& finding, Page* page) {
   if (!same_stack) AppendStack(finding.where_stack, page);
 }
 
-// "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed"
+// "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed", "... failed, and then cuCtxPopCurrent#3=INVALID_CONTEXT,refuse"
 std::string Failing(const Finding& finding, const Page& page) {
-  return fmt::format("{} {} failed", WasLost(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
+  std::string line =
+      fmt::format("{} {} failed", WasLost(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
+  for (const Fault& fault : finding.then) line += fmt::format(", and then {}", page.Paint(kBold, ForTerminal(fault.text)));
+  return line;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + ForTerminal(word);
+  return line;
 }
 
 void AppendReproduce(const Finding& finding, std::string_view indent, Page* page) {
@@ -94,6 +103,11 @@ void AppendOne(const Finding& finding, Page* page) {
   if (finding.fault) {
     page->Line("     {}", Failing(finding, *page));
     if (finding.where_stack.empty() || !SamePlace(finding.where_stack, finding.fault->stack)) AppendStack(finding.fault->stack, page);
+    for (const Fault& fault : finding.then) {
+      page->Line("     then {}", page->Paint(kBold, ForTerminal(fault.text)));
+      AppendStack(fault.stack, page);
+    }
+    if (!finding.shrunk_from.empty()) page->Line("     shrunk from {}", Joined(finding.shrunk_from));
   }
   AppendReproduce(finding, "     ", page);
 }
@@ -126,7 +140,9 @@ void AppendNote(const Finding& note, Page* page) {
   add("", Place(note.acquired.call, note.acquired.stack));
   add("seen at ", Place(note.where, note.where_stack));
   add("collides with ", Place(note.other.call, note.other.stack));
+  if (!note.detail.empty()) add("", ForTerminal(note.detail));
   if (note.fault) add("fault ", ForTerminal(note.fault->text));
+  for (const Fault& fault : note.then) add("then ", ForTerminal(fault.text));
   if (!line.empty()) page->Line("    {}", line);
 }
 
@@ -156,7 +172,9 @@ void AppendFindings(const std::vector<Group>& groups, Page* page) {
         one ? Amount(first) : fmt::format("{}{} findings", first.kind.empty() ? "" : ForTerminal(first.kind) + ", ", group.size());
     page->Line("");
     page->Line("{:>3}. {}{}{}", ++number, page->Paint(kRed, ForTerminal(first.rule)), what.empty() ? "" : ": ", what);
-    if (!first.title.empty()) page->Line("     {}", page->Paint(kDim, ForTerminal(first.title)));
+    if (!first.title.empty()) {
+      page->Line("     {}", page->Paint(kDim, ForTerminal(first.title + (first.detail.empty() ? "" : ": " + first.detail))));
+    }
     one ? AppendOne(first, page) : AppendMany(group, page);
   }
 }
@@ -194,6 +212,25 @@ void AppendLeftAtExit(const Run& run, Page* page) {
   }
   AppendList("left at the end:", std::move(left), page);
   AppendList("never released, died with their context:", std::move(orphaned), page);
+}
+
+void AppendNotReached(const Run& run, Page* page) {
+  if (!run.coverage || run.coverage->not_reached.empty()) return;
+  std::map<std::string_view, std::vector<const NotReached*>> reasons;
+  for (const NotReached& row : run.coverage->not_reached) reasons[row.why].push_back(&row);
+  page->Line("");
+  page->Line("not reached:");
+  for (const auto& [why, rows] : reasons) {
+    page->Line("  {}: {}", page->Paint(kBold, ForTerminal(why)), Plural(rows.size(), "way"));
+    for (std::size_t i = 0; i < std::min(rows.size(), kShownNotes); ++i) {
+      const NotReached& row = *rows[i];
+      const std::string origin = DescribeOrigin(row.stack);
+      page->Line("    {}={},{}{}{}{}", ForTerminal(row.call), ForTerminal(row.code), ForTerminal(row.how),
+                 row.phase == "any" ? "" : " in " + ForTerminal(row.phase), row.unwinding ? " while unwinding" : "",
+                 origin.empty() ? "" : ", at " + ForTerminal(origin));
+    }
+    if (rows.size() > kShownNotes) page->Line("    … {} more, see --format json", rows.size() - kShownNotes);
+  }
 }
 
 void AppendNotes(const Run& run, Page* page) {

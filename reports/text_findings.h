@@ -30,6 +30,9 @@ std::uint64_t LeftAtExit(const Run& run);
 std::uint64_t OrphanedBeforeExit(const Run& run);
 void AppendLeftAtExit(const Run& run, Page* page);
 
+// What a sweep could have failed and did not, by reason.
+void AppendNotReached(const Run& run, Page* page);
+
 // Counts per rule, and some notes of each. For `run`, what is left at exit stands under its table instead.
 void AppendNotes(const Run& run, Page* page);
 

@@ -96,6 +96,10 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
     page->Line("  progress forced {}: work was queued that no driver call waited for",
                totals.forced == 1 ? "once" : fmt::format("{} times", totals.forced));
   }
+  if (!totals.pruned.empty()) page->Line("  pruned   {}", Counts(totals.pruned));
+  if (run.coverage) page->Line("  coverage {}", Describe(*run.coverage));
+  if (totals.recovered != 0) page->Line("  recovery checked after {}", Plural(totals.recovered, "trial"));
+  if (totals.shrinking != 0) page->Line("  shrink   {} to find the fewest faults", Plural(totals.shrinking, "run"));
   if (!totals.skipped.empty()) page->Line("  skipped  {}", Counts(totals.skipped));
 }
 
@@ -173,6 +177,12 @@ std::string Describe(const Kernels& kernels) {
   return text;
 }
 
+std::string Describe(const Coverage& coverage) {
+  const std::uint64_t tenths = PerMille(coverage);
+  return fmt::format("{}.{} %: {} of {} ways to fail, {} of {} documented errors of these calls", tenths / 10, tenths % 10,
+                     coverage.reached, coverage.reachable, coverage.codes_tried, coverage.codes_documented);
+}
+
 std::string DescribeOrigin(const std::vector<Frame>& stack) {
   if (stack.empty()) return {};
   auto named = std::find_if(stack.begin(), stack.end(), [](const Frame& frame) { return !frame.function.empty(); });
@@ -204,6 +214,7 @@ bool WriteText(const Run& run, std::ostream& out, bool colour) {
   AppendLive(run, &page);
   AppendLeftAtExit(run, &page);
   AppendFindings(groups, &page);
+  AppendNotReached(run, &page);
   AppendNotes(run, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
   out.flush();

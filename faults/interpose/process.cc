@@ -263,7 +263,7 @@ void NoteFailure() noexcept {
 
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;
-  if (what < 0 || what > 2) return;
+  if (what < 0 || what > static_cast<int>(MarkKind::Output)) return;
   gate.Mark(static_cast<MarkKind>(what), static_cast<std::uint32_t>(value));
 }
 

@@ -29,7 +29,13 @@ enum class RecordKind : std::uint8_t {
   Misuse = 6,
 };
 
-enum class MarkKind : std::uint16_t { CycleBegin = 0, CycleEnd = 1, Phase = 2 };
+enum class MarkKind : std::uint16_t {
+  CycleBegin = 0,
+  CycleEnd = 1,
+  Phase = 2,
+  Report = 3,  // argument[0] = what the program tells its caller, as 32 bits: 0, a CUresult, or another number for a failure without one
+  Output = 4,  // argument[0] = 1: its output is set
+};
 
 enum class ProcessEvent : std::uint16_t {
   Start = 0,  // the drop-in was loaded; argument[0] = parent process id

@@ -20,7 +20,9 @@ constexpr HowRow kHows[] = {
     {"refuse", How::Refuse}, {"refuse+garbage", How::RefuseGarbage}, {"after", How::After}, {"persist", How::Persist},
     {"sticky", How::Sticky},
 };
-constexpr std::string_view kBurst = "burst:";
+// In a list of ways, where a comma ends a word, "burst:3" stands for it.
+constexpr std::string_view kBurst = "refuse,burst=";
+constexpr std::string_view kBurstWord = "burst:";
 
 std::string_view NameOf(How how) noexcept {
   for (const HowRow& row : kHows) {
@@ -47,13 +49,14 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
       return nullptr;
     }
   }
-  if (text.size() > kBurst.size() && std::string_view(text.data(), kBurst.size()) == kBurst) {
+  for (const std::string_view burst : {kBurst, kBurstWord}) {
+    if (text.size() < burst.size() || std::string_view(text.data(), burst.size()) != burst) continue;
     fault->how = How::Burst;
-    text.remove_prefix(kBurst.size());
+    text.remove_prefix(burst.size());
     fault->burst = ParseCount(text);
-    return fault->burst == 0 ? "burst:K with a count K from 1" : nullptr;
+    return fault->burst == 0 ? "refuse,burst=K with a count K from 1" : nullptr;
   }
-  return "one of refuse, refuse+garbage, after, persist, burst:K, sticky";
+  return "one of refuse, refuse+garbage, after, persist, refuse,burst=K, sticky";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ enum class How : std::uint8_t {
   RefuseGarbage,  // not forwarded; outputs overwritten                            "refuse+garbage"
   After,          // forwarded, then an error is returned; a released object is gone "after"
   Persist,        // refused from the n-th call on                                 "persist"
-  Burst,          // refused `burst` times in a row from the n-th call on          "burst:3"
+  Burst,          // refused `burst` times in a row from the n-th call on          "refuse,burst=3"
   Sticky,         // the context is lost: this and every later call fails          "sticky"
 };
 

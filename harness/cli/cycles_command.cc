@@ -22,7 +22,7 @@ Exit CyclesCommand(const Options& options) {
   int interrupted = 0;
   const std::string reproduce = session->CommandLine(kCycles) + " -- " + ShellJoin(session->subject().command);
   const Status status = RunCycles(session->subject(), session->dir(), *counts, reproduce, &run, &interrupted);
-  if (!status.ok()) return Fail(status, *session, "cycles");
+  if (!status.ok()) return EndBy(interrupted, status, *session, "cycles");
   for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
   return Deliver(run, options);
 }

@@ -14,6 +14,7 @@
 #include "harness/ledger/rules.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/site_text.h"
+#include "harness/verdict/said.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
@@ -50,6 +51,10 @@ std::string_view MarkName(std::uint16_t call) {
       return "cycle begins";
     case faults::MarkKind::CycleEnd:
       return "cycle ends";
+    case faults::MarkKind::Report:
+      return "report";
+    case faults::MarkKind::Output:
+      return "output";
     case faults::MarkKind::Phase:
       return "phase";
   }
@@ -159,6 +164,7 @@ std::string RecordLine(const faults::Record& record) {
                          record.argument[2]);
     case faults::RecordKind::Mark:
       if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Phase)) return fmt::format("phase {}", PhaseName(record.phase));
+      if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Report)) return "report " + SaidCode(record.argument[0]);
       return fmt::format("{} ({})", MarkName(record.call), record.cycle);
     case faults::RecordKind::Process:
       return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);

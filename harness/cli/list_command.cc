@@ -70,7 +70,7 @@ Table Hows() {
            {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
            {"after", "forwarded, then the error is returned; a release has happened all the same"},
            {"persist", "refused from that call on"},
-           {"burst:K", "refused K times in a row"},
+           {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
            {"sticky", "the context is lost: this and every later call fails with the same error"}}};
 }
 

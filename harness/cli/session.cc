@@ -263,10 +263,10 @@ Exit Fail(const Status& status, const Session& session, const char* mode) {
 
 Exit EndBy(int number, const Status& status, const Session& session, const char* mode) {
   if (number == 0) return Fail(status, session, mode);
-  const bool goes_on = session.options().command != kRun;
-  if (!goes_on) {
+  const Command command = session.options().command;
+  if (command == kRun) {
     (void)Fail(status, session, mode);
-  } else if (session.dir().fresh()) {
+  } else if (session.dir().fresh() || command == kCycles) {
     Say(status.message());
   } else {
     Say(status.message() + "; the same command goes on from here");

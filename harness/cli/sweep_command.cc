@@ -5,6 +5,8 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/replay.h"
+#include "harness/sweep/spawn_runner.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -34,34 +36,80 @@ Status CheckFaults(const std::vector<std::string>& texts) {
   return {};
 }
 
-}  // namespace
+// "97" or "97.5": tenths of a percent.
+Result<std::uint64_t> ParsePercent(const std::string& text) {
+  const std::string wrong = "--coverage-at-least: '" + text + "': expected a percentage from 0 to 100, with at most one decimal";
+  const std::size_t point = text.find('.');
+  const std::string whole = text.substr(0, point);
+  const std::string tenth = point == std::string::npos ? "0" : text.substr(point + 1);
+  const auto digits = [](const std::string& part) { return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos; };
+  if (!digits(whole) || !digits(tenth) || whole.size() > 3 || tenth.size() > 1) return Status(Exit::Usage, wrong);
+  const std::uint64_t value = std::stoull(whole) * 10 + std::stoull(tenth);
+  if (value > 1000) return Status(Exit::Usage, wrong);
+  return value;
+}
 
-Exit SweepCommand(const Options& options) {
+Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& texts) {
+  std::vector<Benign> declared;
+  for (const std::string& text : texts) {
+    Result<Benign> benign = ParseBenign(text);
+    if (!benign.ok()) return benign.status();
+    declared.push_back(std::move(*benign));
+  }
+  return declared;
+}
+
+// What the command line says about a sweep, checked before anything runs.
+Result<SweepOptions> SweepOptionsOf(const Options& options) {
   SweepOptions sweep;
   sweep.plan.hows = SplitCommas(options.how);
   sweep.plan.all_codes = options.codes == "all";
   sweep.plan.calls = options.call;
   sweep.plan.limit = options.limit;
+  sweep.plan.prune = !options.no_prune;
+  sweep.depth = static_cast<int>(options.depth);
+  sweep.shrink = !options.no_shrink;
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
-  sweep.keep = options.keep;
+  sweep.judge.exit_is_said = options.strict_exit;
+  Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
+  if (!benign.ok()) return benign.status();
+  sweep.benign = std::move(*benign);
+  if (!options.coverage_at_least.empty()) {
+    const Result<std::uint64_t> tenths = ParsePercent(options.coverage_at_least);
+    if (!tenths.ok()) return tenths.status();
+    sweep.coverage_at_least = *tenths;
+  }
   Status usable = CheckPlanOptions(sweep.plan);
-  if (!usable.ok()) {
-    Say(usable.message());
-    return usable.exit();
+  if (!usable.ok()) return usable;
+  return sweep;
+}
+
+}  // namespace
+
+Exit SweepCommand(const Options& options) {
+  const Result<SweepOptions> sweep = SweepOptionsOf(options);
+  if (!sweep.ok()) {
+    Say(sweep.status().message());
+    return sweep.status().exit();
   }
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) {
     Say(session.status().message());
     return session.status().exit();
   }
-  sweep.jobs = session->jobs();
 
   report::Run run = session->NewReport();
   int interrupted = 0;
   Status status;
+  Result<Rehearsal> rehearsal = Rehearse(session->subject(), session->dir(), 2, &interrupted);
+  if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
-    SweepEngine engine(session->subject(), session->dir(), sweep, session->Reproduce());
-    status = engine.Prepare();
+    // From here on, so that the rehearsals' own pool saw the signals as they were.
+    SpawnRunner runner(session->subject(), session->dir(),
+                       {session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)});
+    const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
+    SweepEngine engine(&runner, &session->dir(), *sweep, session->Reproduce());
+    status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {
       if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
@@ -73,7 +121,7 @@ Exit SweepCommand(const Options& options) {
       status = engine.Step();
     }
     progress.Clear();
-    interrupted = engine.interrupted();
+    interrupted = runner.interrupted();
     if (status.ok()) engine.Report(&run);
   }
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
@@ -89,6 +137,11 @@ Exit ReplayCommand(const Options& options) {
     Say(usable.message());
     return usable.exit();
   }
+  const Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
+  if (!benign.ok()) {
+    Say(benign.status().message());
+    return benign.status().exit();
+  }
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) {
     Say(session.status().message());
@@ -96,9 +149,10 @@ Exit ReplayCommand(const Options& options) {
   }
   JudgeOptions judge;
   judge.abandoned_is_leak = options.abandoned_is_leak;
+  judge.exit_is_said = options.strict_exit;
   report::Run run = session->NewReport();
   int interrupted = 0;
-  Status status = Replay(session->subject(), session->dir(), options.fault, judge, session->Reproduce(), &run, &interrupted);
+  Status status = Replay(session->subject(), session->dir(), options.fault, judge, *benign, session->Reproduce(), &run, &interrupted);
   if (!status.ok()) return EndBy(interrupted, status, *session, "replay");
   SayWarnings(run);
   return Deliver(run, options);

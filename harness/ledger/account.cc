@@ -113,6 +113,7 @@ void Account::Unlink(HandleEntry& entry, std::int64_t object) {
 
 void Account::Close(std::int64_t index, State state, const Site& site) {
   Object& object = books_->object(index);
+  if (object.state == State::ReleaseRefused && state == State::Released && site.begin != 0) object.retried = object.released;
   object.state = state;
   object.released = site;
   if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
@@ -153,6 +154,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     }
     return;
   }
+  if (last.told_alive) return;
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
   books_->Violate(rule, last.kind, record, handle, entry->last);
 }
@@ -183,9 +185,11 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     const std::uint64_t given = std::min(count, object.references);
     count -= given;
     object.references -= given;
-    if (object.references == 0) Close(index, State::Released, SiteOf(record));
+    if (object.references != 0) continue;
+    Close(index, State::Released, SiteOf(record));
+    object.told_alive = outcome == Outcome::After;
   }
-  if (count > 0) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
+  if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
 }
 
 void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome) {
@@ -249,6 +253,7 @@ std::int64_t Account::ObjectAt(Kind kind, std::uint64_t handle) {
 std::int64_t Account::DeadObjectAt(std::uint64_t address) const {
   const std::int64_t dead = space_.DeadObjectAt(address);
   // Pinned memory goes back to the host, whose own allocations may be at the same place now.
+  if (dead >= 0 && books_->object(dead).told_alive) return -1;
   if (dead >= 0 && !host_probed_ && driver::FamilyOf(books_->object(dead).kind) == Family::HostPointer) return -1;
   return dead;
 }
@@ -263,7 +268,8 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   }
   const HandleEntry* entry = Find(family, handle);
   if (entry == nullptr || entry->top >= 0 || entry->last < 0 || entry->borrowed) return;
-  if (books_->object(entry->last).state == State::ReleaseRefused) return;
+  const Object& last = books_->object(entry->last);
+  if (last.state == State::ReleaseRefused || last.told_alive) return;
   books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
 }
 

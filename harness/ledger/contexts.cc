@@ -59,6 +59,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   if (primary.references.empty()) {
     if (account_->Inherited(Family::PrimaryContext, device)) return;
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
+    if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
     account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
     return;
   }
@@ -74,6 +75,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
+  account_->books().object(index).told_alive = outcome == Outcome::After;
   if (runtime_exits_) return;
   if (primary.references.empty() && primary.greens == 0 && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
 }
@@ -153,6 +155,7 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
     if (next.state != State::Live) continue;
     next.state = State::ReleaseRefused;
     next.released = before.released;
+    account_->books().object(taken.object).retried = Site{};  // not paid yet
     return;
   }
 }
@@ -160,18 +163,24 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
 void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   Stack& stack = StackOf(record);
   if (outcome == Outcome::Refused) {
-    if (!stack.entries.empty() && stack.entries.back().object >= 0) {
-      Object& top = account_->books().object(stack.entries.back().object);
-      top.state = State::ReleaseRefused;
-      top.released = SiteOf(record);
-    }
+    // Each refused pop leaves one entry too many: two of them leave two, and the newest already stands for the first.
+    const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) {
+      return one.object < 0 || account_->books().object(one.object).state == State::Live;
+    });
+    if (entry == stack.entries.rend() || entry->object < 0) return;
+    Object& kept = account_->books().object(entry->object);
+    kept.state = State::ReleaseRefused;
+    kept.released = SiteOf(record);
     return;
   }
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
-  if (stack.entries.empty()) {
-    stack.below.push_back(SiteOf(record));
-  } else {
+  if (outcome == Outcome::After) ++stack.told_there;
+  if (!stack.entries.empty()) {
     TakeTop(stack, record);
+  } else if (outcome != Outcome::After && stack.told_there > 0) {
+    --stack.told_there;  // pops once more what it was told was still there
+  } else {
+    stack.below.push_back(SiteOf(record));
   }
 }
 

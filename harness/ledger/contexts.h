@@ -66,6 +66,7 @@ class Contexts {
     std::vector<StackEntry> entries;
     std::vector<Site> below;  // pops that took what was current before we saw the thread
     bool pushed = false;
+    std::uint32_t told_there = 0;  // pops that were carried out and told to have failed
   };
   struct Primary {
     std::vector<std::int64_t> references;

@@ -228,6 +228,7 @@ void Graphs::RetainUserObject(const faults::Record& record) {
   const std::uint64_t count = record.argument[2];
   HandleEntry& entry = account_->Entry(Family::UserObject, handle);
   if (entry.top < 0 && entry.graph_references == 0 && entry.last >= 0) {
+    if (account_->books().object(entry.last).told_alive) return;
     account_->books().Violate(Rule::UseAfterRelease, Kind::UserObject, record, handle, entry.last);
     return;
   }

@@ -57,6 +57,10 @@ struct Object {
   bool driver_owned = false;  // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the releasing, orphaning or refused call
+  Site retried;   // of a released object the refused call after which it was released again; record_kind Empty for all others
+  // Its release was carried out and told to have failed (`after`): a program that tries again or goes on using it believes what it was
+  // told.
+  bool told_alive = false;
 };
 
 struct Violation {

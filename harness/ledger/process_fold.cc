@@ -301,6 +301,7 @@ void ProcessFold::Misuse(const faults::Record& record, const Site& where, const 
   violation.handle = record.argument[1];
   violation.where = where;
   violation.object = account_.ObjectAt(kind, record.argument[1]);
+  if (violation.object >= 0 && account_.books().object(violation.object).told_alive) return;
   violation.other = other;
   violation.bytes = record.argument[2];
   account_.books().ledger.violations.push_back(violation);

@@ -9,6 +9,8 @@
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
+#include "harness/sweep/shrink.h"
+#include "harness/verdict/recovery.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -25,9 +27,14 @@ std::string VerdictOf(const std::string& rule) {
   for (const Rule lost : {Rule::Leak, Rule::Orphaned, Rule::Growth}) {
     if (rule == Name(lost)) return std::string(Name(Verdict::Leak));
   }
-  for (const Rule own : {Rule::Crash, Rule::Abort, Rule::Hang, Rule::ReleaseRefused, Rule::AbandonedAtExit}) {
+  for (const Rule own :
+       {Rule::Crash, Rule::Abort, Rule::Hang, Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit, Rule::NotRecovered}) {
     if (rule == Name(own)) return rule;
   }
+  for (const Rule said : {Rule::Swallowed, Rule::Spurious, Rule::WrongCode, Rule::OutputWritten, Rule::BenignFailed}) {
+    if (rule == Name(said)) return std::string(Name(Verdict::Misreported));
+  }
+  if (rule == Name(Rule::BenignNeverFired)) return std::string(Name(Verdict::NotExercised));
   return rule == Name(Rule::ProcessLifetime) ? std::string() : std::string(Name(Verdict::Misuse));
 }
 
@@ -39,6 +46,7 @@ report::Finding ToFinding(const TrialFindingText& text) {
   finding.count = text.count;
   finding.bytes = text.bytes;
   finding.verdict = VerdictOf(text.rule);
+  finding.detail = text.detail;
   finding.acquired = text.acquired;
   finding.where = text.where.call;
   finding.where_stack = text.where.stack;
@@ -95,11 +103,37 @@ class Collector {
   std::vector<report::Finding>* findings_;
 };
 
+// The faults of a trial as a report shows them.
+struct ShownFaults {
+  std::optional<report::Fault> first;
+  std::vector<report::Fault> then;
+  std::string reproduce;
+
+  ShownFaults() = default;
+  ShownFaults(const TrialResult& trial, const Reproduction& reproduction) : reproduce(ReproduceLine(reproduction, trial.faults)) {
+    if (!trial.faults.empty()) first = FaultText(trial.faults.front(), trial.fault_site);
+    for (std::size_t i = 1; i < trial.faults.size(); ++i) {
+      const report::Acquired nowhere;
+      const report::Acquired& site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : nowhere;
+      if (std::optional<report::Fault> fault = FaultText(trial.faults[i], site)) then.push_back(std::move(*fault));
+    }
+  }
+};
+
+std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, const TrialResult& trial) {
+  std::uint64_t key = GroupKey(text, shown.first, trial.fault_key);
+  for (std::size_t i = 0; i < shown.then.size() && i < trial.later_keys.size(); ++i) {
+    key = AddFault(key, shown.then[i], trial.later_keys[i]);
+  }
+  return key;
+}
+
 class Adder {
  public:
-  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run)
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least)
       : reproduction_(reproduction),
         run_(run),
+        least_(least),
         findings_(&groups->findings, &groups->fingerprints, &run->findings),
         notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
 
@@ -112,36 +146,70 @@ class Adder {
   }
 
   void Trial(const TrialResult& trial) {
-    fault_ = trial.faults.empty() ? std::nullopt : FaultText(trial.faults.front(), trial.fault_site);
-    reproduce_ = ReproduceLine(reproduction_, trial.faults);
-    for (const TrialFindingText& text : trial.findings) Faulted(ToFinding(text), text, trial, &findings_);
+    shown_ = ShownFaults(trial, reproduction_);
+    for (const TrialFindingText& text : trial.findings) Add(text, trial);
     for (const TrialFindingText& text : trial.notes) {
       // What every run leaves has nothing to do with the fault of this one.
       if (text.rule == Name(Rule::ProcessLifetime)) {
         FaultFree({text}, false);
       } else {
-        Faulted(ToFinding(text), text, trial, &notes_);
+        Note(ToFinding(text), text, trial);
       }
     }
     if (trial.stray) return;
     ++run_->totals.trials;
     ++run_->totals.verdicts[trial.verdict];
     if (trial.fired) ++run_->totals.fired;
+    Recovered(trial);
     if (trial.verdict == Name(Verdict::Absorbed)) {
-      report::Finding note =
-          TrialNote(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened");
-      TrialFindingText text;
-      text.rule = note.rule;
-      Faulted(std::move(note), text, trial, &notes_);
+      Became(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened", trial);
+    } else if (trial.verdict == Name(Verdict::Benign)) {
+      Became(Verdict::Benign, "absorbed, as declared (--benign)", trial);
     }
     if (!trial.fired) NotFired(trial);
   }
 
  private:
-  void Faulted(report::Finding finding, const TrialFindingText& text, const TrialResult& trial, Collector* to) {
-    finding.fault = fault_;
-    finding.reproduce = reproduce_;
-    to->Add(std::move(finding), GroupKey(text, fault_, trial.fault_key), Fingerprint(text, fault_));
+  void Add(const TrialFindingText& text, const TrialResult& trial) {
+    if (least_ != nullptr && text.least >= 0) {
+      const auto fewer = least_->find(static_cast<std::size_t>(text.least));
+      const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
+      if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second, reproduction_), trial.faults);
+    }
+    Add(text, trial, shown_, {});
+  }
+
+  void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, std::vector<std::string> shrunk_from) {
+    report::Finding finding = ToFinding(text);
+    finding.fault = shown.first;
+    finding.then = shown.then;
+    finding.reproduce = shown.reproduce;
+    finding.shrunk_from = std::move(shrunk_from);
+    findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
+  }
+
+  // Of several faults the last one tells notes apart: the same release refused on the way back from a hundred faults is one note.
+  void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
+    note.fault = shown_.first;
+    note.then = shown_.then;
+    note.reproduce = shown_.reproduce;
+    const std::optional<report::Fault> last = shown_.then.empty() ? shown_.first : std::optional<report::Fault>(shown_.then.back());
+    const std::uint64_t key = shown_.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
+    notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
+  }
+
+  void Became(Verdict verdict, const char* title, const TrialResult& trial) {
+    report::Finding note = TrialNote(verdict, title);
+    TrialFindingText text;
+    text.rule = note.rule;
+    if (!trial.benign.empty()) note.detail = trial.benign.front();
+    Note(std::move(note), text, trial);
+  }
+
+  void Recovered(const TrialResult& trial) {
+    if (trial.recovery == Recovery::Checked) ++run_->totals.recovered;
+    const std::string_view why = WhyUnchecked(trial.recovery);
+    if (!why.empty()) ++run_->totals.skipped["recovery not checked: " + std::string(why)];
   }
 
   void NotFired(const TrialResult& trial) {
@@ -151,7 +219,7 @@ class Adder {
     for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
       report::Finding note = TrialNote(Verdict::NotExercised, TitleOf(trial));
       note.fault = FaultText(fault, trial.planned_site);
-      note.reproduce = reproduce_;
+      note.reproduce = shown_.reproduce;
       TrialFindingText text;
       text.rule = note.rule;
       text.kind = fault;
@@ -162,10 +230,10 @@ class Adder {
 
   const Reproduction& reproduction_;
   report::Run* run_;
+  const Results* least_;
   Collector findings_;
   Collector notes_;
-  std::optional<report::Fault> fault_;  // of the trial being added
-  std::string reproduce_;
+  ShownFaults shown_;  // of the trial being added
 };
 
 }  // namespace
@@ -184,15 +252,16 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
   fault.call = std::string(driver::Name(parsed.base));
   fault.occurrence = parsed.occurrence;
-  fault.how = canonical.substr(canonical.rfind(',') + 1);
+  fault.how = canonical.substr(canonical.find(',') + 1);
   fault.code = std::string(driver::ShortResultName(parsed.code));
   fault.text = canonical;
   fault.stack = site.stack;
   return fault;
 }
 
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run) {
-  Adder adder(reproduction, groups, run);
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run,
+               const Results* least) {
+  Adder adder(reproduction, groups, run, least);
   for (const TrialResult& trial : trials) adder.Trial(trial);
 }
 
@@ -208,10 +277,23 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
   const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
-  Adder adder(reproduction, groups, run);
+  Adder adder(reproduction, groups, run, nullptr);
   adder.FaultFree(Texts(judgement.findings, run_seen.journal, sites), true);
   adder.FaultFree(Texts(judgement.notes, run_seen.journal, sites), false);
   ExplainHang(run_seen.journal, run);
+}
+
+void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  TrialFindingText one = text;
+  one.kind = text.detail;  // what tells two of them apart
+  report::Finding finding = ToFinding(text);
+  finding.reproduce = ReproduceLine(reproduction, {});
+  Collector(&groups->findings, &groups->fingerprints, &run->findings)
+      .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
+}
+
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding) {
+  return KeyOf(finding, ShownFaults(trial, Reproduction()), trial);
 }
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {

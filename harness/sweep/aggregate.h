@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,14 +43,23 @@ struct Groups {
 // A fault text in the report's words, at the place `site`; empty for no fault text.
 std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site);
 
-// Adds findings, notes, verdicts and counts of `trials`, which must be in plan order. An entry that several trials show keeps the fault of
-// the first and the largest count and bytes of all.
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run);
+// Adds findings, notes, verdicts and counts of `trials`, which must be in plan order. An entry that several trials show keeps the faults of
+// the first and the largest count and bytes of all. `least`: results by number, where a finding names a trial that shows it with fewer
+// faults.
+using Results = std::map<std::size_t, TrialResult>;
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run,
+               const Results* least = nullptr);
 
 // Adds what is wrong without any fault: violations become findings. What is merely left at exit becomes a note.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run);
 // The same for a report to which nothing else is added.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run);
+
+// Adds a finding that no trial showed but the report as a whole.
+void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run);
+
+// By what the findings of one report are one, with all faults of their trial.
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding);
 
 // What became of the kernels; nothing when none ran on the simulated driver.
 std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal);

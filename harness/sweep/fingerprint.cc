@@ -30,19 +30,26 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
     hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
   }
   if (!fault.has_value()) return hash;
-  hash = HashNumber(fault_key, HashText(fault->call, hash));
-  return HashText(fault->how, HashText(fault->code, hash));
+  return AddFault(hash, *fault, fault_key);
 }
 
-std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault) {
+std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key) {
+  const std::uint64_t hash = HashNumber(fault_key, HashText(fault.call, key));
+  return HashText(fault.how, HashText(fault.code, hash));
+}
+
+std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
+                        const std::vector<report::Fault>& then) {
   std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
   if (finding.other.call.empty()) hash = HashPlace(finding.acquired, hash);
   hash = HashPlace(finding.where, hash);
   if (!finding.other.call.empty()) hash = HashPlace(finding.other, hash);
-  if (fault.has_value()) {
-    hash = HashStack(fault->stack, HashText(fault->call, hash));
-    hash = HashText(fault->how, HashText(fault->code, hash));
-  }
+  const auto add = [&hash](const report::Fault& one) {
+    hash = HashStack(one.stack, HashText(one.call, hash));
+    hash = HashText(one.how, HashText(one.code, hash));
+  };
+  if (fault.has_value()) add(*fault);
+  for (const report::Fault& one : then) add(one);
   return "v1-" + Hex(hash);
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "harness/sweep/trial.h"
 #include "reports/run.h"
@@ -24,10 +25,13 @@ namespace cuaudit::harness {
 
 // Places by SiteKey: two lines of one function are two places. Good for one build of the program.
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key);
+// The same with one more fault after it; of `key`, which is that without it.
+std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key);
 
 // "v1-" and 16 digits. A place is the call, and module and function of each frame, so that a rebuilt program keeps its fingerprints; a
 // frame whose function is unknown is its module only.
-std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault);
+std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
+                        const std::vector<report::Fault>& then = {});
 
 // Two places in one function have one fingerprint; within a report the second is "-2", the third "-3", in the order of the report.
 class FingerprintSet {

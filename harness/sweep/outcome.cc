@@ -57,6 +57,17 @@ std::string WhatNeverFired(std::span<const TrialResult> trials, std::size_t plan
 
 }  // namespace
 
+void RequireCoverage(std::uint64_t tenths, report::Run* run) {
+  const std::uint64_t got = report::PerMille(*run->coverage);
+  if (got >= tenths) return;
+  const auto percent = [](std::uint64_t value) { return std::to_string(value / 10) + "." + std::to_string(value % 10) + " %"; };
+  const std::string before = run->outcome == "findings" && !run->message.empty() ? run->message + "; " : "";
+  const std::string why = before + "fault coverage is " + percent(got) + ", wanted at least " + percent(tenths) + " (--coverage-at-least)";
+  if (run->outcome == "clean") run->outcome = "not_exercised";
+  const bool said = run->outcome == "not_exercised" && run->message.starts_with("not exercised: ");
+  run->message = said ? run->message + "; " + why : (run->outcome == "not_exercised" ? "not exercised: " : "") + why;
+}
+
 void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run) {
   std::size_t planned = 0;
   for (const TrialResult& trial : trials) planned += trial.stray ? 0 : 1;

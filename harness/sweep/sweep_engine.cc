@@ -2,12 +2,13 @@
 #include "harness/sweep/sweep_engine.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
+#include "harness/sweep/shrink.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -15,12 +16,30 @@ namespace {
 // How often a trial is run until its fault hits the place that it was planned for.
 constexpr int kAttempts = 6;
 
-// A trial that retries for ever must not fill the disk before its deadline. A number that the user gave is the user's to choose; the
-// default, given or not, is a limit for the rehearsal.
-std::size_t TrialCapacity(const Subject& subject, const Observation& rehearsal) {
-  if (subject.record_capacity != faults::kDefaultRecordCapacity) return subject.record_capacity;
-  const std::size_t roomy = std::max<std::size_t>(1U << 16, 8 * rehearsal.journal.records().size());
-  return std::min(subject.record_capacity, roomy);
+// What decides which trials a plan leads to, and what they come to.
+std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
+  hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
+  hash = HashNumber(options.plan.prune ? 1 : 0, hash);
+  hash = HashNumber(options.judge.exit_is_said ? 1 : 0, hash);
+  for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
+  for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
+  return HashNumber(options.plan.limit, hash);
+}
+
+std::uint64_t HashFaults(const std::vector<std::string>& faults) {
+  std::uint64_t hash = kHashSeed;
+  for (const std::string& fault : faults) hash = HashText(fault, hash);
+  return hash;
+}
+
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find('#'))) != options.calls.end();
+}
+
+// One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
+  return HashText(fault.substr(fault.find('=')), HashNumber(where, kHashSeed));
 }
 
 }  // namespace
@@ -37,55 +56,208 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   return rehearsal.drifting ? hash : HashNumber(TraceHash(rehearsal.run.journal), hash);
 }
 
-SweepEngine::SweepEngine(const Subject& subject, const WorkDir& dir, const SweepOptions& options, const Reproduction& reproduction)
-    : subject_(subject), dir_(dir), options_(options), reproduction_(reproduction) {}
+SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction)
+    : runner_(runner), dir_(dir), options_(options), reproduction_(reproduction) {}
 
-Status SweepEngine::Prepare() {
+Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
-  Result<Rehearsal> rehearsal = Rehearse(subject_, dir_, 2, &interrupted_);
-  if (!rehearsal.ok()) return rehearsal.status();
-  rehearsal_ = std::move(*rehearsal);
-  trial_records_ = TrialCapacity(subject_, rehearsal_->run);
-  PlannedFaults planned = MakePlan(rehearsal_->run.journal, options_.plan);
-  plan_ = std::move(planned.faults);
-  planned_sites_ = std::move(planned.sites);
-  possible_ = planned.possible;
-  skipped_ = std::move(planned.skipped);
-  return LoadOrWritePlan();
+  rehearsal_ = std::move(rehearsal);
+  const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
+  if (!states.threaded) first_states_ = AllStates(states);
+  PlannedFaults first = MakePlan(states, options_.plan);
+  for (const CallState& call : states.calls) first_sites_.insert(call.site);
+  for (const PlannedWay& one : first.ways) {
+    if (one.why_not.empty()) {
+      coverage_.Plan(one.way, one.trial);
+    } else {
+      coverage_.LeaveOut(one.way, one.why_not);
+    }
+  }
+  possible_ = first.possible;
+  skipped_ = std::move(first.skipped);
+  pruned_ = std::move(first.pruned);
+  Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject));
+  return loaded.ok() ? BeginRounds() : loaded;
 }
 
-Status SweepEngine::LoadOrWritePlan() {
+Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) {
   PlanFile plan;
-  plan.subject = SubjectHash(subject_, *rehearsal_, options_.judge);
-  plan.faults = plan_;
-  plan.sites = planned_sites_;
-  const std::string path = dir_.File("plan.txt");
-  struct stat facts = {};
-  if (stat(path.c_str(), &facts) == 0) {
-    const Result<std::string> text = ReadFile(path);
-    if (!text.ok()) return text.status();
-    const Result<PlanFile> before = ParsePlan(*text, path);
-    if (!before.ok()) return before.status();
-    if (before->subject != plan.subject || before->faults != plan.faults) {
-      return {Exit::Usage, path + ": holds the plan of another sweep (digest " + Hex(before->Digest()) + ", this one has " +
-                               Hex(plan.Digest()) + "): choose another --work-dir"};
+  plan.subject = subject;
+  plan.faults = std::move(first.faults);
+  plan.sites = std::move(first.sites);
+  if (dir_ != nullptr) {
+    const std::string path = dir_->File("plan.txt");
+    struct stat facts = {};
+    if (stat(path.c_str(), &facts) == 0) {
+      const Result<std::string> text = ReadFile(path);
+      if (!text.ok()) return text.status();
+      const Result<PlanFile> before = ParsePlan(*text, path);
+      if (!before.ok()) return before.status();
+      if (before->subject != plan.subject || before->faults != plan.faults) {
+        return {Exit::Usage, path + ": holds the plan of another sweep (digest " + Hex(before->Digest()) + ", this one has " +
+                                 Hex(plan.Digest()) + "): choose another --work-dir"};
+      }
+      // Threads may have taken turns in another order this time: each fault stays meant for the place that its trials so far were held to.
+      plan.sites = before->sites;
+    } else {
+      Status written = WriteFile(path, FormatPlan(plan), Exit::Usage);
+      if (!written.ok()) return written;
     }
-    // Threads may have taken turns in another order this time: each fault stays meant for the place that its trials so far were held to.
-    planned_sites_ = before->sites;
-  } else {
-    Status written = WriteFile(path, FormatPlan(plan), Exit::Usage);
-    if (!written.ok()) return written;
+    Result<TrialLog> log = TrialLog::Open(dir_->File("trials.jsonl"));
+    if (!log.ok()) return log.status();
+    log_ = std::move(*log);
   }
-  Result<TrialLog> log = TrialLog::Open(dir_.File("trials.jsonl"), plan_);
-  if (!log.ok()) return log.status();
-  log_ = std::move(*log);
-  for (TrialResult& trial : log_->trials()) {
-    Keep(std::move(trial));
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}, false});
+  return {};
+}
+
+// The trials from `from` on that an earlier sweep in this directory has finished.
+Status SweepEngine::TakeLogged(std::size_t from) {
+  if (!log_.has_value()) return {};
+  for (std::size_t index = from; index < plan_.size(); ++index) {
+    Result<std::vector<TrialResult>> logged = log_->Take(index, plan_[index].faults);
+    if (!logged.ok()) return logged.status();
+    for (TrialResult& trial : *logged) Keep(std::move(trial));
   }
   resumed_ = results_.size();
-  pool_.emplace();
   return {};
+}
+
+// Rounds that the log holds whole are over at once; of the first one that it does not, some trials may be there, and of later ones none.
+Status SweepEngine::BeginRounds() {
+  std::size_t from = 0;
+  for (;;) {
+    Status taken = TakeLogged(from);
+    if (!taken.ok()) return taken;
+    if (!RoundDone()) break;
+    from = plan_.size();
+    finished_ = !PlanNext();
+    if (finished_) break;
+  }
+  Status of_the_plan = log_.has_value() ? log_->CheckTaken() : Status();
+  return finished_ || !of_the_plan.ok() ? of_the_plan : GiveRound(from);
+}
+
+Status SweepEngine::GiveRound(std::size_t from) {
+  std::vector<TrialOrder> orders;
+  for (std::size_t index = from; index < plan_.size(); ++index) {
+    if (!results_.contains(index)) orders.push_back({index, plan_[index].faults, AttemptOf(index)});
+  }
+  return runner_->Give(std::move(orders));
+}
+
+bool SweepEngine::PlanNext() {
+  const std::size_t from = plan_.size();
+  if (round_ < options_.depth) {
+    PlanUnwinding();
+    ++round_;
+    if (plan_.size() != from) return true;
+  }
+  if (!options_.shrink) return false;
+  if (!shrinks_) FindShrinkable();
+  shrinks_ = true;
+  round_ = options_.depth + 1;
+  for (;;) {
+    TakeShrunk();
+    const bool any = std::any_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return !one.settled; });
+    if (!any) return false;
+    PlanShrinking();
+    if (plan_.size() != from) return true;
+  }
+}
+
+// The next round: every way in which the trials of this one may fail again on their way back, each place and state once.
+void SweepEngine::PlanUnwinding() {
+  std::unordered_set<std::uint64_t> known;
+  const std::size_t end = plan_.size();
+  for (std::size_t index = 0; index < end; ++index) {
+    if (plan_[index].faults.size() != static_cast<std::size_t>(round_)) continue;
+    Unwinding unwinding = std::move(results_.at(index).unwinding);
+    results_.at(index).unwinding = Unwinding();
+    for (const auto& [reason, count] : unwinding.pruned) pruned_[reason] += count;
+    for (const LeftOut& one : unwinding.left_out) {
+      coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, true}, one.why);
+      ++skipped_["second faults: " + one.why];
+    }
+    for (NextFault& next : unwinding.faults) {
+      const WayToFail way = {next.fault, next.site, next.phase, true};
+      if (!IsChosen(options_.plan, next.fault)) {
+        coverage_.LeaveOut(way, "not chosen by --call");
+        ++skipped_["second faults: not chosen by --call"];
+        continue;
+      }
+      const bool same = options_.plan.prune && !known.insert(WayAt(next.fault, next.state)).second;
+      if (same) {
+        ++pruned_["second faults: same place and state as an earlier one"];
+        continue;
+      }
+      ++possible_;
+      if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
+        coverage_.LeaveOut(way, "--limit");
+        ++skipped_["trials beyond --limit"];
+        continue;
+      }
+      coverage_.Plan(way, plan_.size());
+      PlannedTrial trial = plan_[index];
+      trial.faults.push_back(std::move(next.fault));
+      trial.sites.push_back(next.site);
+      plan_.push_back(std::move(trial));
+    }
+  }
+}
+
+// One entry for all findings that a report would show as one.
+void SweepEngine::FindShrinkable() {
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
+    if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
+    TrialResult& trial = results_.at(index);
+    if (!CanShrink(trial.faults)) continue;
+    for (std::size_t i = 0; i < trial.findings.size(); ++i) {
+      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
+      if (fresh) shrinking_.push_back({index, i, index, {}, false});
+      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // which entry, until the report is made
+    }
+  }
+}
+
+// Every list one step smaller that may show a finding: known already, or a trial of the next round.
+void SweepEngine::PlanShrinking() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled) continue;
+    one.tries.clear();
+    const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
+    for (FaultList& smaller : SmallerLists(list)) {
+      const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
+      // Without the fault before it the program never comes to a place that only its unwinding has.
+      const bool out_of_reach = smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front());
+      // Without the one before it a fault has another number: what counts is where it hits.
+      if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
+        const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
+        if (same != trials_of_way_.end()) one.tries.insert(one.tries.end(), same->second.begin(), same->second.end());
+      }
+      if (fresh && out_of_reach) {
+        trial_of_faults_.erase(known);
+        continue;
+      }
+      one.tries.push_back(known->second);
+      if (fresh) plan_.push_back({std::move(smaller.faults), std::move(smaller.sites), true});
+    }
+    one.settled = one.tries.empty();
+  }
+}
+
+void SweepEngine::TakeShrunk() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled || one.tries.empty()) continue;
+    const TrialFindingText& finding = results_.at(one.trial).findings[one.finding];
+    const auto shows = std::find_if(one.tries.begin(), one.tries.end(),
+                                    [&](std::size_t index) { return FindSame(results_.at(index), finding) != nullptr; });
+    one.settled = shows == one.tries.end() || !CanShrink(plan_[*shows].faults);
+    if (shows != one.tries.end()) one.least = *shows;
+    one.tries.clear();
+  }
 }
 
 void SweepEngine::Keep(TrialResult trial) {
@@ -97,59 +269,66 @@ void SweepEngine::Keep(TrialResult trial) {
   }
 }
 
-std::string SweepEngine::TrialName(std::size_t index) const {
-  const int attempt = AttemptOf(index);
-  return dir_.File("trial-" + std::to_string(index) + (attempt == 1 ? "" : "-attempt-" + std::to_string(attempt)));
-}
-
 int SweepEngine::AttemptOf(std::size_t index) const {
   const auto strays = strays_.find(index);
   return strays == strays_.end() ? 1 : strays->second.back().attempt + 1;
 }
 
-Status SweepEngine::StartTrial(std::size_t index) {
-  const std::string name = TrialName(index);
-  const std::vector<std::string> faults = {plan_[index]};
-  const Result<Launch> launch =
-      PrepareRun(subject_, name + ".journal", trial_records_, faults, options_.keep ? name + ".log" : std::string("/dev/null"));
-  if (!launch.ok()) return launch.status();
-  return pool_->Start(index, *launch);
-}
-
 Status SweepEngine::Step() {
-  while (pool_->size() < options_.jobs && next_ < plan_.size()) {
-    const std::size_t index = next_++;
-    if (results_.contains(index)) continue;
-    Status started = StartTrial(index);
-    if (!started.ok()) return started;
-  }
-  if (pool_->size() == 0) return {};
-  const Result<ProcessPool::Ended> ended = pool_->WaitAny();
-  if (!ended.ok()) return ended.status();
-
-  const std::string journal = TrialName(ended->tag) + ".journal";
-  const Result<Observation> seen = ReadObservation(journal, ended->ending);
-  if (!seen.ok()) return {Exit::Failure, seen.status().message()};
-  const std::size_t index = ended->tag;
-  TrialResult trial = JudgeTrial(index, {plan_[index]}, planned_sites_[index], rehearsal_->run, *seen, options_.judge, &sites_);
-  trial.attempt = AttemptOf(index);
+  Result<TrialSeen> one = runner_->Next();
+  if (!one.ok()) return one.status();
+  const PlannedTrial& planned = plan_[one->index];
+  TrialResult trial = JudgeTrial(one->index, planned.faults, planned.sites, rehearsal_->run, one->seen, options_.judge, &sites_);
+  ApplyBenign(options_.benign, &trial);
+  trial.attempt = AttemptOf(one->index);
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
-  trial.stray = by_chance && trial.attempt < kAttempts;
-  if (!options_.keep) unlink(journal.c_str());
-  Status logged = log_->Append(trial);
-  if (!logged.ok()) return logged;
+  trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
+  if (trial.fired && round_ < options_.depth) {
+    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune);
+  }
+  if (log_.has_value()) {
+    Status logged = log_->Append(trial);
+    if (!logged.ok()) return logged;
+  }
   const bool again = trial.stray;
   Keep(std::move(trial));
-  return again ? StartTrial(index) : Status();
+  if (again) return runner_->Give({{one->index, planned.faults, AttemptOf(one->index)}});
+  if (!RoundDone()) return {};
+  const std::size_t from = plan_.size();
+  finished_ = !PlanNext();
+  return finished_ ? Status() : GiveRound(from);
 }
 
-report::Acquired SweepEngine::PlannedSite(std::uint64_t site) {
+report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   const faults::JournalView& journal = rehearsal_->run.journal;
+  if (site == 0 || !first_sites_.contains(site)) return {};
   for (const faults::Record& record : journal.records()) {
     if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
-    if (site != 0 && SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
+    if (SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
   }
   return {};
+}
+
+// A declaration that no fault hit goes on excusing whatever comes to be called so.
+void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
+  const bool all_tried = options_.plan.calls.empty() && options_.plan.limit == 0;
+  for (const Benign& benign : options_.benign) {
+    const bool hit = std::any_of(results_.begin(), results_.end(), [&](const auto& row) {
+      const TrialResult& trial = row.second;
+      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), benign.text) != trial.benign.end();
+    });
+    if (hit) continue;
+    if (!all_tried) {
+      ++run->totals.skipped["benign declarations that no fault hit: not all were tried"];
+      continue;
+    }
+    TrialFindingText text;
+    text.rule = std::string(Name(Rule::BenignNeverFired));
+    text.count = 1;
+    text.detail = benign.text;
+    text.kind = {};
+    AddDeclared(text, reproduction_, groups, run);
+  }
 }
 
 void SweepEngine::Report(report::Run* run) {
@@ -157,6 +336,7 @@ void SweepEngine::Report(report::Run* run) {
   run->mode = "sweep";
   DescribeRun(rehearsal_->run, run);
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
+  for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
   if (rehearsal_->drifting) {
     run->totals.skipped["drifting: faults are addressed by count"] = 1;
     report::Finding note;
@@ -173,34 +353,26 @@ void SweepEngine::Report(report::Run* run) {
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());
   for (const auto& [index, trial] : results_) {
+    if (plan_[index].shrinks) {
+      ++run->totals.shrinking;
+      continue;
+    }
     const auto strays = strays_.find(index);
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
-    if (!trial.fired) in_order.back().planned_site = PlannedSite(planned_sites_[index]);
+    if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
+    for (TrialFindingText& finding : in_order.back().findings) {
+      if (finding.least < 0) continue;
+      const std::size_t least = shrinking_[static_cast<std::size_t>(finding.least)].least;
+      finding.least = least == index ? -1 : static_cast<std::int64_t>(least);
+    }
   }
-  AddTrials(in_order, reproduction_, &groups, run);
-  SetOutcome(in_order, possible_, dir_.path(), run);
-}
-
-Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
-              const Reproduction& reproduction, report::Run* run, int* interrupted) {
-  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, 1, interrupted);
-  if (!rehearsal.ok()) return rehearsal.status();
-  const std::string name = dir.File("replay");
-  const Result<Launch> launch = PrepareRun(subject, name + ".journal", TrialCapacity(subject, rehearsal->run), faults, name + ".log");
-  if (!launch.ok()) return launch.status();
-  const Result<Ending> ending = RunToEnd(*launch, interrupted);
-  if (!ending.ok()) return ending.status();
-  const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
-  if (!seen.ok()) return {Exit::Failure, seen.status().message()};
-  SiteTexts sites;
-  const TrialResult trial = JudgeTrial(0, faults, 0, rehearsal->run, *seen, judge, &sites);
-  run->mode = "replay";
-  DescribeRun(rehearsal->run, run);
-  Groups groups;
-  AddTrials({&trial, 1}, reproduction, &groups, run);
-  SetOutcome({&trial, 1}, 1, dir.path(), run);
-  return {};
+  AddTrials(in_order, reproduction_, &groups, run, &results_);
+  ReportBenign(&groups, run);
+  run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
+                                   [this](std::uint64_t site) { return SiteInWords(site); });
+  SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
+  if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
 }  // namespace cuaudit::harness

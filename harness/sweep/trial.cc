@@ -17,6 +17,27 @@ std::vector<std::string> Unfired(const std::vector<std::string>& faults, bool an
 
 bool LostStack(const Observation& trial, const Site& site) { return site.stack == 0 && (trial.flags() & faults::kStacksDropped) != 0; }
 
+// The first call that each of `count` faults hit, null for one that hit none.
+std::vector<const faults::Record*> FirstHits(std::size_t count, const faults::JournalView& journal) {
+  std::vector<const faults::Record*> first(count, nullptr);
+  for (const faults::Record& record : journal.records()) {
+    if (record.fault == 0 || record.fault > count || record.begin == 0) continue;
+    const faults::Record*& known = first[record.fault - 1];
+    if (known == nullptr || record.begin < known->begin) known = &record;
+  }
+  return first;
+}
+
+// Some fault hit another place than it was meant for.
+bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial) {
+  const std::vector<const faults::Record*> first = FirstHits(sites.size(), trial.journal);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i] == 0 || first[i] == nullptr || LostStack(trial, RecordSite(*first[i]))) continue;
+    if (SiteKey(trial.journal, RecordSite(*first[i])) != sites[i]) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view Name(Missed missed) noexcept {
@@ -47,6 +68,7 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
     text.acquired_key = finding.acquired_key;
     text.where_key = finding.where_key;
     text.other_key = finding.other_key;
+    text.detail = finding.detail;
     text.acquired = sites->Text(journal, finding.acquired, finding.acquired_key);
     text.where = sites->Text(journal, finding.where, finding.where_key);
     text.other = sites->Text(journal, finding.other, finding.other_key);
@@ -55,8 +77,8 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
   return texts;
 }
 
-TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
-                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites) {
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                       const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts) {
   TrialResult result;
   result.index = index;
   result.faults = faults;
@@ -68,14 +90,21 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   }
   const Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
   result.fault_key = judgement.fault_key;
-  result.fault_site = sites->Text(trial.journal, judgement.fault_site, judgement.fault_key);
-  result.findings = Texts(judgement.findings, trial.journal, sites);
-  result.notes = Texts(judgement.notes, trial.journal, sites);
+  result.fault_site = texts->Text(trial.journal, judgement.fault_site, judgement.fault_key);
+  const std::vector<const faults::Record*> hits = FirstHits(faults.size(), trial.journal);
+  for (std::size_t i = 1; i < hits.size(); ++i) {
+    const Site site = hits[i] == nullptr ? Site() : RecordSite(*hits[i]);
+    result.later_keys.push_back(hits[i] == nullptr ? 0 : SiteKey(trial.journal, site));
+    result.later_sites.push_back(texts->Text(trial.journal, site, result.later_keys.back()));
+  }
+  result.said = judgement.said;
+  result.recovery = judgement.recovery;
+  result.findings = Texts(judgement.findings, trial.journal, texts);
+  result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
-  const bool place_unknown = site == 0 || LostStack(trial, judgement.fault_site);
   if (!result.unfired.empty()) {
     result.missed = Missed::Unfired;
-  } else if (!place_unknown && judgement.fault_key != site) {
+  } else if (HitElsewhere(sites, trial)) {
     result.missed = Missed::Elsewhere;
   } else {
     result.verdict = std::string(Name(judgement.verdict));

@@ -10,12 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/sweep/observation.h"
 #include "harness/sweep/site_text.h"
+#include "harness/sweep/unwinding.h"
 #include "harness/verdict/judge.h"
 #include "reports/run.h"
 
@@ -32,6 +34,8 @@ struct TrialFindingText {
   report::Acquired acquired;
   report::Acquired where;
   report::Acquired other;
+  std::string detail;       // what the title does not say; may be empty
+  std::int64_t least = -1;  // of several faults: the trial whose fewer faults show it too; known when the report is made
 };
 
 // Why a trial says nothing about the fault it was made for.
@@ -48,24 +52,30 @@ struct TrialResult {
   std::size_t index = 0;  // in the plan
   int attempt = 1;
   bool stray = false;               // an attempt that missed and was followed by another: only what it found counts
-  std::vector<std::string> faults;  // usually one
+  std::vector<std::string> faults;  // in the order in which they fire
   std::string verdict;              // not_exercised when it missed, whatever it found
   bool fired = false;               // every fault, where it was planned
   Missed missed = Missed::Nothing;
   std::vector<std::string> unfired;  // which of the faults never fired
   Ending ending;
   std::uint64_t fault_key = 0;
-  report::Acquired fault_site;    // where it hit
+  report::Acquired fault_site;                // where the first one hit
+  std::vector<report::Acquired> later_sites;  // where the others did, one each
+  std::vector<std::uint64_t> later_keys;
   report::Acquired planned_site;  // where it was to hit; known when the report is made
   std::vector<TrialFindingText> findings;
   std::vector<TrialFindingText> notes;
+  Said said = Said::Nothing;
+  Recovery recovery = Recovery::NoFault;
+  std::vector<std::string> benign;  // the declarations that its faults fall under
+  Unwinding unwinding;              // what the next round may try; the engine lets go of it when that round is planned
 };
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
 
-// Judges `trial` beside the rehearsal. `site`: SiteKey of the call that the fault is meant for, 0 when any will do. A journal that lost
-// records cannot be judged, unless the trial hung and filled it on the way.
-TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
-                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites);
+// Judges `trial` beside the rehearsal. `sites`: per fault the SiteKey of the call that it is meant for; 0, or none at all, when any will
+// do. A journal that lost records cannot be judged, unless the trial hung and filled it on the way.
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                       const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
 }  // namespace cuaudit::harness

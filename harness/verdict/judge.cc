@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "faults/driver/effects.h"
+#include "harness/verdict/recovery.h"
+#include "harness/verdict/said.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
@@ -151,12 +153,20 @@ std::string_view Name(Verdict verdict) noexcept {
       return "abort";
     case Verdict::Hang:
       return "hang";
+    case Verdict::NotRecovered:
+      return "not_recovered";
+    case Verdict::Misreported:
+      return "misreported";
     case Verdict::ReleaseRefused:
       return "release_refused";
+    case Verdict::RetainedForRetry:
+      return "retained_for_retry";
     case Verdict::AbandonedAtExit:
       return "abandoned_at_exit";
     case Verdict::NotExercised:
       return "not_exercised";
+    case Verdict::Benign:
+      return "benign";
   }
   return "unknown";
 }
@@ -175,10 +185,13 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   std::vector<TrialFinding> violations = CompareViolations(beside, trial);
   if (faulted) ForgiveRefusedWaits(*trial.journal, &violations);
 
+  if (!faulted) Append(&violations, SpuriousFailures(trial));
+
   const Verdict death = Death(trial.ending);
   if (death != Verdict::Pass) {
     // A process that died had no chance to release anything or to restore a context stack.
     judgement.verdict = death;
+    judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
     judgement.findings.push_back(DeathFinding(death, trial));
     violations.erase(std::remove_if(violations.begin(), violations.end(), IsStack), violations.end());
     Append(&judgement.findings, std::move(violations));
@@ -196,22 +209,39 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
     Append(&judgement.notes, WithRule(std::move(left.leaks), Rule::AbandonedAtExit));
     left.leaks.clear();
   }
+  Reporting reporting;
+  RecoveryCheck recovery;
+  if (faulted) {
+    reporting = JudgeReporting(rehearsal, trial, options);
+    recovery = CheckRecovery(rehearsal, trial);
+  }
+  judgement.said = reporting.said;
+  judgement.recovery = recovery.recovery;
   if (!violations.empty()) {
     judgement.verdict = Verdict::Misuse;
   } else if (!left.leaks.empty()) {
     judgement.verdict = Verdict::Leak;
+  } else if (!recovery.findings.empty()) {
+    judgement.verdict = Verdict::NotRecovered;
+  } else if (!reporting.findings.empty()) {
+    judgement.verdict = Verdict::Misreported;
   } else if (!left.refused.empty()) {
     judgement.verdict = Verdict::ReleaseRefused;
+  } else if (!left.retried.empty()) {
+    judgement.verdict = Verdict::RetainedForRetry;
   } else if (anything_abandoned) {
     judgement.verdict = Verdict::AbandonedAtExit;
-  } else if (faulted && trial.ending.exit_status == rehearsal.ending.exit_status) {
+  } else if (faulted && reporting.said == Said::Success) {
     judgement.verdict = Verdict::Absorbed;
   } else {
     judgement.verdict = Verdict::Pass;
   }
   Append(&judgement.findings, std::move(violations));
   Append(&judgement.findings, std::move(left.leaks));
+  Append(&judgement.findings, std::move(recovery.findings));
+  Append(&judgement.findings, std::move(reporting.findings));
   Append(&judgement.notes, std::move(left.refused));
+  Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(left.process_lifetime));
   return judgement;
 }

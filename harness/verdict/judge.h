@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,11 +30,21 @@ enum class Verdict : std::uint8_t {
   Crash,
   Abort,
   Hang,
-  ReleaseRefused,   // only what the refused call itself was to release is left
-  AbandonedAtExit,  // left by exit right after the fault without unwinding
-  NotExercised,     // the fault did not fire
+  NotRecovered,      // the clean cycle afterwards failed
+  Misreported,       // swallowed, wrong code, output written on failure
+  ReleaseRefused,    // only what the refused call itself was to release is left
+  RetainedForRetry,  // its release was refused, kept, and released later
+  AbandonedAtExit,   // left by exit right after the fault without unwinding
+  NotExercised,      // the fault did not fire
+  Benign,            // absorbed, and declared to be (decided by the sweep, which knows the declarations)
 };
 std::string_view Name(Verdict verdict) noexcept;  // "pass", "absorbed", "leak", "misuse", "crash", "abort", "hang", "release_refused", ...
+
+// What the program told its caller about the faulted cycle.
+enum class Said : std::uint8_t { Nothing, Success, Failure };
+
+// Whether the clean cycle after the faulted one was looked at, and if not, why.
+enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died };
 
 // How the audited process ended.
 struct Ending {
@@ -60,6 +71,7 @@ struct TrialFinding {
   std::uint64_t acquired_key = 0;  // SiteKey of the three
   std::uint64_t where_key = 0;
   std::uint64_t other_key = 0;
+  std::string detail;  // what the rule's title does not say; may be empty
 };
 
 struct Judgement {
@@ -69,10 +81,13 @@ struct Judgement {
   std::uint64_t fault_key = 0;
   std::vector<TrialFinding> findings;  // rules of level Finding
   std::vector<TrialFinding> notes;     // rules of level Note
+  Said said = Said::Nothing;
+  Recovery recovery = Recovery::NoFault;
 };
 
 struct JudgeOptions {
   bool abandoned_is_leak = false;
+  bool exit_is_said = false;  // an exit status of success after a fault is a promise that all went well
 };
 
 // `faulted` false judges a run without faults: then `rehearsal` is not looked at and nothing is process-lifetime.

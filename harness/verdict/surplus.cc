@@ -173,8 +173,14 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   };
   Groups leaks;
   Groups refused;
+  Groups retried;
   Groups lifetime;
   for (const Object& object : trial.ledger->objects) {
+    if (object.retried.record_kind != RecordKind::Empty && object.state == State::Released) {
+      TrialFinding finding = Refused(object, keys.Of(object.acquired), object.retried);
+      finding.rule = Rule::RetainedForRetry;
+      retried.Add(finding);
+    }
     if (!IsOwnLeak(object)) continue;
     const std::uint64_t key = keys.Of(object.acquired);
     if (object.state == State::ReleaseRefused) {
@@ -208,7 +214,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     }
     leaks.Add(finding);
   }
-  return {leaks.Take(), refused.Take(), lifetime.Take()};
+  return {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take()};
 }
 
 std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {

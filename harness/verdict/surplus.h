@@ -19,6 +19,7 @@ namespace cuaudit::harness {
 struct Leftovers {
   std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place
   std::vector<TrialFinding> refused;           // release_refused, and what a refused release keeps a destructor from freeing
+  std::vector<TrialFinding> retried;           // retained_for_retry: released after all
   std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
 };
 

@@ -12,8 +12,12 @@
  *       cuaudit_phase(CUAUDIT_INIT);      set_up();
  *       cuaudit_phase(CUAUDIT_WORK);      work();
  *       cuaudit_phase(CUAUDIT_TEARDOWN);  tear_down();
+ *       cuaudit_report(error);            what the cycle told its caller: 0, the CUresult, or -1 for a failure without a code
  *       cuaudit_cycle_end();
  *     }
+ *
+ * A program that reports is held to it: success after a call that failed, an error that no call answered, and a failure that leaves its
+ * output written (cuaudit_output, before the report) are findings. Without reports the exit status is all that it says.
  */
 #ifndef CUAUDIT_MARK_H
 #define CUAUDIT_MARK_H
@@ -22,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { CUAUDIT_CYCLE_BEGIN = 0, CUAUDIT_CYCLE_END = 1, CUAUDIT_PHASE = 2 };
+enum { CUAUDIT_CYCLE_BEGIN = 0, CUAUDIT_CYCLE_END = 1, CUAUDIT_PHASE = 2, CUAUDIT_REPORT = 3, CUAUDIT_OUTPUT = 4 };
 enum { CUAUDIT_ANY = 0, CUAUDIT_INIT = 1, CUAUDIT_WORK = 2, CUAUDIT_TEARDOWN = 3, CUAUDIT_UNWIND = 4 };
 
 void cuaudit_mark(int what, int value) __attribute__((weak));
@@ -35,6 +39,13 @@ static inline void cuaudit_cycle_end(void) {
 }
 static inline void cuaudit_phase(int phase) {
   if (cuaudit_mark) cuaudit_mark(CUAUDIT_PHASE, phase);
+}
+static inline void cuaudit_report(int code) {
+  if (cuaudit_mark) cuaudit_mark(CUAUDIT_REPORT, code);
+}
+/* Whether the output of what is about to be reported is set: a handle that is not null, a size that is not zero. */
+static inline void cuaudit_output(int written) {
+  if (cuaudit_mark) cuaudit_mark(CUAUDIT_OUTPUT, written);
 }
 
 #ifdef __cplusplus

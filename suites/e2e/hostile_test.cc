@@ -104,7 +104,7 @@ TEST(Hostile, TenMegabytesOfOutputGoThroughWhole) {
 }
 
 TEST(Hostile, ASweepGoesOnAfterATrialThatDies) {
-  const Audit audit = RunAudit({"sweep"}, {Program("hostile"), "crash"});
+  const Audit audit = RunAudit({"sweep", "--depth", "1"}, {Program("hostile"), "crash"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_EQ(audit.findings(), "crash  1");
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);

@@ -126,13 +126,15 @@ TEST(Resume, AnotherProgramInTheSameDirectoryIsNotMistakenForTheFirst) {
   }
 }
 
-TEST(Interrupt, ASweepEndsByTheSignalAndTakesItsTrialsAndFilesWithIt) {
+class Interrupt : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Interrupt, EndsByTheSignalAndTakesProcessesAndFilesWithIt) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string place = TemporaryDirectory();
     const std::string ran = place + "/ran";
     ASSERT_EQ(RunCommand({"mkfifo", ran}).exit, 0);
     // The trial opens the fifo and then waits for ever: once the fifo has its writer, the trial runs.
-    Spawned sweep({Tool(), "sweep", "--driver=sim", "--", "/bin/sh", "-c", "echo $$ > " + ran + "; exec sleep 1000"},
+    Spawned sweep({Tool(), GetParam(), "--driver=sim", "--", "/bin/sh", "-c", "echo $$ > " + ran + "; exec sleep 1000"},
                   {.environment = {"TMPDIR=" + place}});
     const pid_t trial = static_cast<pid_t>(std::stol("0" + ReadFile(ran)));
     ASSERT_GT(trial, 0);
@@ -143,6 +145,8 @@ TEST(Interrupt, ASweepEndsByTheSignalAndTakesItsTrialsAndFilesWithIt) {
     EXPECT_EQ(RunCommand({"ls", place}).out, "ran\n") << "its temporary directory is left";
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Every, Interrupt, ::testing::Values("sweep", "cycles"), [](const auto& test) { return std::string(test.param); });
 
 TEST(Reproduce, TheLineOfEveryFindingShowsTheSameFingerprintAgain) {
   struct {

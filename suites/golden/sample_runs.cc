@@ -217,6 +217,43 @@ Run CleanSweep() {
   return run;
 }
 
+Run SecondFaults() {
+  Run run = Base("sweep", "findings");
+  run.totals = {41, 29, 90, 90, {{"leak", 1}, {"not_recovered", 1}, {"pass", 84}, {"retained_for_retry", 4}}, {}};
+  run.totals.pruned = {{"first faults: same place and state as an earlier one", 8199}};
+  run.totals.recovered = 71;
+  run.totals.shrinking = 3;
+  run.driver.kernels = report::Kernels{3, 1, 0};
+  run.coverage = report::Coverage{128, 126, 29, 140, {}};
+  run.coverage->not_reached.push_back({"cuMemFree",
+                                       "INVALID_VALUE",
+                                       "after",
+                                       "teardown",
+                                       true,
+                                       "the first fault alone kills the program",
+                                       {Known("picture_free", "src/picture.c", 140, 0x2100)}});
+  run.coverage->not_reached.push_back({"cuInit", "NOT_INITIALIZED", "refuse", "any", false, "--limit", {}});
+  Finding lost = LostStream();
+  lost.then = {report::Fault{"cuCtxPopCurrent",
+                             3,
+                             "refuse,burst=2",
+                             "INVALID_CONTEXT",
+                             "cuCtxPopCurrent#3=INVALID_CONTEXT,refuse,burst=2",
+                             {Known("leave", "src/context.c", 12, 0x900)}}};
+  lost.shrunk_from = {lost.fault->text, "cuCtxPopCurrent#3=INVALID_CONTEXT,persist"};
+  run.findings.push_back(lost);
+  Finding stuck;
+  stuck.rule = "not_recovered";
+  stuck.title = "the clean cycle after the faulted one failed or lost something";
+  stuck.detail = "the clean cycle reported OUT_OF_MEMORY";
+  stuck.count = 1;
+  stuck.verdict = "not_recovered";
+  stuck.fault = lost.fault;
+  stuck.fingerprint = "v1-0123456789abcdef";
+  run.findings.push_back(stuck);
+  return run;
+}
+
 Run NotExercised() {
   Run run;
   run.mode = "sweep";
@@ -247,6 +284,7 @@ std::vector<Sample> Samples() {
           {"live_table", LiveTable()},
           {"proved_misuse", ProvedMisuse()},
           {"clean_sweep", CleanSweep()},
+          {"second_faults", SecondFaults()},
           {"not_exercised", NotExercised()},
           {"hostile_strings", HostileStrings()},
           {"empty", Run{}}};

@@ -26,6 +26,7 @@ report::Run AbandonedTrials();
 report::Run LiveTable();
 report::Run ProvedMisuse();
 report::Run CleanSweep();
+report::Run SecondFaults();  // two faults, one of them shrunk; what was pruned, what was not reached, a recovery that failed
 report::Run NotExercised();
 report::Run HostileStrings();  // markup, control characters, bytes that are not UTF-8, shell metacharacters
 

@@ -31,10 +31,12 @@ CUAUDIT_CASE(DoubleRelease, TheDriversErrorDoesNotExcuseIt) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release device_memory"));
 }
 
-CUAUDIT_CASE(DoubleRelease, ARetryAfterTheObjectWasGone) {
+CUAUDIT_CASE(DoubleRelease, ALieAboutAnEarlierObjectExcusesNothing) {
   Trace t;
   t.CreateStream(0x10);
   t.DestroyStream(0x10).After();
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10);
   t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release stream"));
 }

@@ -93,6 +93,22 @@ CUAUDIT_CASE(DoubleRelease, SlotOrderIsNotTime) {
   ExpectSilent(t);
 }
 
+// `after`: the object is gone and the program was told that it is not. What it then does with it, it does in good faith.
+CUAUDIT_CASE(DoubleRelease, AReleaseThatIsSaidToHaveFailedIsTriedAgain) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10).After();
+  t.Call(CallId::StreamSynchronize).In(0, 0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.Alloc(0x1000);
+  t.Free(0x1000).After();
+  t.Free(0x1000).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.Retain();
+  t.ReleasePrimary().After();
+  t.ReleasePrimary().Fails(CUDA_ERROR_INVALID_CONTEXT);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(DoubleRelease, ARefusedReleaseIsTriedAgain) {
   Trace t;
   t.CreateStream(0x10);

@@ -62,7 +62,9 @@ CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
   t.DestroyStream(0x10).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
   t.DestroyStream(0x10).Stack(3);
   t.ReleasePrimary().Stack(4);
-  ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
+  const Judgement judgement = JudgeTrial(t, 1);
+  EXPECT_EQ(judgement.verdict, Verdict::RetainedForRetry);
+  EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
 CUAUDIT_CASE(ProcessLifetime, NothingLeftNothingNoted) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 1), Verdict::Pass); }

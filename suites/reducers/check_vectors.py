@@ -64,12 +64,20 @@ class Check:
         for finding in faulted:
             fault = finding["fault"]
             home = [i for i, row in enumerate(rows) if row["fault"]["call"] == fault["call"]
-                    and fault["occurrence"] in row["fault"]["occurrences"] and within(row["fault"]["in"], fault["stack"])]
-            if finding["rule"] in LOST and home:
+                    and fault["occurrence"] in row["fault"]["occurrences"] and within(row["fault"]["in"], fault["stack"])
+                    and fault["how"] == row["fault"].get("how", "refuse")
+                    and [later["call"] for later in finding.get("then", [])] == row.get("then", [])]
+            if home and (finding["rule"] == rows[home[0]].get("rule") or finding["rule"] in LOST):
                 taken[home[0]].append(finding)
             elif self.host or finding["kind"] not in HOST_KINDS:
                 self.say(False, None, f"unexpected {finding['rule']}: {finding['count']} {finding['kind']}, {fault['text']}")
         for row, mine in zip(rows, taken):
+            if "rule" in row:
+                rules = [finding["rule"] for finding in mine]
+                text = f"{row['fault']['call']} in {row['fault']['in']}: {', '.join(rules) or 'nothing'}"
+                passed = rules == [row["rule"]] and mine[0]["count"] == 1
+                self.say(passed, row, text + ("" if passed else f", expected one {row['rule']}"))
+                continue
             got = self.counted(mine)
             expected = [self.wanted(row[key]) for key in ("leaks", "first_seen") if key in row]
             text = f"{row['fault']['call']} in {row['fault']['in']}" + (f", slot {row['slot']}" if "slot" in row else "")
@@ -130,9 +138,9 @@ class Check:
                 continue
             call, wanted = row["fault"]["call"], self.wanted(row["leaks"])
             for turn in row["fault"]["occurrences"]:
-                if not wanted:
+                if not wanted or "then" in row:
                     continue
-                text = f"{call}#{turn}={codes.get(call, 'UNKNOWN')},refuse"
+                text = f"{call}#{turn}={codes.get(call, 'UNKNOWN')},{row['fault'].get('how', 'refuse')}"
                 replay = cuaudit("replay", "--fault", text)
                 got = self.counted(finding for finding in replay["findings"] if finding["fault"] and finding["rule"] in LOST)
                 self.say(got == wanted, row, f"replay {text}: {show(got)}" + ("" if got == wanted else f", expected {show(wanted)}"))

@@ -30,8 +30,14 @@ def perfect(rows, mode):
     for row in rows:
         if row["mode"] == "sweep" and mode == "sweep":
             fault = {"call": row["fault"]["call"], "occurrence": row["fault"]["occurrences"][0], "text": "t",
-                     "stack": [frame(row["fault"]["in"])]}
-            report["findings"] += [finding("leak", kind, count, fault) for kind, count in row["leaks"].items()]
+                     "how": row["fault"].get("how", "refuse"), "stack": [frame(row["fault"]["in"])]}
+            found = [finding("leak", kind, count, fault) for kind, count in row["leaks"].items()]
+            if "rule" in row:
+                found.append(finding(row["rule"], "", 1, fault))
+            for one in found:
+                if "then" in row:
+                    one["then"] = [{"call": call} for call in row["then"]]
+            report["findings"] += found
         if row["mode"] == "any":
             report["findings"].append(finding(row["rule"], row["kind"], 1, None, row.get("where", ""), row["in"]))
         if row["mode"] == "cycles" and mode == "cycles":

@@ -110,6 +110,12 @@ Step Trace::Host(faults::HostCall call, std::uint64_t handle, std::uint64_t seco
   return Step(&Next(RecordKind::Host, static_cast<std::uint16_t>(call))).In(0, handle).In(1, second);
 }
 
+Step Trace::Say(faults::MarkKind mark, std::int32_t value) {
+  Record& record = Next(RecordKind::Mark, static_cast<std::uint16_t>(mark));
+  record.argument[0] = static_cast<std::uint32_t>(value);
+  return Step(&record);
+}
+
 Step Trace::Mark(faults::MarkKind mark) { return Step(&Next(RecordKind::Mark, static_cast<std::uint16_t>(mark))); }
 
 Step Trace::Event(faults::ProcessEvent event, std::uint32_t pid, std::uint32_t parent) {

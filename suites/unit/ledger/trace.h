@@ -60,6 +60,7 @@ class Trace {
   Step Call(driver::CallId call);
   Step Host(faults::HostCall call, std::uint64_t handle, std::uint64_t second = 0);
   Step Mark(faults::MarkKind mark);
+  Step Say(faults::MarkKind mark, std::int32_t value);  // cuaudit_report, cuaudit_output
   Step Event(faults::ProcessEvent event, std::uint32_t pid = kProcess, std::uint32_t parent = 1);
   // The device addresses that `call` hands to a kernel or a graph node.
   Step Arguments(const Step& call, const std::vector<std::uint64_t>& addresses);

@@ -78,7 +78,7 @@ TEST(FaultText, SaysWhereItIsWrongAndWhatWasExpected) {
       {"cuMemFree#1=OUT_OF_MEMORY", 13, "documented"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,", 28, "one of"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,sometimes", 28, "one of"},
-      {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", 28, "burst:K"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", 28, "burst=K"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,sticky", 14, "loses the context"},
   };
   for (const Malformed& wrong : cases) {
@@ -91,7 +91,7 @@ TEST(FaultText, SaysWhereItIsWrongAndWhatWasExpected) {
 }
 
 TEST(FaultText, EveryPrefixIsRefusedOrValidAndNeverReadPastItsEnd) {
-  const std::string text = "cuLaunchKernel#12@work=LAUNCH_FAILED,burst:42";
+  const std::string text = "cuLaunchKernel#12@work=LAUNCH_FAILED,refuse,burst=42";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const std::string cut(text.data(), size);
     Fault fault;

@@ -148,9 +148,9 @@ TEST(Aggregate, SaysTheFaultInTheReportsWords) {
   const report::Fault& fault = *run.findings.at(0).fault;
   EXPECT_EQ(fault.call, "cuMemAlloc");
   EXPECT_EQ(fault.occurrence, 12U);
-  EXPECT_EQ(fault.how, "burst:3");
+  EXPECT_EQ(fault.how, "refuse,burst=3");
   EXPECT_EQ(fault.code, "OUT_OF_MEMORY");
-  EXPECT_EQ(fault.text, "cuMemAlloc#12=OUT_OF_MEMORY,burst:3");
+  EXPECT_EQ(fault.text, "cuMemAlloc#12=OUT_OF_MEMORY,refuse,burst=3");
 }
 
 TEST(Aggregate, CountsWhatEveryRunLeavesOnceAndWithoutFault) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/benign.h"
+
+#include <algorithm>
+
+#include "faults/driver/call_id.h"
+#include "harness/ledger/rules.h"
+
+namespace cuaudit::harness {
+namespace {
+
+bool Matches(const Benign& benign, const report::Acquired& site) {
+  if (site.call != benign.call) return false;
+  if (benign.function.empty()) return true;
+  return std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {
+    return frame.function == benign.function && (benign.module.empty() || frame.module == benign.module);
+  });
+}
+
+// Its notes say what became of what it held.
+std::string VerdictWithoutFindings(const TrialResult& trial) {
+  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
+    const auto noted = [rule](const TrialFindingText& note) { return note.rule == Name(rule); };
+    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return std::string(Name(rule));
+  }
+  return std::string(Name(trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass));
+}
+
+}  // namespace
+
+Result<Benign> ParseBenign(const std::string& text) {
+  Benign benign;
+  benign.text = text;
+  const std::size_t at = text.find('@');
+  benign.call = text.substr(0, at);
+  if (driver::FindBase(benign.call) == driver::kBaseCount) {
+    return Status(Exit::Usage, "--benign: '" + text +
+                                   "': expected a driver entry point without version suffix, such as cuMemPoolCreate, then @function "
+                                   "or @module!function");
+  }
+  if (at == std::string::npos) return benign;
+  const std::string place = text.substr(at + 1);
+  const std::size_t mark = place.find('!');
+  if (mark != std::string::npos) benign.module = place.substr(0, mark);
+  benign.function = mark == std::string::npos ? place : place.substr(mark + 1);
+  if (benign.function.empty() || (mark != std::string::npos && benign.module.empty())) {
+    return Status(Exit::Usage, "--benign: '" + text + "': expected @function or @module!function after the call");
+  }
+  return benign;
+}
+
+const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acquired& site) {
+  const auto found = std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return Matches(benign, site); });
+  return found == declared.end() ? nullptr : &*found;
+}
+
+void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
+  if (!trial->fired || declared.empty()) return;
+  const std::size_t before = trial->findings.size();
+  std::erase_if(trial->findings, [&](const TrialFindingText& finding) {
+    return finding.rule == Name(Rule::Swallowed) && FindBenign(declared, finding.where) != nullptr;
+  });
+  if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
+  std::vector<const report::Acquired*> sites = {&trial->fault_site};
+  for (const report::Acquired& site : trial->later_sites) sites.push_back(&site);
+  for (const report::Acquired* site : sites) {
+    const Benign* const benign = FindBenign(declared, *site);
+    if (benign != nullptr) trial->benign.push_back(benign->text);
+  }
+  // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.
+  if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
+  if (trial->said == Said::Success) {
+    trial->verdict = std::string(Name(Verdict::Benign));
+    return;
+  }
+  TrialFindingText finding;
+  finding.rule = std::string(Name(Rule::BenignFailed));
+  finding.count = 1;
+  finding.detail = trial->benign.front();
+  finding.where = trial->fault_site;
+  finding.where_key = trial->fault_key;
+  trial->findings.push_back(std::move(finding));
+  trial->verdict = std::string(Name(Verdict::Misreported));
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// benign.h: calls that a program may lose without losing anything: optional features, declared place by place.
+//
+//     cuMemPoolCreate                          wherever it is called
+//     cuMemPoolCreate@make_pool                called, directly or not, by a function of that name
+//     cuMemPoolCreate@libvideo.so!make_pool    the same, in that object
+//
+//   Owns      its strings.
+//   Threads   pure.
+//   Errors    ParseBenign: one line that says what was expected.
+//   Faults    makes no driver calls.
+//   Source    facts on fault anchors, section 3 (benign regions of SQLite).
+//
+// A declaration is a promise that is held: a fault there that the program does not absorb is a finding, and so is a declaration that no
+// fault ever hit, which would go on excusing whatever comes to be called so.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/status.h"
+#include "harness/sweep/trial.h"
+
+namespace cuaudit::harness {
+
+struct Benign {
+  std::string text;
+  std::string call;
+  std::string module;    // empty: any
+  std::string function;  // empty: any
+};
+
+Result<Benign> ParseBenign(const std::string& text);
+
+// The one that a fault at `site` falls under, null for none.
+const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acquired& site);
+
+// Calls a trial whose faults are all declared benign what it is: absorbed as declared, or not absorbed.
+void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/replay.h"
+
+#include "harness/sweep/outcome.h"
+#include "harness/sweep/rehearsal.h"
+#include "harness/sweep/spawn_runner.h"
+
+namespace cuaudit::harness {
+
+Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
+              const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
+  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, 1, interrupted);
+  if (!rehearsal.ok()) return rehearsal.status();
+  const std::string name = dir.File("replay");
+  const Result<Launch> launch = PrepareRun(subject, name + ".journal", TrialCapacity(subject, rehearsal->run), faults, name + ".log");
+  if (!launch.ok()) return launch.status();
+  const Result<Ending> ending = RunToEnd(*launch, interrupted);
+  if (!ending.ok()) return ending.status();
+  const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
+  if (!seen.ok()) return {Exit::Failure, seen.status().message()};
+  SiteTexts sites;
+  TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
+  ApplyBenign(benign, &trial);
+  run->mode = "replay";
+  DescribeRun(rehearsal->run, run);
+  Groups groups;
+  AddTrials({&trial, 1}, reproduction, &groups, run);
+  SetOutcome({&trial, 1}, 1, dir.path(), run);
+  return {};
+}
+
+}  // namespace cuaudit::harness

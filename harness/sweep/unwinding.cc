@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/unwinding.h"
+
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/plan/fault.h"
+#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+
+constexpr std::uint64_t kOnTheWayBack = 1;
+
+bool Acquired(const Record& record) {
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
+}
+
+constexpr const char* kKilled = "the first fault alone kills the program";
+constexpr const char* kNoStack = "its call stack is unknown (--stacks)";
+
+// The call that the last of `faults` hit first; null when it hit none.
+const Record* LastFault(const CallStates& calls, std::size_t faults) {
+  for (const CallState& call : calls.calls) {
+    if (call.record->fault == faults) return call.record;
+  }
+  return nullptr;
+}
+
+// Turns of threads change from run to run; the place and the phase of a call do not.
+std::uint64_t PlaceOnly(const CallState& call) {
+  if (call.record->stack == 0 || call.site == 0) return 0;
+  return HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
+}
+
+}  // namespace
+
+States AllStates(const CallStates& calls) {
+  States states;
+  for (const CallState& call : calls.calls) {
+    if (call.state != 0) states.insert(call.state);
+  }
+  return states;
+}
+
+Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults,
+                               bool prune) {
+  Unwinding unwinding;
+  const std::vector<bool> lost = LostBeyond(rehearsal.journal, rehearsal.ledger, trial.journal, trial.ledger);
+  const CallStates calls = StatesOf(trial.journal, trial.ledger, lost);
+  const Record* const fault = LastFault(calls, faults);
+  if (fault == nullptr) return unwinding;
+  bool on_the_way_back = true;
+  const bool dies = trial.ending.timed_out || trial.ending.signal != 0;
+  for (const CallState& call : calls.calls) {
+    const Record& record = *call.record;
+    if (record.begin <= fault->begin || record.cycle != fault->cycle || (record.flags & faults::kInjected) != 0) continue;
+    if (calls.threaded && (record.pid != fault->pid || record.tid != fault->tid)) continue;
+    const bool was_on_the_way_back = on_the_way_back;
+    if (Acquired(record)) on_the_way_back = false;
+    const std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
+    if (ways.empty()) continue;
+    std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
+    if (prune && !calls.threaded && !was_on_the_way_back && first.contains(state)) {
+      unwinding.pruned["second faults: same place and state as a first fault"] += ways.size();
+      continue;
+    }
+    if (was_on_the_way_back && state != 0) state = HashNumber(kOnTheWayBack, state);
+    const char* const why_not = dies ? kKilled : prune && state == 0 ? kNoStack : nullptr;
+    for (const faults::Fault& way : ways) {
+      NextFault next = {TextOf(way), call.site, state, record.phase};
+      if (why_not == nullptr) {
+        unwinding.faults.push_back(std::move(next));
+      } else {
+        unwinding.left_out.push_back({std::move(next), why_not});
+      }
+    }
+  }
+  return unwinding;
+}
+
+}  // namespace cuaudit::harness

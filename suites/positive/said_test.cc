@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Programs that say what happened, and work again afterwards: not a word about them.
+#include "suites/planted/case.h"
+#include "suites/unit/ledger/marked_cycles.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using faults::MarkKind;
+using harness::Judgement;
+using harness::Recovery;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::IsEmpty;
+
+Judgement Judged(const MarkedCycles& trial) {
+  const JournalImage before(MarkedCycles().Good().Good().Good().trace);
+  const JournalImage after(trial.trace);
+  return Judge(before.Evidence(), after.Evidence(0), true, {});
+}
+
+CUAUDIT_CASE(Swallowed, ARetryThatSucceedsMayBeCalledSuccess) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Alloc(0x5000).Refused().Stack(1).Cycle(1);
+  trial.trace.Alloc(0x5000).Stack(4).Cycle(1);
+  trial.trace.Free(0x5000).Stack(2).Cycle(1);
+  const Judgement judgement = Judged(trial.End(0).Good().Good());
+  EXPECT_EQ(judgement.verdict, Verdict::Absorbed);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(Swallowed, ARefusedReleaseHasNobodyToTell) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Alloc(0x5000).Stack(1).Cycle(1);
+  trial.trace.Free(0x5000).Refused(CUDA_ERROR_INVALID_CONTEXT).Stack(2).Cycle(1);
+  const Judgement judgement = Judged(trial.End(0).Good().Good());
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_EQ(judgement.recovery, Recovery::Refused) << "what is left is the plan's; the next cycle may stumble over it";
+}
+
+CUAUDIT_CASE(Spurious, AFailureThatACallExplains) {
+  MarkedCycles trial;
+  trial.Good().Begin();
+  trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_OUT_OF_MEMORY).Cycle(2);
+  const JournalImage run(trial.End(CUDA_ERROR_OUT_OF_MEMORY).trace);
+  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, IsEmpty());
+}
+
+CUAUDIT_CASE(WrongCode, TheCodeOfAnyCallThatFailedIsRight) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Alloc(0x5000).Refused().Stack(1).Cycle(1);
+  trial.trace.DestroyStream(0).Fails(CUDA_ERROR_INVALID_HANDLE).Cycle(1);  // what came of it
+  EXPECT_EQ(Judged(trial.End(CUDA_ERROR_INVALID_HANDLE).Good().Good()).verdict, Verdict::Pass);
+}
+
+CUAUDIT_CASE(WrongCode, AFailureWithoutACodeNamesNone) {
+  const Judgement judgement = Judged(MarkedCycles().Failed(-1).Good().Good());
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(OutputWritten, OutputBelongsToSuccess) {
+  MarkedCycles trial;
+  trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin();
+  trial.trace.Say(MarkKind::Output, 1).Cycle(2);
+  EXPECT_THAT(Judged(trial.End(0).Good()).findings, IsEmpty());
+}
+
+CUAUDIT_CASE(NotRecovered, ACacheThatComesOneCycleLater) {
+  MarkedCycles rehearsal;
+  rehearsal.Begin();
+  rehearsal.trace.CreateStream(0x10).Stack(5).Cycle(1);
+  rehearsal.End(0).Good().Good();
+  MarkedCycles trial;
+  trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin();
+  trial.trace.CreateStream(0x10).Stack(5).Cycle(2);
+  trial.End(0).Good();
+  const JournalImage before(rehearsal.trace);
+  const JournalImage after(trial.trace);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.recovery, Recovery::Checked);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+}
+
+CUAUDIT_CASE(NotRecovered, ASecondReleaseOfWhatWasToldToBeAliveMustFail) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Alloc(0x5000).Stack(1).Cycle(1);
+  trial.trace.Free(0x5000).After(CUDA_ERROR_INVALID_CONTEXT).Stack(2).Cycle(1);
+  trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+  trial.trace.Free(0x5000).Fails(CUDA_ERROR_INVALID_VALUE).Stack(3).Cycle(2);
+  const Judgement judgement = Judged(trial.End(0).Good());
+  EXPECT_EQ(judgement.recovery, Recovery::Checked);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(RetainedForRetry, AReleaseThatSucceedsAtOnceIsNone) {
+  const Judgement judgement = Judged(MarkedCycles().Failed(CUDA_ERROR_OUT_OF_MEMORY).Good().Good());
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// The engine over a runner that knows a program by heart: rounds, pruning, shrinking, and that the order of finishing does not matter.
+#include "harness/sweep/sweep_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "faults/driver/effects.h"
+#include "faults/plan/plan.h"
+#include "harness/sweep/shrink.h"
+#include "reports/json_writer.h"
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::CallId;
+using testing::ElementsAre;
+using testing::SizeIs;
+
+// A program that creates a stream and allocates memory twice before it gives up. On the way back it synchronizes the stream and destroys
+// it; when the synchronization fails, too, it forgets the stream.
+class Scripted final : public Runner {
+ public:
+  explicit Scripted(bool backwards) : backwards_(backwards) {}
+
+  Observation Run(const std::vector<std::string>& faults) {
+    JournalBuilder journal(dir_.File("journal-" + std::to_string(++runs_)));
+    faults_ = faults;
+    seen_.clear();
+    status_ = 1;
+    if (Do(journal, CallId::StreamCreate, 0x10, 1)) {
+      const bool memory = Do(journal, CallId::MemAlloc_v2, 0x1000, 2) || Do(journal, CallId::MemAlloc_v2, 0x1000, 3);
+      if (memory) Do(journal, CallId::MemFree_v2, 0x1000, 4);
+      const bool synchronized = Do(journal, CallId::StreamSynchronize, 0x10, 5);
+      if (memory || synchronized) Do(journal, CallId::StreamDestroy_v2, 0x10, 6);
+      status_ = memory ? 0 : 1;
+    }
+    Ending ending;
+    ending.exit_status = status_;
+    return journal.Read(ending);
+  }
+  Status Give(std::vector<TrialOrder> orders) override {
+    rounds.push_back(orders.size());
+    for (TrialOrder& order : orders) waiting_.push_back(std::move(order));
+    if (backwards_) std::reverse(waiting_.begin(), waiting_.end());
+    return {};
+  }
+  Result<TrialSeen> Next() override {
+    const TrialOrder order = std::move(waiting_.back());
+    waiting_.pop_back();
+    return TrialSeen{order.index, Run(order.faults)};
+  }
+  bool idle() const noexcept override { return waiting_.empty(); }
+  int interrupted() const noexcept override { return 0; }
+
+  std::vector<std::size_t> rounds;
+
+ private:
+  bool Do(JournalBuilder& journal, CallId call, std::uint64_t handle, std::uint32_t stack) {
+    faults::Record& record = journal.Call(call);
+    record.stack = stack;
+    record.argument[0] = handle;
+    const std::uint32_t count = ++seen_[driver::BaseOf(call)];
+    for (std::size_t i = 0; i < faults_.size(); ++i) {
+      faults::Fault fault;
+      EXPECT_EQ(faults::ParseFault(faults_[i], &fault).expected, nullptr) << faults_[i];
+      if (fault.base != driver::BaseOf(call) || faults::Plan::Decide(fault, count).code == CUDA_SUCCESS) continue;
+      record.result = fault.code;
+      record.fault = static_cast<std::uint16_t>(i + 1);
+      const bool after = fault.how == faults::How::After;
+      record.flags = static_cast<std::uint16_t>(faults::kInjected | (after ? faults::kForwarded : 0));
+      if (driver::IsAcquire(driver::EffectOf(fault.base).effect)) record.argument[0] = 0;
+      journal.header().fired[i].fetch_add(1);
+      return false;
+    }
+    return true;
+  }
+
+  const bool backwards_;
+  TemporaryDir dir_;
+  int runs_ = 0;
+  int status_ = 0;
+  std::vector<std::string> faults_;
+  std::map<driver::BaseId, std::uint32_t> seen_;
+  std::vector<TrialOrder> waiting_;
+};
+
+report::Run Swept(Scripted* runner, const SweepOptions& options) {
+  Rehearsal rehearsal;
+  rehearsal.run = runner->Run({});
+  SweepEngine engine(runner, nullptr, options, {"replay", "run", "program"});
+  EXPECT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+  while (!engine.Finished()) EXPECT_TRUE(engine.Step().ok());
+  report::Run run;
+  engine.Report(&run);
+  return run;
+}
+
+std::string AsJson(const report::Run& run) {
+  std::ostringstream text;
+  EXPECT_TRUE(report::WriteJson(run, text));
+  return text.str();
+}
+
+TEST(SweepEngine, GivesFirstFaultsThenSecondOnes) {
+  Scripted runner(false);
+  const report::Run run = Swept(&runner, {});
+  ASSERT_GE(runner.rounds.size(), 2U);
+  EXPECT_EQ(runner.rounds[0], 5U) << "stream, memory, free, synchronize, destroy";
+  EXPECT_EQ(run.totals.trials, runner.rounds[0] + runner.rounds[1]);
+  EXPECT_EQ(run.totals.fired, run.totals.trials);
+  EXPECT_THAT(run.findings, SizeIs(0)) << "both allocations and the synchronization have to fail";
+}
+
+TEST(SweepEngine, StopsAfterTheFirstRoundWhenAskedTo) {
+  Scripted runner(false);
+  SweepOptions options;
+  options.depth = 1;
+  options.shrink = false;
+  EXPECT_THAT(Swept(&runner, options).findings, SizeIs(0)) << "one fault loses nothing here";
+  EXPECT_THAT(runner.rounds, ElementsAre(5U));
+}
+
+TEST(SweepEngine, SaysTheSameWhoeverFinishesFirst) {
+  Scripted forwards(false);
+  Scripted backwards(true);
+  SweepOptions options;
+  options.plan.hows = {"refuse", "persist", "burst:3"};
+  EXPECT_EQ(AsJson(Swept(&forwards, options)), AsJson(Swept(&backwards, options)));
+}
+
+TEST(SweepEngine, ShrinksABurstToTheLengthThatItNeeds) {
+  Scripted runner(false);
+  SweepOptions options;
+  options.plan.hows = {"burst:4"};
+  options.plan.calls = {"cuMemAlloc", "cuStreamSynchronize"};
+  const report::Run run = Swept(&runner, options);
+  // Both tries and the synchronization: what two refusals of the allocation do, four do too.
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].rule, "leak");
+  EXPECT_EQ(run.findings[0].fault->text, "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2");
+  ASSERT_THAT(run.findings[0].then, SizeIs(1));
+  EXPECT_EQ(run.findings[0].then[0].call, "cuStreamSynchronize");
+  ASSERT_THAT(run.findings[0].shrunk_from, SizeIs(2));
+  EXPECT_EQ(run.findings[0].shrunk_from[0], "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=4");
+  EXPECT_GT(run.totals.shrinking, 0U);
+}
+
+TEST(SmallerLists, DropsTheLastFaultFirstAndThenShortensBursts) {
+  std::vector<std::vector<std::string>> lists;
+  for (const FaultList& list : SmallerLists({{"cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=3", "cuMemFree#1=INVALID_VALUE,refuse"}, {1, 2}})) {
+    EXPECT_EQ(list.faults.size(), list.sites.size());
+    lists.push_back(list.faults);
+  }
+  EXPECT_THAT(lists, ElementsAre(ElementsAre("cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=3"), ElementsAre("cuMemFree#1=INVALID_VALUE,refuse"),
+                                 ElementsAre("cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuMemFree#1=INVALID_VALUE,refuse"),
+                                 ElementsAre("cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2", "cuMemFree#1=INVALID_VALUE,refuse")));
+  EXPECT_FALSE(CanShrink({"cuMemFree#1=INVALID_VALUE,refuse"}));
+  EXPECT_TRUE(CanShrink({"cuMemFree#1=INVALID_VALUE,persist"}));
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
