@@ -24,6 +24,7 @@ inline constexpr std::size_t kMaxPath = 1024;
 struct InterposeOptions {
   char journal[kMaxPath] = "";
   char real_driver[kMaxPath] = "";
+  char forks[kMaxPath] = "";
   DriverChoice driver = DriverChoice::Auto;
   Scope scope = Scope::Pinned;
   WorldRequest world;

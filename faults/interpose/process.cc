@@ -14,6 +14,7 @@
 #include "faults/driver/find_driver.h"
 #include "faults/driver/foreign_runtime.h"
 #include "faults/interpose/attendant.h"
+#include "faults/interpose/forker.h"
 #include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
@@ -27,6 +28,7 @@ constinit InterposeOptions options;
 constinit Journal journal;
 constinit StackTable stacks;
 constinit Gate gate;
+constinit Forker forker;
 constinit driver::GenuineDriver genuine;
 constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
@@ -57,6 +59,14 @@ void Load() noexcept {
       _exit(2);
     }
     stacks.Attach(&journal, true);
+  }
+  if (options.forks[0] != '\0') {
+    const char* const error = journal.is_open() ? forker.Open(options.forks, options.journal) : "expected a journal with it";
+    if (error != nullptr) {
+      snprintf(message, sizeof(message), "%s: %s", options.forks, error);
+      Say(message);
+      _exit(2);
+    }
   }
 }
 
@@ -90,7 +100,10 @@ void Describe(DriverKind kind, const char* path) noexcept {
   snprintf(header.driver_path, sizeof(header.driver_path), "%.255s", path);
 }
 
-bool Attend(void*) noexcept { return StartAttendant(simulated_world, journal.is_open() ? &journal.header().forced_progress : nullptr); }
+bool Attend(void*) noexcept {
+  if (forker.is_open()) return forker.Attend();
+  return StartAttendant(simulated_world, journal.is_open() ? &journal.header().forced_progress : nullptr);
+}
 
 driver::DriverRef OpenSimulated() noexcept {
   sim::WorldOptions& wish = options.world.world;
@@ -176,6 +189,7 @@ void OpenDriver() noexcept {
   std::atomic<std::uint32_t>* unknown = journal.is_open() ? &journal.header().unknown_pointers : nullptr;
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
+  if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);
   ready.store(true, std::memory_order_release);
@@ -184,6 +198,7 @@ void OpenDriver() noexcept {
 
 void AfterForkInChild() noexcept {
   exit_noted.store(false, std::memory_order_relaxed);
+  forker.Leave();
   gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
 }
 

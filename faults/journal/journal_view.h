@@ -22,6 +22,9 @@ class JournalView {
   // Null when the bytes are a usable journal, otherwise what was expected: "expected a journal: bad magic".
   [[nodiscard]] const char* Open(const void* bytes, std::size_t size) noexcept;
 
+  // A journal in parts: header and records in memory, modules and call stacks in `tables`. All must outlive the view.
+  [[nodiscard]] static JournalView Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables) noexcept;
+
   const JournalHeader& header() const noexcept { return *header_; }
   // Every slot that was handed out, in slot order; some may be Empty (a call that did not reach its record before SIGKILL).
   std::span<const Record> records() const noexcept { return records_; }

@@ -27,14 +27,25 @@ struct ThreadState {
 };
 thread_local ThreadState thread_state = {nullptr, 0, 0, 0};
 
+// A process that continues its parent keeps its parent's names: `self` is known as `as`.
+struct Alias {
+  std::atomic<std::uint32_t> self{0};
+  std::atomic<std::uint32_t> as{0};
+};
+constinit Alias alias;
+
+std::uint32_t Known(std::uint32_t id) noexcept {
+  return id == alias.self.load(std::memory_order_relaxed) ? alias.as.load(std::memory_order_relaxed) : id;
+}
+
 std::uint32_t Pid() noexcept {
   // getpid is a system call in current glibc, and a cached one must not survive fork: the fork handler clears it.
-  if (thread_state.pid == 0) thread_state.pid = static_cast<std::uint32_t>(getpid());
+  if (thread_state.pid == 0) thread_state.pid = Known(static_cast<std::uint32_t>(getpid()));
   return thread_state.pid;
 }
 
 std::uint32_t Tid() noexcept {
-  if (thread_state.tid == 0) thread_state.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (thread_state.tid == 0) thread_state.tid = Known(static_cast<std::uint32_t>(syscall(SYS_gettid)));
   return thread_state.tid;
 }
 
@@ -64,6 +75,14 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   plan_ = plan;
   scope_ = scope;
   armed_ = journal != nullptr || plan.size() != 0;
+}
+
+std::uint32_t Gate::ProcessName() noexcept { return Pid(); }
+
+void Gate::Continue(const Plan& plan) noexcept {
+  plan_ = plan;
+  alias.as.store(Pid(), std::memory_order_relaxed);
+  alias.self.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
 }
 
 Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
@@ -119,8 +138,9 @@ void Gate::Enter(Passage* passage) noexcept {
   passage->outer = thread_state.inside;
   passage->outer_begin = thread_state.begin;
   const bool nested = passage->outer == this;
-  thread_state.inside = this;
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
+  if (before_.function != nullptr && !nested) before_.function(before_.self, row.base);
+  thread_state.inside = this;
   Record* record = NewRecord(RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
   thread_state.begin = record != nullptr ? record->begin : 0;
@@ -241,6 +261,7 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
 
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
   if (event == ProcessEvent::Fork) {
+    argument = Known(static_cast<std::uint32_t>(argument));
     thread_state = {nullptr, 0, 0, 0};
     lost_.ForgetAll();  // a context does not survive fork, neither does its loss
     if (stacks_ != nullptr) stacks_->AfterFork();

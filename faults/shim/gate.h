@@ -47,6 +47,12 @@ struct Passage {
   bool forward = true;
 };
 
+// Told of each call that the program itself makes, before its record is begun.
+struct BeforeCall {
+  void (*function)(void* self, driver::BaseId base) noexcept = nullptr;
+  void* self = nullptr;
+};
+
 class Gate {
  public:
   static constexpr std::size_t kMaxDevices = 64;
@@ -71,6 +77,14 @@ class Gate {
     if (passage.forward) result = entry(next_.self, arguments...);
     return Leave(&passage, result);
   }
+
+  void Watch(const BeforeCall& before) noexcept { before_ = before; }
+  // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
+  // journal's header, and in its parent's name in all records.
+  void Continue(const Plan& plan) noexcept;
+
+  // By which process id this process stands in its records.
+  static std::uint32_t ProcessName() noexcept;
 
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }
@@ -109,6 +123,7 @@ class Gate {
   Journal* journal_ = nullptr;
   StackTable* stacks_ = nullptr;
   Plan plan_;
+  BeforeCall before_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
   std::atomic<std::uint32_t> matched_[kMaxFaults] = {};     // used when there is no journal
