@@ -71,6 +71,27 @@ bool IsStateless(const struct stat& facts) noexcept {
   return minor_number == 3 || minor_number == 5 || minor_number == 7 || minor_number == 8 || minor_number == 9;
 }
 
+// Every open descriptor, until `see` answers false. False: /proc cannot be read.
+template <typename See>
+bool EachDescriptor(See see) noexcept {
+  const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return false;
+  alignas(DirectoryEntry) char entries[2048];
+  bool more = true;
+  long bytes = 0;
+  while (more && (bytes = syscall(SYS_getdents64, directory, entries, sizeof(entries))) > 0) {
+    for (long at = 0; at < bytes && more;) {
+      const DirectoryEntry* const entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
+      at += entry->length;
+      if (entry->name[0] == '.') continue;
+      const int descriptor = atoi(entry->name);
+      if (descriptor != directory) more = see(descriptor);
+    }
+  }
+  close(directory);
+  return bytes >= 0;
+}
+
 // The fields of one line of /proc/self/maps that matter: "begin-end rwxs offset major:minor inode path".
 bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
   const char* at = strchr(line, ' ');
@@ -91,10 +112,11 @@ bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
 }  // namespace
 
 void ForkCheck::Start() noexcept {
-  for (int i = 0; i < 3; ++i) {
+  EachDescriptor([this](int descriptor) {
     struct stat facts;
-    if (fstat(i, &facts) == 0) standard_[i] = {facts.st_dev, facts.st_ino};
-  }
+    if (descriptor < kGiven && fstat(descriptor, &facts) == 0) given_[descriptor] = {facts.st_dev, facts.st_ino};
+    return true;
+  });
 }
 
 void ForkCheck::AddOwn(const char* path) noexcept {
@@ -102,38 +124,20 @@ void ForkCheck::AddOwn(const char* path) noexcept {
   if (owned_ < 2 && stat(path, &facts) == 0) own_[owned_++] = {facts.st_dev, facts.st_ino};
 }
 
-bool ForkCheck::IsStandard(int descriptor) const noexcept {
-  if (descriptor > 2) return false;
+bool ForkCheck::WasGiven(int descriptor) const noexcept {
   struct stat facts;
-  return fstat(descriptor, &facts) == 0 && facts.st_dev == standard_[descriptor].device && facts.st_ino == standard_[descriptor].inode;
+  return descriptor < kGiven && fstat(descriptor, &facts) == 0 && facts.st_dev == given_[descriptor].device &&
+         facts.st_ino == given_[descriptor].inode;
 }
 
 bool ForkCheck::HoldsDescriptors(bool* failed) const noexcept {
-  const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) {
-    *failed = true;
-    return true;
-  }
-  alignas(DirectoryEntry) char entries[2048];
   bool holds = false;
-  for (;;) {
-    const long bytes = syscall(SYS_getdents64, directory, entries, sizeof(entries));
-    if (bytes <= 0) {
-      *failed = bytes < 0;
-      break;
-    }
-    for (long at = 0; at < bytes && !holds;) {
-      const DirectoryEntry* const entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
-      at += entry->length;
-      if (entry->name[0] == '.') continue;
-      const int descriptor = atoi(entry->name);
-      if (descriptor == directory || IsStandard(descriptor)) continue;
-      struct stat facts;
-      holds = fstat(descriptor, &facts) != 0 || !IsStateless(facts);
-    }
-  }
-  close(directory);
-  return holds;
+  *failed = !EachDescriptor([&](int descriptor) {
+    struct stat facts;
+    holds = !WasGiven(descriptor) && (fstat(descriptor, &facts) != 0 || !IsStateless(facts));
+    return !holds;
+  });
+  return holds || *failed;
 }
 
 bool ForkCheck::SharesMemory(bool* failed) const noexcept {

@@ -7,7 +7,7 @@
 //   Faults    makes no driver calls; allocates nothing.
 //   Source    clone(2), "not inherited by the child"; /proc/self/{task,fd,maps}.
 //
-// Looked at: tasks, open descriptors beyond the three that the tool gave, shared mappings, child processes, the interval timer, the parent.
+// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, child processes, the interval timer, the parent.
 // A descriptor that only reads counts too: its offset is one for both. Not seen: timers of timer_create, record locks of a descriptor that
 // is closed again, and whatever the program did outside itself before (files written, messages sent).
 #pragma once
@@ -20,7 +20,6 @@
 
 namespace cuaudit::faults {
 
-// A mapping of ours: the file behind it.
 struct OwnFile {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -28,18 +27,19 @@ struct OwnFile {
 
 class ForkCheck {
  public:
-  // Called while the program is loaded: notes what descriptors 0, 1 and 2 are.
+  // Called while the program is loaded: notes which descriptors it was started with.
   void Start() noexcept;
   void AddOwn(const char* path) noexcept;
   // `attendants`: threads of ours. `tool`: who must be the parent.
   ForkRefusal Look(unsigned attendants, pid_t tool) const noexcept;
 
  private:
-  bool IsStandard(int descriptor) const noexcept;
+  bool WasGiven(int descriptor) const noexcept;
   bool HoldsDescriptors(bool* failed) const noexcept;
   bool SharesMemory(bool* failed) const noexcept;
 
-  OwnFile standard_[3];
+  static constexpr int kGiven = 1024;  // a higher one counts as the program's
+  OwnFile given_[kGiven];
   OwnFile own_[2];
   unsigned owned_ = 0;
 };

@@ -155,8 +155,8 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
       node->slot = slot;
       node->parent_slot = slot_;
       node->parent_records = journal_->header().next_record.load(std::memory_order_relaxed);
-      slots_[slot].node = index;
       node->state.store(ForkState::Forked, std::memory_order_release);
+      slots_[slot].node.store(index, std::memory_order_release);
       const long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
       if (child == 0) {
         BecomeChild(index, slot, matched);
@@ -171,7 +171,10 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
         why = ForkRefusal::System;
       }
     }
-    if (why != ForkRefusal::None) slots_[slot].state.store(SlotState::Free, std::memory_order_release);
+    if (why != ForkRefusal::None) {
+      slots_[slot].node.store(0, std::memory_order_relaxed);
+      slots_[slot].state.store(SlotState::Free, std::memory_order_release);
+    }
   }
   if (why != ForkRefusal::None) Refuse(node, why);
   errno = saved;

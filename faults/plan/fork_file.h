@@ -68,7 +68,7 @@ enum class SlotState : std::uint32_t { Free = 0, Claimed };
 struct ForkSlot {
   std::atomic<SlotState> state{SlotState::Free};
   std::uint32_t pool = 0;
-  std::uint32_t node = 0;
+  std::atomic<std::uint32_t> node{0};     // whose process has it; written after the node's own fields. 0: not yet anybody's
   std::atomic<std::uint32_t> waiting{0};  // its process waits for a slot
   std::atomic<std::uint32_t> moves{0};    // forks that its process has made
 };

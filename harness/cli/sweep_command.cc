@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <memory>
+
 #include "faults/plan/fault.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
-#include "harness/sweep/spawn_runner.h"
+#include "harness/sweep/make_runner.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -104,10 +106,10 @@ Exit SweepCommand(const Options& options) {
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
     // From here on, so that the rehearsals' own pool saw the signals as they were.
-    SpawnRunner runner(session->subject(), session->dir(),
-                       {session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)});
+    const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)};
+    const std::unique_ptr<Runner> runner = MakeRunner(options.isolation, session->subject(), session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SweepEngine engine(&runner, &session->dir(), *sweep, session->Reproduce());
+    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
     status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {
@@ -120,7 +122,7 @@ Exit SweepCommand(const Options& options) {
       status = engine.Step();
     }
     progress.Clear();
-    interrupted = runner.interrupted();
+    interrupted = runner->interrupted();
     if (status.ok()) engine.Report(&run);
   }
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");

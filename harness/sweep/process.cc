@@ -90,11 +90,21 @@ ProcessPool::ProcessPool() {
   signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-ProcessPool::~ProcessPool() {
-  for (Running& one : running_) {
-    kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+void ProcessPool::Kill(const Running& one) const {
+  if (!one.foreground && before_kill_) before_kill_();
+  kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+}
+
+void ProcessPool::Stop() {
+  for (const Running& one : running_) {
+    Kill(one);
     waitpid(one.pid, nullptr, 0);
   }
+  running_.clear();
+}
+
+ProcessPool::~ProcessPool() {
+  Stop();
   if (--pools == 0) sigprocmask(SIG_SETMASK, &mask_before, nullptr);
 }
 
@@ -167,7 +177,7 @@ void ProcessPool::Postpone(std::size_t tag, std::uint64_t deadline_ms) {
 ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   Running& one = running_[index];
   // Still a zombie, so its number cannot have been given to a stranger.
-  if (!one.foreground) kill(-one.pid, SIGKILL);
+  if (!one.foreground) Kill(one);
   int status = 0;
   while (waitpid(one.pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -231,7 +241,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
     for (Running& one : running_) {
       if (one.deadline_at == 0 || one.timed_out || now < one.deadline_at) continue;
       one.timed_out = true;
-      kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+      Kill(one);
     }
     if (child || now >= until) return std::optional<Ended>();
   }

@@ -14,8 +14,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/files.h"
@@ -51,6 +53,10 @@ class ProcessPool {
   Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms);
   // From now on, once more.
   void Postpone(std::size_t tag, std::uint64_t deadline_ms);
+  // Called before a process group is killed: what a process of the pool has forked may still have to leave it.
+  void BeforeKill(std::function<void()> act) { before_kill_ = std::move(act); }
+  // Kills and reaps all that run.
+  void Stop();
   // Blocks until one process has ended. A signal to this process is an error that names it; `interrupted` keeps its number.
   Result<Ended> WaitAny();
   // The same, but answers nothing after `patience_ms` or when some child that is not of the pool has ended.
@@ -69,7 +75,10 @@ class ProcessPool {
   Ended Reap(std::size_t index);
   Status Watch(Running one);
 
+  void Kill(const Running& one) const;
+
   std::vector<Running> running_;
+  std::function<void()> before_kill_;
   FileDescriptor signals_;
   int interrupted_ = 0;
 };

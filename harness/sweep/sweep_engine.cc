@@ -274,6 +274,8 @@ Status SweepEngine::Step() {
   TrialResult trial = JudgeTrial(one->index, planned.faults, planned.sites, rehearsal_->run, one->seen, options_.judge, &sites_);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
+  trial.isolation = one->isolation;
+  trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
   if (trial.fired && round_ < options_.depth) {
@@ -353,6 +355,7 @@ void SweepEngine::Report(report::Run* run) {
     const auto strays = strays_.find(index);
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
+    if (!trial.isolation.empty()) ++run->totals.isolation[trial.isolation + (trial.fallback.empty() ? "" : ": " + trial.fallback)];
     if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
     for (TrialFindingText& finding : in_order.back().findings) {
       if (finding.least < 0) continue;
