@@ -60,6 +60,11 @@ void Load() noexcept {
     }
     stacks.Attach(&journal, true);
   }
+  for (std::size_t i = 0; i < options.plan.size(); ++i) {
+    if (options.plan.fault(i).site == 0 || (journal.is_open() && journal.header().stack_depth.load() != 0)) continue;
+    Say("fault: expected a journal with call stacks for a fault that is addressed by site");
+    _exit(2);
+  }
   if (options.forks[0] != '\0') {
     const char* const error = journal.is_open() ? forker.Open(options.forks, options.journal) : "expected a journal with it";
     if (error != nullptr) {

@@ -33,6 +33,7 @@ class JournalView {
 
   // Innermost frame first; empty for id 0 and for a stack that was not finished.
   std::span<const std::uint64_t> Stack(std::uint32_t id) const noexcept;
+  std::span<const ModuleRow> modules() const noexcept { return {modules_, module_count_}; }
   std::string_view ModulePath(std::uint64_t module) const noexcept;
   std::span<const std::uint8_t> ModuleBuildId(std::uint64_t module) const noexcept;
 

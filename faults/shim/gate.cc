@@ -99,7 +99,7 @@ Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   return record;
 }
 
-void Gate::Decide(Passage* passage, bool nested) noexcept {
+void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   std::atomic<std::uint32_t>* matched = journal_ != nullptr ? journal_->header().matched : matched_;
   const Phase phase = journal_ != nullptr ? static_cast<Phase>(journal_->header().phase.load(std::memory_order_relaxed)) : Phase::Any;
@@ -108,6 +108,7 @@ void Gate::Decide(Passage* passage, bool nested) noexcept {
     for (std::size_t i = 0; i < plan_.size(); ++i) {
       const Fault& fault = plan_.fault(i);
       if (fault.base != row.base || (fault.phase != Phase::Any && fault.phase != phase)) continue;
+      if (fault.site != 0 && fault.site != site) continue;
       const std::uint32_t count = matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
       const Decision now = Plan::Decide(fault, count);
       if (now.code == CUDA_SUCCESS || decision.code != CUDA_SUCCESS) continue;
@@ -160,8 +161,16 @@ void Gate::Enter(Passage* passage) noexcept {
       memcpy(&record->argument[0], reinterpret_cast<const void*>(passage->value[0]), sizeof(record->argument[0]));
     }
   }
-  if (plan_.size() != 0) Decide(passage, nested);
-  if (record != nullptr && stacks_ != nullptr) {
+  std::uint64_t site = 0;
+  std::uint32_t stack = 0;
+  if (stacks_ != nullptr && !nested && plan_.NamesSite(row.base)) {
+    stack = stacks_->Capture();
+    site = stacks_->KeyOf(driver::Name(row.base), stack);
+  }
+  if (plan_.size() != 0) Decide(passage, nested, site);
+  if (record != nullptr && stack != 0) {
+    record->stack = stack;
+  } else if (record != nullptr && stacks_ != nullptr) {
     const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;
     if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
       record->stack = stacks_->Capture();

@@ -112,7 +112,7 @@ class Gate {
 
   void Enter(Passage* passage) noexcept;
   CUresult Leave(Passage* passage, CUresult result) noexcept;
-  void Decide(Passage* passage, bool nested) noexcept;
+  void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
   void RecordAddresses(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;

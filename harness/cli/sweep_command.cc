@@ -23,13 +23,14 @@ void SayWarnings(const report::Run& run) {
   }
 }
 
-Status CheckFaults(const std::vector<std::string>& texts) {
+Status CheckFaults(const std::vector<std::string>& texts, std::uint64_t stacks) {
   for (const std::string& text : texts) {
     faults::Fault fault;
     const faults::ParseError error = faults::ParseFault(text, &fault);
     if (error.expected != nullptr) {
       return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
     }
+    if (fault.site != 0 && stacks == 0) return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
   }
   if (texts.size() > faults::kMaxFaults) {
     return {Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
@@ -133,7 +134,7 @@ Exit SweepCommand(const Options& options) {
 }
 
 Exit ReplayCommand(const Options& options) {
-  Status usable = CheckFaults(options.fault);
+  Status usable = CheckFaults(options.fault, options.stacks);
   if (!usable.ok()) {
     Say(usable.message());
     return usable.exit();

@@ -48,9 +48,13 @@ Status ForkRunner::Spawn(TrialOrder order, const std::string& why) {
 
 Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   for (TrialOrder& order : orders) {
-    const bool again = order.attempt > 1;
-    if (again || !unfit_.empty()) {
-      Status given = Spawn(std::move(order), again ? "the fault hit another place" : unfit_);
+    std::string why = unfit_;
+    for (const std::string& fault : order.faults) {
+      if (why.empty() && fault.find("@site=") != std::string::npos) why = "the fault is addressed by site";
+    }
+    if (why.empty() && order.attempt > 1) why = "the fault hit another place";
+    if (!why.empty()) {
+      Status given = Spawn(std::move(order), why);
       if (!given.ok()) return given;
     } else {
       waiting_.push_back(std::move(order));

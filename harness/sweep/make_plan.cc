@@ -90,6 +90,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) 
       }
       fault.base = base;
       fault.occurrence = record.occurrence;
+      if (options.by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
         if (same) {
           if (wanted) ++plan.pruned[kSameState];
@@ -127,6 +128,12 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
     ways.push_back(fault);
   }
   return ways;
+}
+
+void AddressBySite(const CallState& call, faults::Fault* fault) {
+  if (call.site == 0) return;
+  fault->site = call.site;
+  fault->occurrence = call.turn;
 }
 
 std::string TextOf(const faults::Fault& fault) {

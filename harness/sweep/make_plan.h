@@ -30,6 +30,7 @@ struct PlanOptions {
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // trials, 0: no limit
   bool prune = true;               // one trial for all faults in one state
+  bool by_site = false;            // faults are addressed by call stack and occurrence there, not by count
 };
 
 // A fault that is possible; of those in one state the first.
@@ -55,6 +56,9 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options);
 
 // How one call can fail on the way back from an earlier fault; empty for a call that cannot.
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
+
+// The same fault, addressed by where this call comes from; as it is where that is not known.
+void AddressBySite(const CallState& call, faults::Fault* fault);
 
 std::string TextOf(const faults::Fault& fault);
 

@@ -35,11 +35,11 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 
 bool IsChosen(const PlanOptions& options, const std::string& fault) {
   return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find('#'))) != options.calls.end();
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
 }
 
 // One way to fail at one place in one state: what comes after '#n' in the text is code and how.
-std::uint64_t WayAt(const NextFault& next) { return HashText(next.fault.substr(next.fault.find('=')), HashNumber(next.state, kHashSeed)); }
+std::uint64_t WayAt(const NextFault& next) { return HashText(next.fault.substr(next.fault.find('=', next.fault.find('#'))), HashNumber(next.state, kHashSeed)); }
 
 }  // namespace
 
@@ -64,7 +64,9 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   rehearsal_ = std::move(rehearsal);
   const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
   if (!states.threaded) first_states_ = AllStates(states);
-  PlannedFaults first = MakePlan(states, options_.plan);
+  PlanOptions plan = options_.plan;
+  plan.by_site = by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
+  PlannedFaults first = MakePlan(states, plan);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   for (const PlannedWay& one : first.ways) {
     if (one.why_not.empty()) {
@@ -279,7 +281,7 @@ Status SweepEngine::Step() {
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
   if (trial.fired && round_ < options_.depth) {
-    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune);
+    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune, by_site_);
   }
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
@@ -333,10 +335,11 @@ void SweepEngine::Report(report::Run* run) {
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
   for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
   if (rehearsal_->drifting) {
-    run->totals.skipped["drifting: faults are addressed by count"] = 1;
+    if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
     report::Finding note;
     note.rule = "drifting";
-    note.title = "two fault-free runs differ, so the n-th call may be another one in each trial";
+    note.title = by_site_ ? "two fault-free runs differ; faults are addressed by call stack, and what no later run does again is not exercised"
+                          : "two fault-free runs differ, so the n-th call may be another one in each trial";
     note.where = rehearsal_->drift;
     TrialFindingText text;
     text.rule = note.rule;

@@ -41,7 +41,7 @@ States AllStates(const CallStates& calls) {
 }
 
 Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults,
-                               bool prune) {
+                               bool prune, bool by_site) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal.journal, rehearsal.ledger, trial.journal, trial.ledger);
   const CallStates calls = StatesOf(trial.journal, trial.ledger, lost);
@@ -52,7 +52,10 @@ Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first
     const Record& record = *call.record;
     if (record.begin <= fault->begin || record.cycle != fault->cycle || (record.flags & faults::kInjected) != 0) continue;
     if (calls.threaded && (record.pid != fault->pid || record.tid != fault->tid)) continue;
-    const std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
+    std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
+    for (faults::Fault& way : ways) {
+      if (by_site) AddressBySite(call, &way);
+    }
     if (ways.empty()) continue;
     const std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
     if (prune && !calls.threaded && first.contains(state)) {
