@@ -75,6 +75,9 @@ Status ForkRunner::Begin() {
   seen_.assign(given_.size(), false);
   const std::string name = dir_.File("forks-" + std::to_string(++family_));
   journal_ = name + ".journal";
+  // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
+  unlink(journal_.c_str());
+  unlink((name + ".forks").c_str());
   Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
                                      name + ".forks");
   if (!launch.ok()) return launch.status();
