@@ -25,6 +25,7 @@ struct InterposeOptions {
   char journal[kMaxPath] = "";
   char real_driver[kMaxPath] = "";
   char forks[kMaxPath] = "";
+  char cycles[kMaxPath] = "";
   DriverChoice driver = DriverChoice::Auto;
   Scope scope = Scope::Pinned;
   WorldRequest world;

@@ -14,6 +14,7 @@
 #include "faults/driver/find_driver.h"
 #include "faults/driver/foreign_runtime.h"
 #include "faults/interpose/attendant.h"
+#include "faults/interpose/cycle_plans.h"
 #include "faults/interpose/forker.h"
 #include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
@@ -29,6 +30,7 @@ constinit Journal journal;
 constinit StackTable stacks;
 constinit Gate gate;
 constinit Forker forker;
+constinit CyclePlans cycle_plans;
 constinit driver::GenuineDriver genuine;
 constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
@@ -64,6 +66,14 @@ void Load() noexcept {
     if (options.plan.fault(i).site == 0 || (journal.is_open() && journal.header().stack_depth.load() != 0)) continue;
     Say("fault: expected a journal with call stacks for a fault that is addressed by site");
     _exit(2);
+  }
+  if (options.cycles[0] != '\0') {
+    const char* const error = journal.is_open() ? cycle_plans.Open(options.cycles) : "expected a journal with it";
+    if (error != nullptr) {
+      snprintf(message, sizeof(message), "%s: %s", options.cycles, error);
+      Say(message);
+      _exit(2);
+    }
   }
   if (options.forks[0] != '\0') {
     const char* const error = journal.is_open() ? forker.Open(options.forks, options.journal) : "expected a journal with it";
@@ -284,7 +294,13 @@ void NoteFailure() noexcept {
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;
   if (what < 0 || what > static_cast<int>(MarkKind::Output)) return;
-  gate.Mark(static_cast<MarkKind>(what), static_cast<std::uint32_t>(value));
+  const auto kind = static_cast<MarkKind>(what);
+  if (cycle_plans.is_open() && (kind == MarkKind::CycleBegin || kind == MarkKind::CycleEnd)) {
+    const std::uint32_t next = journal.header().cycle.load(std::memory_order_relaxed) + 1;
+    options.plan = kind == MarkKind::CycleBegin ? cycle_plans.Of(next) : Plan();
+    gate.Rearm(options.plan);
+  }
+  gate.Mark(kind, static_cast<std::uint32_t>(value));
 }
 
 // Called by cuaudit's own CUDA runtime when it has found this library.

@@ -77,6 +77,15 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
+void Gate::Rearm(const Plan& plan) noexcept {
+  plan_ = plan;
+  if (journal_ == nullptr) return;
+  for (std::size_t i = 0; i < kMaxFaults; ++i) {
+    journal_->header().matched[i].store(0, std::memory_order_relaxed);
+    journal_->header().fired[i].store(0, std::memory_order_relaxed);
+  }
+}
+
 std::uint32_t Gate::ProcessName() noexcept { return Pid(); }
 
 void Gate::Continue(const Plan& plan) noexcept {

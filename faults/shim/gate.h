@@ -86,6 +86,9 @@ class Gate {
   // By which process id this process stands in its records.
   static std::uint32_t ProcessName() noexcept;
 
+  // Another plan from here on, its counts anew; no other thread may be inside a call.
+  void Rearm(const Plan& plan) noexcept;
+
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }
   void Mark(MarkKind kind, std::uint32_t value) noexcept;

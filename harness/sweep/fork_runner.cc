@@ -79,7 +79,7 @@ Status ForkRunner::Begin() {
   unlink(journal_.c_str());
   unlink((name + ".forks").c_str());
   Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
-                                     name + ".forks");
+                                     "forks=" + name + ".forks");
   if (!launch.ok()) return launch.status();
   const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
   Result<std::unique_ptr<ForkExchange>> exchange =

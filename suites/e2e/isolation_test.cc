@@ -37,7 +37,7 @@ std::string Isolation(const Audit& audit) { return audit.report.is_null() ? "no 
 
 TEST(Fork, FindsWhatSpawningFindsByteForByte) {
   const Command programs[] = {{Program("defective")},
-                              {Program("steps"), "36", "leaking"},
+                              {Program("steps"), "46", "leaking"},
                               {Program("marked"), "leaking", "2"},
                               {Program("leak_kind"), "stream", "2"},
                               {Program("unattended")}};
@@ -56,7 +56,7 @@ TEST(Fork, HostResourcesAreFollowedIntoTheChild) {
   const Command program = {Program("host_blocks"), "lose", "malloc"};
   const Audit forked = Sweep("fork", program, {"--host"});
   EXPECT_EQ(Said(forked), Said(Sweep("spawn", program, {"--host"})));
-  EXPECT_THAT(forked.findings(), HasSubstr("leak host_block 1"));
+  EXPECT_THAT(forked.findings(), HasSubstr("leak host_heap 1"));
   EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn")));
 }
 
@@ -64,7 +64,7 @@ TEST(Fork, CrashAbortHangExitAndKillAreVerdictsOfTheChildAlone) {
   const struct {
     const char* mode;
     const char* verdict;
-  } endings[] = {{"crash", "crash"}, {"abort", "abort"}, {"kill", "crash"}, {"leave", "leak"}, {"hang", "hang"}};
+  } endings[] = {{"crash", "crash"}, {"abort", "abort"}, {"kill", "crash"}, {"leave", "abandoned_at_exit"}, {"hang", "hang"}};
   for (const auto& ending : endings) {
     const bool hangs = std::string(ending.mode) == "hang";
     const Command options = hangs ? Command{"--deadline-ms", "1500", "--depth", "1"} : Command{"--depth", "1"};
@@ -100,6 +100,29 @@ TEST(Fork, AProgramBehindAScriptIsSpawned) {
   const Audit forked = Sweep("auto", script);
   EXPECT_THAT(Isolation(forked), HasSubstr("the driver is called by another process than the one that was started"));
   EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("\"fork\"")));
+}
+
+TEST(Cycle, TrialsInOneProcessSayWhatTheirOwnProcessesSay) {
+  for (const char* const how : {"clean", "leaks", "crashes", "exits"}) {
+    const Command program = {Program("looping"), how, "8"};
+    const Audit cycles = Sweep("cycle", program);
+    EXPECT_EQ(Said(cycles), Said(Sweep("spawn", program))) << how;
+    EXPECT_THAT(Isolation(cycles), HasSubstr("\"cycle\":")) << how;
+    EXPECT_THAT(Isolation(cycles), HasSubstr("the call is outside the cycles that repeat")) << how;
+  }
+}
+
+TEST(Cycle, WhatATrialPoisonsIsItsOwnFindingAndNoOtherTrials) {
+  const Audit cycles = Sweep("cycle", {Program("looping"), "poisoned", "8"}, {"--depth", "1", "--no-prune"});
+  ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
+  EXPECT_FALSE(cycles.report["findings"].empty());
+  for (const nlohmann::json& finding : cycles.report["findings"]) EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc") << finding;
+}
+
+TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
+  const Audit audit = Sweep("cycle", {Program("defective")});
+  EXPECT_THAT(Isolation(audit), HasSubstr("fork: the program marks no cycles"));
+  EXPECT_EQ(Said(audit), Said(Sweep("spawn", {Program("defective")})));
 }
 
 TEST(Drift, FaultsAreAddressedByCallStackAndTheCaseIsReported) {
@@ -146,7 +169,7 @@ TEST(Resume, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
   const std::string directory = TemporaryDirectory();
   const auto command = [&](const std::string& work) {
     return Command{Tool(), "sweep", "--driver=sim", "--isolation=fork", "--format=json", "--work-dir", work,
-                   "--output", work + ".json", "--", Program("steps"), "36", "leaking"};
+                   "--output", work + ".json", "--", Program("steps"), "46", "leaking"};
   };
   const auto report = [](const std::string& work) {
     nlohmann::json json = nlohmann::json::parse(ReadFile(work + ".json"), nullptr, false);

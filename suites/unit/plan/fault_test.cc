@@ -50,7 +50,7 @@ TEST(FaultText, EveryCallCodePhaseAndHowRoundTrips) {
 
 TEST(FaultText, ASiteRoundTripsWithAndWithoutPhase) {
   for (const char* const text : {"cuMemAlloc@site=0123456789abcdef#2=OUT_OF_MEMORY,refuse",
-                                 "cuMemAlloc@site=ffffffffffffffff#4294967295@unwind=OUT_OF_MEMORY,burst:4294967295"}) {
+                                 "cuMemAlloc@site=ffffffffffffffff#4294967295@unwind=OUT_OF_MEMORY,refuse,burst=4294967295"}) {
     Fault fault;
     ASSERT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
     EXPECT_NE(fault.site, 0u);
