@@ -7,9 +7,9 @@
 //   Faults    makes no driver calls; allocates nothing.
 //   Source    clone(2), "not inherited by the child"; /proc/self/{task,fd,maps}.
 //
-// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, child processes, the interval timer, the parent.
-// A descriptor that only reads counts too: its offset is one for both. Not seen: timers of timer_create, record locks of a descriptor that
-// is closed again, and whatever the program did outside itself before (files written, messages sent).
+// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, child processes, the interval timer, the
+// parent. A descriptor that only reads counts too: its offset is one for both. Not seen: timers of timer_create, record locks of a
+// descriptor that is closed again, and whatever the program did outside itself before (files written, messages sent).
 #pragma once
 
 #include <sys/types.h>

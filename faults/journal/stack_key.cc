@@ -37,8 +37,8 @@ std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames
           known ? BaseName(modules[module].path, strnlen(modules[module].path, sizeof(modules[module].path))) : std::string_view();
       hash = MixKey(hash, name);
     } else {
-      const std::size_t bytes =
-          modules[module].build_id_bytes < sizeof(modules[module].build_id) ? modules[module].build_id_bytes : sizeof(modules[module].build_id);
+      const std::size_t bytes = modules[module].build_id_bytes < sizeof(modules[module].build_id) ? modules[module].build_id_bytes
+                                                                                                  : sizeof(modules[module].build_id);
       for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ modules[module].build_id[i]) * 0x100000001b3U;
     }
     hash = MixKey(hash, FrameOffset(frame));

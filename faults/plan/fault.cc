@@ -141,8 +141,8 @@ std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) no
   if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
   char burst[16] = "";
   if (fault.how == How::Burst) snprintf(burst, sizeof(burst), "%u", fault.burst);
-  const int length = snprintf(text, capacity, "%.*s%s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.occurrence, phase,
-                              static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
+  const int length = snprintf(text, capacity, "%.*s%s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.occurrence,
+                              phase, static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
   return length < 0 ? 0 : static_cast<std::size_t>(length);
 }
 

@@ -14,8 +14,8 @@
 // forked process takes the fault and goes on with the child's children. So what several trials have in common runs once.
 //
 // A forked process is a child of the tool (CLONE_PARENT): the tool waits for it, kills it and sees how it ended, whatever became of the
-// process that forked it. It needs a slot, which holds its journal from the fork on; the tool frees the slot when it has read it. Slots come
-// in pools, one per depth for processes that fork in turn, and pool 0 for those that do not: nobody in pool 0 waits for a slot, so the
+// process that forked it. It needs a slot, which holds its journal from the fork on; the tool frees the slot when it has read it. Slots
+// come in pools, one per depth for processes that fork in turn, and pool 0 for those that do not: nobody in pool 0 waits for a slot, so the
 // others get theirs.
 #pragma once
 
@@ -83,10 +83,10 @@ struct ForkHeader {
   std::uint32_t record_capacity;  // of a slot
   std::uint64_t nodes_offset;
   std::uint64_t slots_offset;
-  std::uint64_t journals_offset;  // of slot 0
-  std::uint64_t journal_bytes;    // of one slot
-  std::uint64_t records_offset;   // inside a slot's journal
-  std::atomic<std::uint32_t> freed;  // a futex: one more whenever a slot becomes free
+  std::uint64_t journals_offset;       // of slot 0
+  std::uint64_t journal_bytes;         // of one slot
+  std::uint64_t records_offset;        // inside a slot's journal
+  std::atomic<std::uint32_t> freed;    // a futex: one more whenever a slot becomes free
   std::atomic<std::uint32_t> waiting;  // the run without faults waits for a slot
   std::atomic<std::uint32_t> moves;    // forks that it has made
 };

@@ -76,7 +76,8 @@ struct Attendance {
   std::uint64_t calls = ~std::uint64_t{0};
   std::uint64_t since = 0;  // the first operation that was not yet queued when the wait for it began
   std::uint32_t rounds = 0;
-  std::atomic<std::uint32_t>* forced = nullptr;  // one more for each time something is run, before the program can see what it did; may be null
+  std::atomic<std::uint32_t>* forced =
+      nullptr;  // one more for each time something is run, before the program can see what it did; may be null
 };
 // To be called at intervals. When the CPU may be waiting for what is queued, and there was no call since the last time (or there were
 // calls for ten times, but none that ran it), runs what can run, as a device would; answers how many operations that were.

@@ -30,7 +30,8 @@ Status CheckFaults(const std::vector<std::string>& texts, std::uint64_t stacks) 
     if (error.expected != nullptr) {
       return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
     }
-    if (fault.site != 0 && stacks == 0) return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
+    if (fault.site != 0 && stacks == 0)
+      return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
   }
   if (texts.size() > faults::kMaxFaults) {
     return {Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};

@@ -140,8 +140,8 @@ void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector
   const Observation& run = *of;
   const Cycles cycles(run.journal);
   const bool dropped = (run.flags() & faults::kRecordsDropped) != 0;
-  const bool whole = !dropped && cycles.count() == cycles_.count() && cycles.Ended(cycles.count()) && run.ending.signal == 0 &&
-                     !run.ending.timed_out;
+  const bool whole =
+      !dropped && cycles.count() == cycles_.count() && cycles.Ended(cycles.count()) && run.ending.signal == 0 && !run.ending.timed_out;
   const auto cycle_of = [&](std::size_t i) { return first + 2 * static_cast<std::uint32_t>(i); };
   std::size_t counted = 0;  // trials from the first on whose result is their own
   if (whole) {

@@ -17,9 +17,7 @@ using faults::JournalHeader;
 using faults::Record;
 using faults::RecordKind;
 
-bool IsCall(const Record& record) {
-  return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount;
-}
+bool IsCall(const Record& record) { return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount; }
 
 driver::BaseId BaseOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
 
@@ -85,8 +83,8 @@ std::uint32_t SteadyFrom(const Cycles& rehearsal) {
   return steady < rehearsal.count() ? steady : 0;
 }
 
-Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle, std::uint32_t as,
-                    const Cycles& rehearsal, bool last) {
+Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
+                    std::uint32_t as, const Cycles& rehearsal, bool last) {
   const Observation& run = *of;
   const std::uint64_t before = cycles.BeginOf(first);
   const std::uint64_t begin = cycles.BeginOf(cycle);

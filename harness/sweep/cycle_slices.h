@@ -9,8 +9,8 @@
 //   Source    design section 7, step 3: one process, many trials.
 //
 // A slice of cycle k is: all before the first cycle that had a fault, cycle k, the clean cycle after it, and all after the last cycle.
-// What lies between are cycles that left nothing behind, else the slice is not to be used (Clean). Cycle k is renumbered as the cycle of the
-// rehearsal that it stands for, its calls likewise.
+// What lies between are cycles that left nothing behind, else the slice is not to be used (Clean). Cycle k is renumbered as the cycle of
+// the rehearsal that it stands for, its calls likewise.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ std::uint32_t SteadyFrom(const Cycles& rehearsal);
 
 // Cycle `cycle` of `run` as cycle `as` of a run of its own. `first`: the first cycle of the run that had a fault. With `last` all that the
 // run did from that cycle on belongs to it.
-Observation SliceOf(const std::shared_ptr<const Observation>& run, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle, std::uint32_t as,
-                    const Cycles& rehearsal, bool last);
+Observation SliceOf(const std::shared_ptr<const Observation>& run, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
+                    std::uint32_t as, const Cycles& rehearsal, bool last);
 
 // The clean cycle after `cycle` did what the rehearsal's cycle `as` does, and what lives at its end lived when `cycle` began.
 bool LeftNothing(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal);

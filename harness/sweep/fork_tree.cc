@@ -2,8 +2,8 @@
 #include "harness/sweep/fork_tree.h"
 
 #include <algorithm>
-#include <tuple>
 #include <map>
+#include <tuple>
 
 namespace cuaudit::harness {
 namespace {
@@ -40,9 +40,8 @@ std::vector<ForkRow> PlantForks(const std::vector<std::vector<Fault>>& lists) {
   std::vector<std::size_t> branch_of = {0};
   for (std::size_t row = 0; row < rows.size(); ++row) {
     std::vector<std::size_t> children = branches[branch_of[row]].children;
-    std::stable_sort(children.begin(), children.end(), [&](std::size_t a, std::size_t b) {
-      return faults::CompareWhere(branches[a].fault, branches[b].fault) < 0;
-    });
+    std::stable_sort(children.begin(), children.end(),
+                     [&](std::size_t a, std::size_t b) { return faults::CompareWhere(branches[a].fault, branches[b].fault) < 0; });
     rows[row].first_child = static_cast<std::uint32_t>(rows.size());
     rows[row].children = static_cast<std::uint32_t>(children.size());
     for (const std::size_t child : children) {

@@ -39,7 +39,9 @@ bool IsChosen(const PlanOptions& options, const std::string& fault) {
 }
 
 // One way to fail at one place in one state: what comes after '#n' in the text is code and how.
-std::uint64_t WayAt(const NextFault& next) { return HashText(next.fault.substr(next.fault.find('=', next.fault.find('#'))), HashNumber(next.state, kHashSeed)); }
+std::uint64_t WayAt(const NextFault& next) {
+  return HashText(next.fault.substr(next.fault.find('=', next.fault.find('#'))), HashNumber(next.state, kHashSeed));
+}
 
 }  // namespace
 
@@ -338,8 +340,9 @@ void SweepEngine::Report(report::Run* run) {
     if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
     report::Finding note;
     note.rule = "drifting";
-    note.title = by_site_ ? "two fault-free runs differ; faults are addressed by call stack, and what no later run does again is not exercised"
-                          : "two fault-free runs differ, so the n-th call may be another one in each trial";
+    note.title = by_site_
+                     ? "two fault-free runs differ; faults are addressed by call stack, and what no later run does again is not exercised"
+                     : "two fault-free runs differ, so the n-th call may be another one in each trial";
     note.where = rehearsal_->drift;
     TrialFindingText text;
     text.rule = note.rule;

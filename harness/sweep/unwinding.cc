@@ -40,8 +40,8 @@ States AllStates(const CallStates& calls) {
   return states;
 }
 
-Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults,
-                               bool prune, bool by_site) {
+Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults, bool prune,
+                               bool by_site) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal.journal, rehearsal.ledger, trial.journal, trial.ledger);
   const CallStates calls = StatesOf(trial.journal, trial.ledger, lost);

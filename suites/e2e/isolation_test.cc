@@ -67,10 +67,11 @@ TEST(Fork, CrashAbortHangExitAndKillAreVerdictsOfTheChildAlone) {
   } endings[] = {{"crash", "crash"}, {"abort", "abort"}, {"kill", "crash"}, {"leave", "abandoned_at_exit"}, {"hang", "hang"}};
   for (const auto& ending : endings) {
     const bool hangs = std::string(ending.mode) == "hang";
-    const Command options = hangs ? Command{"--deadline-ms", "1500", "--depth", "1"} : Command{"--depth", "1"};
+    const Command options = hangs ? Command{"--deadline-ms", "3000", "--depth", "1"} : Command{"--depth", "1"};
     const Audit forked = Sweep("fork", {Program("hostile"), ending.mode}, options);
     EXPECT_THAT(forked.verdicts(), HasSubstr(std::string("\"") + ending.verdict + "\":1")) << ending.mode << forked.verdicts();
     EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("hostile"), ending.mode}, options))) << ending.mode;
+    for (const nlohmann::json& finding : forked.report["findings"]) EXPECT_THAT(finding.dump(), HasSubstr("its last calls were cuInit, "));
     EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn"))) << ending.mode;
   }
 }
@@ -168,8 +169,9 @@ bool WaitForWrites(int watch, const std::string& name, int changes) {
 TEST(Resume, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
   const std::string directory = TemporaryDirectory();
   const auto command = [&](const std::string& work) {
-    return Command{Tool(), "sweep", "--driver=sim", "--isolation=fork", "--format=json", "--work-dir", work,
-                   "--output", work + ".json", "--", Program("steps"), "46", "leaking"};
+    return Command{Tool(),           "sweep", "--driver=sim", "--isolation=fork", "--format=json",
+                   "--work-dir",     work,    "--output",     work + ".json",     "--",
+                   Program("steps"), "46",    "leaking"};
   };
   const auto report = [](const std::string& work) {
     nlohmann::json json = nlohmann::json::parse(ReadFile(work + ".json"), nullptr, false);

@@ -56,9 +56,11 @@ TEST(ForkTree, OfEqualListsTheFirstKeepsTheNode) {
 }
 
 TEST(ForkTree, AWalkFindsExactlyTheForksOfACall) {
-  const std::vector<ForkRow> rows =
-      PlantForks(Lists({{"cuMemAlloc#3=OUT_OF_MEMORY"}, {"cuMemAlloc#1@work=OUT_OF_MEMORY"}, {"cuMemFree#3=INVALID_VALUE"},
-                        {"cuMemAlloc#3=INVALID_VALUE"}, {"cuMemAlloc#12=OUT_OF_MEMORY"}}));
+  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuMemAlloc#3=OUT_OF_MEMORY"},
+                                                      {"cuMemAlloc#1@work=OUT_OF_MEMORY"},
+                                                      {"cuMemFree#3=INVALID_VALUE"},
+                                                      {"cuMemAlloc#3=INVALID_VALUE"},
+                                                      {"cuMemAlloc#12=OUT_OF_MEMORY"}}));
   std::vector<ForkNode> nodes(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     nodes[i].fault = rows[i].fault;
