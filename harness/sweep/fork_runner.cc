@@ -41,6 +41,13 @@ ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOp
   pool_.BeforeKill([this] { Separate(); });
 }
 
+// The run without faults may still be on its way to its end when the last trial has been read. While it is stopped, what it forks is known.
+ForkRunner::~ForkRunner() {
+  pool_.Stop();
+  pool_.BeforeKill({});
+  if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
+}
+
 Status ForkRunner::Spawn(TrialOrder order, const std::string& why) {
   why_spawned_[order.index] = why;
   return spawn_.Give({std::move(order)});

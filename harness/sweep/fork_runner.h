@@ -31,6 +31,7 @@ class ForkRunner final : public Runner {
  public:
   // `unfit`: why nothing is to be forked at all; empty: it may be.
   ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit);
+  ~ForkRunner() override;
 
   Status Give(std::vector<TrialOrder> orders) override;
   Result<TrialSeen> Next() override;
