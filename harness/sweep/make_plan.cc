@@ -66,7 +66,7 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
-PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) {
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
@@ -90,7 +90,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) 
       }
       fault.base = base;
       fault.occurrence = record.occurrence;
-      if (options.by_site) AddressBySite(place, &fault);
+      if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
         if (same) {
           if (wanted) ++plan.pruned[kSameState];

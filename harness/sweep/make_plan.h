@@ -30,7 +30,6 @@ struct PlanOptions {
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // trials, 0: no limit
   bool prune = true;               // one trial for all faults in one state
-  bool by_site = false;            // faults are addressed by call stack and occurrence there, not by count
 };
 
 // A fault that is possible; of those in one state the first.
@@ -52,7 +51,8 @@ struct PlannedFaults {
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
-PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options);
+// `by_site`: faults are addressed by call stack and occurrence there, not by count.
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
 
 // How one call can fail on the way back from an earlier fault; empty for a call that cannot.
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);

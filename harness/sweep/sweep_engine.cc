@@ -66,9 +66,8 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   rehearsal_ = std::move(rehearsal);
   const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
   if (!states.threaded) first_states_ = AllStates(states);
-  PlanOptions plan = options_.plan;
-  plan.by_site = by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
-  PlannedFaults first = MakePlan(states, plan);
+  by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
+  PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   for (const PlannedWay& one : first.ways) {
     if (one.why_not.empty()) {
@@ -340,9 +339,8 @@ void SweepEngine::Report(report::Run* run) {
     if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
     report::Finding note;
     note.rule = "drifting";
-    note.title = by_site_
-                     ? "two fault-free runs differ; faults are addressed by call stack, and what no later run does again is not exercised"
-                     : "two fault-free runs differ, so the n-th call may be another one in each trial";
+    note.title = std::string("two fault-free runs differ, so ") +
+                 (by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial");
     note.where = rehearsal_->drift;
     TrialFindingText text;
     text.rule = note.rule;
