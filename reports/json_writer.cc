@@ -144,6 +144,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   if (!run.totals.pruned.empty()) json["totals"]["pruned"] = Counts(run.totals.pruned);
   if (run.totals.recovered != 0) json["totals"]["recovery_checked"] = run.totals.recovered;
   if (run.totals.shrinking != 0) json["totals"]["shrinking_runs"] = run.totals.shrinking;
+  if (!run.totals.isolation.empty()) json["totals"]["isolation"] = Counts(run.totals.isolation);
   if (run.totals.forced != 0) json["totals"]["forced_progress"] = run.totals.forced;
   Json per_cycle = Json::object();
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);

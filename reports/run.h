@@ -87,6 +87,8 @@ struct Totals {
   std::uint64_t recovered = 0;                       // trials after whose faulted cycle a clean one was looked at
   std::uint64_t shrinking = 0;                       // runs beside the trials, to find the fewest faults that show a finding
   std::uint64_t forced = 0;                          // how often work that nobody waited for had to be run on the program's behalf
+  // What the trials ran in: "fork", "spawn", "cycle"; of those that could not run as they were to: "spawn: reason".
+  std::map<std::string, std::uint64_t> isolation = {};
 };
 
 // A way to fail that no trial reached.

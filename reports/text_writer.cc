@@ -92,6 +92,7 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   if (totals.trials != 0) line += fmt::format(", {}, {} fired", Plural(totals.trials, "trial"), totals.fired);
   page->Line("  totals   {}", line);
   if (!totals.verdicts.empty()) page->Line("  verdicts {}", Counts(totals.verdicts));
+  if (!totals.isolation.empty()) page->Line("  trials   {}", Counts(totals.isolation));
   if (totals.forced != 0) {
     page->Line("  progress forced {}: work was queued that no driver call waited for",
                totals.forced == 1 ? "once" : fmt::format("{} times", totals.forced));

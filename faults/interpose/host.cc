@@ -71,6 +71,15 @@ class Quiet {
 
 bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !inside; }
 
+// Of a process that continues its parent (forker.h) and stands in its records under its parent's id.
+constinit std::atomic<uint32_t> own_id{0};
+constinit std::atomic<uint32_t> known_as{0};
+
+uint32_t Known(long id) noexcept {
+  const uint32_t value = static_cast<uint32_t>(id);
+  return value == own_id.load(std::memory_order_relaxed) ? known_as.load(std::memory_order_relaxed) : value;
+}
+
 // A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue.
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
   Quiet quiet;
@@ -79,8 +88,8 @@ Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
   record->kind = RecordKind::Host;
   record->call = static_cast<uint16_t>(call);
   record->flags = kForwarded;
-  record->pid = static_cast<uint32_t>(getpid());
-  record->tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  record->pid = Known(getpid());
+  record->tid = Known(syscall(SYS_gettid));
   record->cycle = journal.header().cycle.load(std::memory_order_relaxed);
   record->phase = static_cast<Phase>(journal.header().phase.load(std::memory_order_relaxed));
   record->argument[0] = object;
@@ -194,6 +203,14 @@ __attribute__((constructor)) void OnLoad() {
 using namespace cuaudit::faults;
 
 #define CUAUDIT_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Called by the driver drop-in in a child that goes on alone: what comes is written to a journal of its own.
+CUAUDIT_EXPORT void cuaudit_host_continue(void* header, void* records, uint32_t self, uint32_t as) {
+  if (!active.load(std::memory_order_relaxed)) return;
+  journal.Continue(static_cast<JournalHeader*>(header), static_cast<Record*>(records));
+  known_as.store(as, std::memory_order_relaxed);
+  own_id.store(self, std::memory_order_relaxed);
+}
 
 CUAUDIT_EXPORT void* malloc(size_t bytes) noexcept { return Allocated(__libc_malloc(bytes), bytes, __builtin_return_address(0)); }
 

@@ -37,6 +37,8 @@ struct Line {
 
 const char* SetOption(std::string_view key, std::string_view value, InterposeOptions* options, Line line) noexcept {
   if (key == "journal") return CopyPath(value, options->journal) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  if (key == "forks") return CopyPath(value, options->forks) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  if (key == "cycles") return CopyPath(value, options->cycles) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
   if (key == "real_driver") {
     if (!value.empty() && value.front() != '/') return line.Say(key, value, "an absolute path");
     return CopyPath(value, options->real_driver) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");

@@ -24,6 +24,8 @@ inline constexpr std::size_t kMaxPath = 1024;
 struct InterposeOptions {
   char journal[kMaxPath] = "";
   char real_driver[kMaxPath] = "";
+  char forks[kMaxPath] = "";
+  char cycles[kMaxPath] = "";
   DriverChoice driver = DriverChoice::Auto;
   Scope scope = Scope::Pinned;
   WorldRequest world;

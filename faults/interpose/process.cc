@@ -14,6 +14,8 @@
 #include "faults/driver/find_driver.h"
 #include "faults/driver/foreign_runtime.h"
 #include "faults/interpose/attendant.h"
+#include "faults/interpose/cycle_plans.h"
+#include "faults/interpose/forker.h"
 #include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
@@ -27,6 +29,8 @@ constinit InterposeOptions options;
 constinit Journal journal;
 constinit StackTable stacks;
 constinit Gate gate;
+constinit Forker forker;
+constinit CyclePlans cycle_plans;
 constinit driver::GenuineDriver genuine;
 constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
@@ -57,6 +61,27 @@ void Load() noexcept {
       _exit(2);
     }
     stacks.Attach(&journal, true);
+  }
+  for (std::size_t i = 0; i < options.plan.size(); ++i) {
+    if (options.plan.fault(i).site == 0 || (journal.is_open() && journal.header().stack_depth.load() != 0)) continue;
+    Say("fault: expected a journal with call stacks for a fault that is addressed by site");
+    _exit(2);
+  }
+  if (options.cycles[0] != '\0') {
+    const char* const error = journal.is_open() ? cycle_plans.Open(options.cycles) : "expected a journal with it";
+    if (error != nullptr) {
+      snprintf(message, sizeof(message), "%s: %s", options.cycles, error);
+      Say(message);
+      _exit(2);
+    }
+  }
+  if (options.forks[0] != '\0') {
+    const char* const error = journal.is_open() ? forker.Open(options.forks, options.journal) : "expected a journal with it";
+    if (error != nullptr) {
+      snprintf(message, sizeof(message), "%s: %s", options.forks, error);
+      Say(message);
+      _exit(2);
+    }
   }
 }
 
@@ -90,7 +115,10 @@ void Describe(DriverKind kind, const char* path) noexcept {
   snprintf(header.driver_path, sizeof(header.driver_path), "%.255s", path);
 }
 
-bool Attend(void*) noexcept { return StartAttendant(simulated_world, journal.is_open() ? &journal.header().forced_progress : nullptr); }
+bool Attend(void*) noexcept {
+  if (forker.is_open()) return forker.Attend();
+  return StartAttendant(simulated_world, journal.is_open() ? &journal.header().forced_progress : nullptr);
+}
 
 driver::DriverRef OpenSimulated() noexcept {
   sim::WorldOptions& wish = options.world.world;
@@ -176,6 +204,7 @@ void OpenDriver() noexcept {
   std::atomic<std::uint32_t>* unknown = journal.is_open() ? &journal.header().unknown_pointers : nullptr;
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
+  if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);
   ready.store(true, std::memory_order_release);
@@ -184,6 +213,7 @@ void OpenDriver() noexcept {
 
 void AfterForkInChild() noexcept {
   exit_noted.store(false, std::memory_order_relaxed);
+  forker.Leave();
   gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
 }
 
@@ -264,7 +294,13 @@ void NoteFailure() noexcept {
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;
   if (what < 0 || what > static_cast<int>(MarkKind::Output)) return;
-  gate.Mark(static_cast<MarkKind>(what), static_cast<std::uint32_t>(value));
+  const auto kind = static_cast<MarkKind>(what);
+  if (cycle_plans.is_open() && (kind == MarkKind::CycleBegin || kind == MarkKind::CycleEnd)) {
+    const std::uint32_t next = journal.header().cycle.load(std::memory_order_relaxed) + 1;
+    options.plan = kind == MarkKind::CycleBegin ? cycle_plans.Of(next) : Plan();
+    gate.Rearm(options.plan);
+  }
+  gate.Mark(kind, static_cast<std::uint32_t>(value));
 }
 
 // Called by cuaudit's own CUDA runtime when it has found this library.

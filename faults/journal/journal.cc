@@ -42,6 +42,12 @@ const char* Journal::Open(const char* path) noexcept {
   return nullptr;
 }
 
+void Journal::Continue(JournalHeader* header, Record* records) noexcept {
+  munmap(records_, (header_->record_capacity * sizeof(Record) + 4095) / 4096 * 4096);
+  header_ = header;
+  records_ = records;
+}
+
 // Every process that wants a slot sees the same `reserved`; two that reserve at once do the same work twice, which does no harm, and
 // neither waits for the other, which may be dead.
 void Journal::Reserve(std::uint64_t slot) noexcept {

@@ -21,6 +21,9 @@ namespace cuaudit::faults {
 class Journal {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
+  // In a process that was forked to go on alone: what comes is written there, a copy of the header as it was at the fork and an array of
+  // zeroed records. Modules and call stacks stay in the tables that it shares with its parent, whose records are unmapped here.
+  void Continue(JournalHeader* header, Record* records) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
   JournalHeader& header() noexcept { return *header_; }
   ModuleRow* modules() noexcept { return modules_; }

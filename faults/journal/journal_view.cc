@@ -44,6 +44,13 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   return nullptr;
 }
 
+JournalView JournalView::Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables) noexcept {
+  JournalView view = tables;
+  view.header_ = header;
+  view.records_ = records;
+  return view;
+}
+
 std::span<const std::uint64_t> JournalView::Stack(std::uint32_t id) const noexcept {
   if (id == 0 || id > stack_count_) return {};
   const StackRow& row = stacks_[id - 1];

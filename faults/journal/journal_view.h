@@ -22,6 +22,9 @@ class JournalView {
   // Null when the bytes are a usable journal, otherwise what was expected: "expected a journal: bad magic".
   [[nodiscard]] const char* Open(const void* bytes, std::size_t size) noexcept;
 
+  // A journal in parts: header and records in memory, modules and call stacks in `tables`. All must outlive the view.
+  [[nodiscard]] static JournalView Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables) noexcept;
+
   const JournalHeader& header() const noexcept { return *header_; }
   // Every slot that was handed out, in slot order; some may be Empty (a call that did not reach its record before SIGKILL).
   std::span<const Record> records() const noexcept { return records_; }
@@ -30,6 +33,7 @@ class JournalView {
 
   // Innermost frame first; empty for id 0 and for a stack that was not finished.
   std::span<const std::uint64_t> Stack(std::uint32_t id) const noexcept;
+  std::span<const ModuleRow> modules() const noexcept { return {modules_, module_count_}; }
   std::string_view ModulePath(std::uint64_t module) const noexcept;
   std::span<const std::uint8_t> ModuleBuildId(std::uint64_t module) const noexcept;
 

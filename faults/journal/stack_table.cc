@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "faults/journal/stack_key.h"
+
 namespace cuaudit::faults {
 namespace {
 
@@ -60,6 +62,15 @@ std::uint32_t StackTable::Capture() noexcept {
   while (first < walk.count && own_module_ != kNoModule && FrameModule(frames[first]) == own_module_) ++first;
   const std::size_t count = walk.count - first < depth ? walk.count - first : depth;
   return count == 0 ? 0 : Intern(frames + first, count);
+}
+
+std::uint64_t StackTable::KeyOf(std::string_view base, std::uint32_t stack) const noexcept {
+  std::span<const std::uint64_t> frames;
+  if (stack != 0) {
+    const StackRow& row = journal_->stacks()[stack - 1];
+    frames = {row.frame, row.depth.load(std::memory_order_acquire)};
+  }
+  return CallKey(base, frames, journal_->modules(), kMaxModules);
 }
 
 std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth) noexcept {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "faults/journal/module_table.h"
 #include "faults/journal/page_guard.h"
@@ -23,6 +24,8 @@ class StackTable {
   void Attach(Journal* journal, bool skip_own_object) noexcept;
   // The stack of the calling thread.
   std::uint32_t Capture() noexcept;
+  // By what this call is known again in another run (stack_key.h).
+  std::uint64_t KeyOf(std::string_view base, std::uint32_t stack) const noexcept;
   // Called in a forked child.
   void AfterFork() noexcept { modules_.AfterFork(); }
   // The id of a stack given frame by frame, as layout.h encodes frames.

@@ -42,6 +42,21 @@ std::uint32_t ParseCount(std::string_view text) noexcept {
   return value <= 0xffffffffU ? static_cast<std::uint32_t>(value) : 0;
 }
 
+constexpr std::string_view kSite = "site=";
+constexpr std::size_t kSiteDigits = 16;
+
+// Exactly 16 lower-case hexadecimal digits that are not all 0.
+bool ParseSite(std::string_view text, std::uint64_t* site) noexcept {
+  if (text.size() != kSiteDigits) return false;
+  *site = 0;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit && (c < 'a' || c > 'f')) return false;
+    *site = *site << 4U | static_cast<std::uint64_t>(digit ? c - '0' : c - 'a' + 10);
+  }
+  return *site != 0;
+}
+
 const char* ParseHow(std::string_view text, Fault* fault) noexcept {
   for (const HowRow& row : kHows) {
     if (text == row.name) {
@@ -66,7 +81,16 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   const auto column = [&](std::string_view part) { return static_cast<std::size_t>(part.data() - text.data()) + 1; };
   const std::size_t hash = text.find('#');
   const std::size_t stop = hash == std::string_view::npos ? text.find_first_of("@=,") : hash;
-  const std::string_view name(text.data(), stop == std::string_view::npos ? text.size() : stop);
+  std::string_view name(text.data(), stop == std::string_view::npos ? text.size() : stop);
+  const std::size_t sited = hash == std::string_view::npos ? std::string_view::npos : name.find('@');
+  if (sited != std::string_view::npos) {
+    const std::string_view site(name.data() + sited + 1, name.size() - sited - 1);
+    const bool keyed = site.size() > kSite.size() && std::string_view(site.data(), kSite.size()) == kSite;
+    if (!keyed || !ParseSite(std::string_view(site.data() + kSite.size(), site.size() - kSite.size()), &fault->site)) {
+      return {sited + 1, "#N, or @site=HEX#N with 16 digits"};
+    }
+    name = std::string_view(name.data(), sited);
+  }
   const std::size_t base = driver::FindBase(name);
   if (base == driver::kBaseCount) return {1, "a driver entry point without version suffix, such as cuMemAlloc"};
   fault->base = static_cast<driver::BaseId>(base);
@@ -113,10 +137,12 @@ std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) no
   char phase[16] = "";
   if (fault.phase != Phase::Any)
     snprintf(phase, sizeof(phase), "@%.*s", static_cast<int>(Name(fault.phase).size()), Name(fault.phase).data());
+  char site[32] = "";
+  if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
   char burst[16] = "";
   if (fault.how == How::Burst) snprintf(burst, sizeof(burst), "%u", fault.burst);
-  const int length = snprintf(text, capacity, "%.*s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), fault.occurrence, phase,
-                              static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
+  const int length = snprintf(text, capacity, "%.*s%s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.occurrence,
+                              phase, static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
   return length < 0 ? 0 : static_cast<std::size_t>(length);
 }
 

@@ -4,6 +4,8 @@
 //     cuStreamCreateWithPriority#1@init=OUT_OF_MEMORY,refuse
 //     call------------------------ n phase code---------- how     phase may be left out; how defaults to refuse
 //
+//     cuMemAlloc@site=8c1f0be3a5d29e47#2=OUT_OF_MEMORY,refuse    the second call from that call stack (faults/journal/stack_key.h)
+//
 //   Owns      nothing; plain values.
 //   Threads   safe everywhere; no state.
 //   Errors    ParseFault names the first character that is wrong and what was expected there. A code that is not legal for the
@@ -34,11 +36,12 @@ enum class How : std::uint8_t {
 
 struct Fault {
   driver::BaseId base{};
-  std::uint32_t occurrence = 1;  // counted from 1, within `phase` when that is not Any
+  std::uint32_t occurrence = 1;  // counted from 1, within `phase` when that is not Any, from `site` when that is not 0
   Phase phase = Phase::Any;
   CUresult code = CUDA_SUCCESS;
   How how = How::Refuse;
   std::uint32_t burst = 1;  // only for How::Burst
+  std::uint64_t site = 0;   // 0: any
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

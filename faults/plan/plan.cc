@@ -16,6 +16,13 @@ bool Plan::Names(driver::BaseId base) const noexcept {
   return false;
 }
 
+bool Plan::NamesSite(driver::BaseId base) const noexcept {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (faults_[i].base == base && faults_[i].site != 0) return true;
+  }
+  return false;
+}
+
 Decision Plan::Decide(const Fault& fault, std::uint32_t matching) noexcept {
   bool hits = false;
   switch (fault.how) {

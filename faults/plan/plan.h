@@ -31,7 +31,10 @@ class Plan {
   // True when some fault names this base entry point.
   bool Names(driver::BaseId base) const noexcept;
 
-  // `matching` = how many calls of `base` matched fault i's phase so far, this one included.
+  // True when some fault names this base entry point at one call stack only.
+  bool NamesSite(driver::BaseId base) const noexcept;
+
+  // `matching` = how many calls of `base` matched fault i's phase and site so far, this one included.
   static Decision Decide(const Fault& fault, std::uint32_t matching) noexcept;
 
  private:

@@ -27,14 +27,25 @@ struct ThreadState {
 };
 thread_local ThreadState thread_state = {nullptr, 0, 0, 0};
 
+// A process that continues its parent keeps its parent's names: `self` is known as `as`.
+struct Alias {
+  std::atomic<std::uint32_t> self{0};
+  std::atomic<std::uint32_t> as{0};
+};
+constinit Alias alias;
+
+std::uint32_t Known(std::uint32_t id) noexcept {
+  return id == alias.self.load(std::memory_order_relaxed) ? alias.as.load(std::memory_order_relaxed) : id;
+}
+
 std::uint32_t Pid() noexcept {
   // getpid is a system call in current glibc, and a cached one must not survive fork: the fork handler clears it.
-  if (thread_state.pid == 0) thread_state.pid = static_cast<std::uint32_t>(getpid());
+  if (thread_state.pid == 0) thread_state.pid = Known(static_cast<std::uint32_t>(getpid()));
   return thread_state.pid;
 }
 
 std::uint32_t Tid() noexcept {
-  if (thread_state.tid == 0) thread_state.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  if (thread_state.tid == 0) thread_state.tid = Known(static_cast<std::uint32_t>(syscall(SYS_gettid)));
   return thread_state.tid;
 }
 
@@ -66,6 +77,23 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
+void Gate::Rearm(const Plan& plan) noexcept {
+  plan_ = plan;
+  if (journal_ == nullptr) return;
+  for (std::size_t i = 0; i < kMaxFaults; ++i) {
+    journal_->header().matched[i].store(0, std::memory_order_relaxed);
+    journal_->header().fired[i].store(0, std::memory_order_relaxed);
+  }
+}
+
+std::uint32_t Gate::ProcessName() noexcept { return Pid(); }
+
+void Gate::Continue(const Plan& plan) noexcept {
+  plan_ = plan;
+  alias.as.store(Pid(), std::memory_order_relaxed);
+  alias.self.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
+}
+
 Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   if (journal_ == nullptr) return nullptr;
   Record* record = journal_->Begin();
@@ -80,7 +108,7 @@ Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   return record;
 }
 
-void Gate::Decide(Passage* passage, bool nested) noexcept {
+void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   std::atomic<std::uint32_t>* matched = journal_ != nullptr ? journal_->header().matched : matched_;
   const Phase phase = journal_ != nullptr ? static_cast<Phase>(journal_->header().phase.load(std::memory_order_relaxed)) : Phase::Any;
@@ -89,6 +117,7 @@ void Gate::Decide(Passage* passage, bool nested) noexcept {
     for (std::size_t i = 0; i < plan_.size(); ++i) {
       const Fault& fault = plan_.fault(i);
       if (fault.base != row.base || (fault.phase != Phase::Any && fault.phase != phase)) continue;
+      if (fault.site != 0 && fault.site != site) continue;
       const std::uint32_t count = matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
       const Decision now = Plan::Decide(fault, count);
       if (now.code == CUDA_SUCCESS || decision.code != CUDA_SUCCESS) continue;
@@ -119,8 +148,9 @@ void Gate::Enter(Passage* passage) noexcept {
   passage->outer = thread_state.inside;
   passage->outer_begin = thread_state.begin;
   const bool nested = passage->outer == this;
-  thread_state.inside = this;
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
+  if (before_.function != nullptr && !nested) before_.function(before_.self, row.base);
+  thread_state.inside = this;
   Record* record = NewRecord(RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
   thread_state.begin = record != nullptr ? record->begin : 0;
@@ -141,8 +171,16 @@ void Gate::Enter(Passage* passage) noexcept {
     }
   }
   if (record != nullptr) passage->child = ChildOf(*passage);
-  if (plan_.size() != 0) Decide(passage, nested);
-  if (record != nullptr && stacks_ != nullptr) {
+  std::uint64_t site = 0;
+  std::uint32_t stack = 0;
+  if (stacks_ != nullptr && !nested && plan_.NamesSite(row.base)) {
+    stack = stacks_->Capture();
+    site = stacks_->KeyOf(driver::Name(row.base), stack);
+  }
+  if (plan_.size() != 0) Decide(passage, nested, site);
+  if (record != nullptr && stack != 0) {
+    record->stack = stack;
+  } else if (record != nullptr && stacks_ != nullptr) {
     const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;
     if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
       record->stack = stacks_->Capture();
@@ -247,6 +285,7 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
 
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
   if (event == ProcessEvent::Fork) {
+    argument = Known(static_cast<std::uint32_t>(argument));
     thread_state = {nullptr, 0, 0, 0};
     lost_.ForgetAll();  // a context does not survive fork, neither does its loss
     if (stacks_ != nullptr) stacks_->AfterFork();

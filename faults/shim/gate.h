@@ -49,6 +49,12 @@ struct Passage {
   bool forward = true;
 };
 
+// Told of each call that the program itself makes, before its record is begun.
+struct BeforeCall {
+  void (*function)(void* self, driver::BaseId base) noexcept = nullptr;
+  void* self = nullptr;
+};
+
 class Gate {
  public:
   static constexpr std::size_t kMaxDevices = 64;
@@ -73,6 +79,17 @@ class Gate {
     if (passage.forward) result = entry(next_.self, arguments...);
     return Leave(&passage, result);
   }
+
+  void Watch(const BeforeCall& before) noexcept { before_ = before; }
+  // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
+  // journal's header, and in its parent's name in all records.
+  void Continue(const Plan& plan) noexcept;
+
+  // By which process id this process stands in its records.
+  static std::uint32_t ProcessName() noexcept;
+
+  // Another plan from here on, its counts anew; no other thread may be inside a call.
+  void Rearm(const Plan& plan) noexcept;
 
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }
@@ -100,7 +117,7 @@ class Gate {
 
   void Enter(Passage* passage) noexcept;
   CUresult Leave(Passage* passage, CUresult result) noexcept;
-  void Decide(Passage* passage, bool nested) noexcept;
+  void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
   void RecordAddresses(const Passage& passage) noexcept;
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
@@ -112,6 +129,7 @@ class Gate {
   Journal* journal_ = nullptr;
   StackTable* stacks_ = nullptr;
   Plan plan_;
+  BeforeCall before_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
   std::atomic<std::uint32_t> matched_[kMaxFaults] = {};     // used when there is no journal

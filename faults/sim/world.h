@@ -82,6 +82,12 @@ struct Attendance {
 // To be called at intervals. When the CPU may be waiting for what is queued, and there was no call since the last time (or there were
 // calls for ten times, but none that ran it), runs what can run, as a device would; answers how many operations that were.
 std::uint64_t RunUnattended(World* world, Attendance* attendance) noexcept;
+// A world in a process that forks and whose child is to go on with it, which no driver allows and a fault sweep wants. The parent holds the
+// world, forks, and releases it; the child continues it. False: another thread is inside a host function; nothing is held then. The child
+// counts kernels at `kernel_counts` unless that is null; true: somebody attended the world, and nobody does any more.
+bool HoldForFork(World* world) noexcept;
+void ReleaseAfterFork(World* world) noexcept;
+bool ContinueForked(World* world, std::atomic<std::uint64_t>* kernel_counts) noexcept;
 // Destroyed worlds leave their address space, cleared, to the next ones; this gives it back to the system.
 void DropSpareWorlds() noexcept;
 driver::DriverRef Driver(World* world) noexcept;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <memory>
+
 #include "faults/plan/fault.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/make_runner.h"
 #include "harness/sweep/replay.h"
-#include "harness/sweep/spawn_runner.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -22,13 +24,15 @@ void SayWarnings(const report::Run& run) {
   }
 }
 
-Status CheckFaults(const std::vector<std::string>& texts) {
+Status CheckFaults(const std::vector<std::string>& texts, std::uint64_t stacks) {
   for (const std::string& text : texts) {
     faults::Fault fault;
     const faults::ParseError error = faults::ParseFault(text, &fault);
     if (error.expected != nullptr) {
       return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
     }
+    if (fault.site != 0 && stacks == 0)
+      return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
   }
   if (texts.size() > faults::kMaxFaults) {
     return {Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
@@ -105,10 +109,10 @@ Exit SweepCommand(const Options& options) {
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
     // From here on, so that the rehearsals' own pool saw the signals as they were.
-    SpawnRunner runner(session->subject(), session->dir(),
-                       {session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)});
+    const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)};
+    const std::unique_ptr<Runner> runner = MakeRunner(options.isolation, session->subject(), session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SweepEngine engine(&runner, &session->dir(), *sweep, session->Reproduce());
+    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
     status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {
@@ -121,7 +125,7 @@ Exit SweepCommand(const Options& options) {
       status = engine.Step();
     }
     progress.Clear();
-    interrupted = runner.interrupted();
+    interrupted = runner->interrupted();
     if (status.ok()) engine.Report(&run);
   }
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
@@ -132,7 +136,7 @@ Exit SweepCommand(const Options& options) {
 }
 
 Exit ReplayCommand(const Options& options) {
-  Status usable = CheckFaults(options.fault);
+  Status usable = CheckFaults(options.fault, options.stacks);
   if (!usable.ok()) {
     Say(usable.message());
     return usable.exit();

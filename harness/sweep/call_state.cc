@@ -108,6 +108,8 @@ std::uint64_t SiteKeys::Of(const Site& site) {
 CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without) {
   CallStates states;
   states.calls = CallsInOrder(journal, &states.threaded);
+  std::unordered_map<std::uint64_t, std::uint32_t> turns_at;
+  for (CallState& call : states.calls) call.turn = ++turns_at[call.site];
   if (states.threaded) return states;
   const std::vector<Turn> turns = TurnsOf(ledger, without);
   SiteKeys keys(journal);

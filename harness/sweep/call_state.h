@@ -27,6 +27,7 @@ namespace cuaudit::harness {
 struct CallState {
   const faults::Record* record = nullptr;
   std::uint64_t site = 0;   // SiteKey, 0 when the journal's table had no room for the call stack any more
+  std::uint32_t turn = 0;   // which call from that site, counted from 1
   std::uint64_t state = 0;  // 0: its call stack is unknown, or several threads take turns
 };
 

@@ -66,7 +66,7 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
-PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) {
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
@@ -90,6 +90,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) 
       }
       fault.base = base;
       fault.occurrence = record.occurrence;
+      if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
         if (same) {
           if (wanted) ++plan.pruned[kSameState];
@@ -133,6 +134,12 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
     ways.push_back(fault);
   }
   return ways;
+}
+
+void AddressBySite(const CallState& call, faults::Fault* fault) {
+  if (call.site == 0) return;
+  fault->site = call.site;
+  fault->occurrence = call.turn;
 }
 
 std::string TextOf(const faults::Fault& fault) {

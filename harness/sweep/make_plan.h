@@ -51,10 +51,14 @@ struct PlannedFaults {
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
-PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options);
+// `by_site`: faults are addressed by call stack and occurrence there, not by count.
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
 
 // How one call can fail on the way back from an earlier fault; empty for a call that cannot.
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
+
+// The same fault, addressed by where this call comes from; as it is where that is not known.
+void AddressBySite(const CallState& call, faults::Fault* fault);
 
 std::string TextOf(const faults::Fault& fault);
 

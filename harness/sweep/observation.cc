@@ -32,7 +32,7 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
 }
 
 Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
-                          std::span<const std::string> faults, const std::string& output) {
+                          std::span<const std::string> faults, const std::string& output, const std::string& more) {
   Status enters = CheckDropInPath(subject.launch.drop_in_dir);
   if (!enters.ok()) return enters;
   faults::JournalOptions options;
@@ -45,8 +45,9 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
   Launch launch;
   launch.path = subject.program.path;
   launch.arguments = subject.command;
-  launch.environment =
-      MakeEnvironment(subject.launch, subject.program.asan_library, OptionsText(subject.launch, journal, faults), subject.environment);
+  std::string orders = OptionsText(subject.launch, journal, faults);
+  if (!more.empty()) orders += ";" + more;
+  launch.environment = MakeEnvironment(subject.launch, subject.program.asan_library, orders, subject.environment);
   launch.foreground = output.empty();
   launch.output = output;
   launch.deadline_ms = subject.deadline_ms;

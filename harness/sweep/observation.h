@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ struct Subject {
 struct Observation {
   std::string path;  // of the journal
   SparseFile file;
+  std::shared_ptr<const void> keeps;  // the memory of a journal that was put together from several
   faults::JournalView journal;
   Ledger ledger;
   Ending ending;
@@ -53,9 +55,9 @@ struct Observation {
 Result<Observation> ReadObservation(const std::string& journal, const Ending& ending);
 
 // Makes the empty journal and says how to start the program that will fill it. `output` empty: in the foreground, without deadline of its
-// own.
+// own. `more`: further orders for the drop-in, such as "forks=PATH".
 Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
-                          std::span<const std::string> faults, const std::string& output);
+                          std::span<const std::string> faults, const std::string& output, const std::string& more = {});
 
 // Why records are missing: "the journal overflowed after 1024 records: give it more with --records", or that there was no space for it.
 std::string WhyDropped(const Observation& run);

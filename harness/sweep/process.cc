@@ -17,6 +17,8 @@
 namespace cuaudit::harness {
 namespace {
 
+constexpr std::uint64_t kWholeDay = 86400000;
+
 std::uint64_t NowMs() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
@@ -72,22 +74,38 @@ Ending FromWaitStatus(int status, bool timed_out) {
   return ending;
 }
 
+// What was blocked before the first of the pools that live: programs start with that.
+int pools = 0;
+sigset_t mask_before = {};
+
 }  // namespace
 
 ProcessPool::ProcessPool() {
   sigset_t taken;
   sigemptyset(&taken);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, number);
-  sigprocmask(SIG_BLOCK, &taken, &old_mask_);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&taken, number);
+  sigset_t mask;
+  sigprocmask(SIG_BLOCK, &taken, &mask);
+  if (pools++ == 0) mask_before = mask;
   signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-ProcessPool::~ProcessPool() {
-  for (Running& one : running_) {
-    kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+void ProcessPool::Kill(const Running& one) const {
+  if (!one.foreground && before_kill_) before_kill_();
+  kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+}
+
+void ProcessPool::Stop() {
+  for (const Running& one : running_) {
+    Kill(one);
     waitpid(one.pid, nullptr, 0);
   }
-  sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
+  running_.clear();
+}
+
+ProcessPool::~ProcessPool() {
+  Stop();
+  if (--pools == 0) sigprocmask(SIG_SETMASK, &mask_before, nullptr);
 }
 
 Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
@@ -106,7 +124,7 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   const std::vector<char*> arguments = Pointers(launch.arguments);
   const std::vector<char*> environment = Pointers(launch.environment);
   const ChildPlan plan{launch.path.c_str(), arguments.data(),   environment.data(), input.get(), output.get(),
-                       failure.get(),       !launch.foreground, getpid(),           &old_mask_};
+                       failure.get(),       !launch.foreground, getpid(),           &mask_before};
   const pid_t pid = fork();
   if (pid < 0) return {Exit::Failure, std::string("cannot start a process: ") + std::strerror(errno)};
   if (pid == 0) Become(plan);
@@ -127,28 +145,46 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   one.pid = pid;
   one.foreground = launch.foreground;
   one.deadline_at = launch.deadline_ms == 0 ? 0 : NowMs() + launch.deadline_ms;
-  one.exited = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  return Watch(std::move(one));
+}
+
+Status ProcessPool::Watch(Running one) {
+  one.exited = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, one.pid, 0)));
   if (!one.exited.valid()) {
     const int reason = errno;
-    kill(launch.foreground ? pid : -pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
+    kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+    waitpid(one.pid, nullptr, 0);
     return {Exit::Failure, std::string("cannot watch a process: pidfd_open: ") + std::strerror(reason)};
   }
   running_.push_back(std::move(one));
   return {};
 }
 
+Status ProcessPool::Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms) {
+  Running one;
+  one.tag = tag;
+  one.pid = pid;
+  one.deadline_at = deadline_ms == 0 ? 0 : NowMs() + deadline_ms;
+  return Watch(std::move(one));
+}
+
+void ProcessPool::Postpone(std::size_t tag, std::uint64_t deadline_ms) {
+  for (Running& one : running_) {
+    if (one.tag == tag && one.deadline_at != 0 && !one.timed_out) one.deadline_at = NowMs() + deadline_ms;
+  }
+}
+
 ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   Running& one = running_[index];
   // Still a zombie, so its number cannot have been given to a stranger.
-  if (!one.foreground) kill(-one.pid, SIGKILL);
+  if (!one.foreground) Kill(one);
   int status = 0;
   while (waitpid(one.pid, &status, 0) < 0 && errno == EINTR) {
   }
   // A signal to the whole group may end the program before we have read our own.
   signalfd_siginfo seen = {};
-  if (one.foreground && interrupted_ == 0 && read(signals_.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) {
-    interrupted_ = static_cast<int>(seen.ssi_signo);
+  while (one.foreground && read(signals_.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) {
+    if (interrupted_ == 0 && seen.ssi_signo != SIGCHLD) interrupted_ = static_cast<int>(seen.ssi_signo);
   }
   const Ended ended{one.tag, FromWaitStatus(status, one.timed_out)};
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -157,32 +193,43 @@ ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
 
 Result<ProcessPool::Ended> ProcessPool::WaitAny() {
   if (running_.empty()) return Status(Exit::Failure, "no process to wait for");
+  for (;;) {
+    Result<std::optional<Ended>> ended = WaitSome(kWholeDay);
+    if (!ended.ok()) return ended.status();
+    if (ended->has_value()) return **ended;
+  }
+}
+
+Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t patience_ms) {
+  const std::uint64_t until = NowMs() + patience_ms;
   std::vector<pollfd> watched;
   for (;;) {
     watched.clear();
-    std::uint64_t next = 0;
+    std::uint64_t next = until;
     bool foreground = false;
     for (const Running& one : running_) {
       watched.push_back({one.exited.get(), POLLIN, 0});
       foreground = foreground || one.foreground;
-      if (one.deadline_at != 0 && !one.timed_out) next = next == 0 ? one.deadline_at : std::min(next, one.deadline_at);
+      if (one.deadline_at != 0 && !one.timed_out) next = std::min(next, one.deadline_at);
     }
     watched.push_back({signals_.get(), POLLIN, 0});
-    int timeout = -1;
-    if (next != 0) {
-      const std::uint64_t now = NowMs();
-      timeout = next <= now ? 0 : static_cast<int>(std::min<std::uint64_t>(next - now, 1U << 30));
-    }
+    const std::uint64_t before = NowMs();
+    const int timeout = next <= before ? 0 : static_cast<int>(std::min<std::uint64_t>(next - before, 1U << 30));
     const int ready = poll(watched.data(), watched.size(), timeout);
     if (ready < 0 && errno != EINTR) return Status(Exit::Failure, std::string("poll: ") + std::strerror(errno));
 
     // A process that finished exactly at its deadline finished: look at ends before deadlines.
     for (std::size_t i = 0; ready > 0 && i < running_.size(); ++i) {
-      if (watched[i].revents != 0) return Reap(i);
+      if (watched[i].revents != 0) return std::optional<Ended>(Reap(i));
     }
     signalfd_siginfo signal_seen = {};
-    if (read(signals_.get(), &signal_seen, sizeof(signal_seen)) == static_cast<ssize_t>(sizeof(signal_seen))) {
+    bool child = false;
+    while (read(signals_.get(), &signal_seen, sizeof(signal_seen)) == static_cast<ssize_t>(sizeof(signal_seen))) {
       const int number = static_cast<int>(signal_seen.ssi_signo);
+      if (number == SIGCHLD) {
+        child = true;
+        continue;
+      }
       interrupted_ = number;
       // A program in the foreground got Ctrl-C from the terminal itself and decides what it means; other signals came to us alone.
       if (!foreground) return Status(Exit::Failure, std::string("stopped by ") + strsignal(number));
@@ -194,8 +241,9 @@ Result<ProcessPool::Ended> ProcessPool::WaitAny() {
     for (Running& one : running_) {
       if (one.deadline_at == 0 || one.timed_out || now < one.deadline_at) continue;
       one.timed_out = true;
-      kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+      Kill(one);
     }
+    if (child || now >= until) return std::optional<Ended>();
   }
 }
 

@@ -2,7 +2,7 @@
 // process.h: starts processes and waits for whichever ends first, each with a deadline.
 //
 //   Owns      the processes it started: the destructor kills and reaps those that still run.
-//   Threads   one thread. While a pool lives, SIGINT, SIGTERM and SIGHUP are blocked and taken by WaitAny instead.
+//   Threads   one thread. While a pool lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and taken by the pool instead.
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
 //   Faults    makes no driver calls.
@@ -14,7 +14,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/files.h"
@@ -46,8 +49,18 @@ class ProcessPool {
 
   std::size_t size() const noexcept { return running_.size(); }
   Status Start(std::size_t tag, const Launch& launch);
+  // A child of this process that it did not start itself, the leader of its own group.
+  Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms);
+  // From now on, once more.
+  void Postpone(std::size_t tag, std::uint64_t deadline_ms);
+  // Called before a process group is killed: what a process of the pool has forked may still have to leave it.
+  void BeforeKill(std::function<void()> act) { before_kill_ = std::move(act); }
+  // Kills and reaps all that run.
+  void Stop();
   // Blocks until one process has ended. A signal to this process is an error that names it; `interrupted` keeps its number.
   Result<Ended> WaitAny();
+  // The same, but answers nothing after `patience_ms` or when some child that is not of the pool has ended.
+  Result<std::optional<Ended>> WaitSome(std::uint64_t patience_ms);
   int interrupted() const noexcept { return interrupted_; }
 
  private:
@@ -60,10 +73,13 @@ class ProcessPool {
     bool timed_out = false;
   };
   Ended Reap(std::size_t index);
+  Status Watch(Running one);
+
+  void Kill(const Running& one) const;
 
   std::vector<Running> running_;
+  std::function<void()> before_kill_;
   FileDescriptor signals_;
-  sigset_t old_mask_ = {};
   int interrupted_ = 0;
 };
 

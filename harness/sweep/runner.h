@@ -30,6 +30,8 @@ struct TrialOrder {
 struct TrialSeen {
   std::size_t index = 0;
   Observation seen;
+  std::string isolation;  // "spawn", "fork", "cycle"; empty: the runner has one way only
+  std::string fallback;   // why it was spawned although it was to be run otherwise; empty: it was not
 };
 
 class Runner {

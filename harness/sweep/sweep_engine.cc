@@ -34,12 +34,12 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 
 bool IsChosen(const PlanOptions& options, const std::string& fault) {
   return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find('#'))) != options.calls.end();
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
 }
 
 // One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
-  return HashText(fault.substr(fault.find('=')), HashNumber(where, kHashSeed));
+  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
 }
 
 }  // namespace
@@ -65,7 +65,8 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   rehearsal_ = std::move(rehearsal);
   const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
   if (!states.threaded) first_states_ = AllStates(states);
-  PlannedFaults first = MakePlan(states, options_.plan);
+  by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
+  PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   for (const PlannedWay& one : first.ways) {
     if (one.why_not.empty()) {
@@ -281,10 +282,12 @@ Status SweepEngine::Step() {
   TrialResult trial = JudgeTrial(one->index, planned.faults, planned.sites, rehearsal_->run, one->seen, options_.judge, &sites_);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
+  trial.isolation = one->isolation;
+  trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
   if (trial.fired && round_ < options_.depth) {
-    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune);
+    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune, by_site_);
   }
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
@@ -338,10 +341,11 @@ void SweepEngine::Report(report::Run* run) {
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
   for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
   if (rehearsal_->drifting) {
-    run->totals.skipped["drifting: faults are addressed by count"] = 1;
+    if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
     report::Finding note;
     note.rule = "drifting";
-    note.title = "two fault-free runs differ, so the n-th call may be another one in each trial";
+    note.title = std::string("two fault-free runs differ, so ") +
+                 (by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial");
     note.where = rehearsal_->drift;
     TrialFindingText text;
     text.rule = note.rule;
@@ -360,6 +364,7 @@ void SweepEngine::Report(report::Run* run) {
     const auto strays = strays_.find(index);
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
+    if (!trial.isolation.empty()) ++run->totals.isolation[trial.isolation + (trial.fallback.empty() ? "" : ": " + trial.fallback)];
     if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
     for (TrialFindingText& finding : in_order.back().findings) {
       if (finding.least < 0) continue;

@@ -122,6 +122,7 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
+  bool by_site_ = false;  // the case drifts
 };
 
 // What two sweeps of one program must share to go on with each other's trials.

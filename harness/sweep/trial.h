@@ -56,6 +56,8 @@ struct TrialResult {
   std::string verdict;              // not_exercised when it missed, whatever it found
   bool fired = false;               // every fault, where it was planned
   Missed missed = Missed::Nothing;
+  std::string isolation;             // what it ran in: TrialSeen
+  std::string fallback;              // and why in nothing else
   std::vector<std::string> unfired;  // which of the faults never fired
   Ending ending;
   std::uint64_t fault_key = 0;

@@ -119,6 +119,8 @@ std::optional<TrialResult> ToTrial(const Json& json) {
   trial.index = json.at("trial").get<std::size_t>();
   trial.attempt = json.at("attempt").get<int>();
   trial.stray = json.at("stray").get<bool>();
+  trial.isolation = json.at("isolation").get<std::string>();
+  trial.fallback = json.at("fallback").get<std::string>();
   trial.faults = json.at("faults").get<std::vector<std::string>>();
   const std::optional<Missed> missed = ToMissed(json.at("missed").get<std::string>());
   if (!missed.has_value()) return std::nullopt;
@@ -154,6 +156,8 @@ std::string FormatTrial(const TrialResult& trial) {
   const Json json = {{"trial", trial.index},
                      {"attempt", trial.attempt},
                      {"stray", trial.stray},
+                     {"isolation", trial.isolation},
+                     {"fallback", trial.fallback},
                      {"faults", trial.faults},
                      {"missed", Name(trial.missed)},
                      {"unfired", trial.unfired},

@@ -47,8 +47,8 @@ States AllStates(const CallStates& calls) {
   return states;
 }
 
-Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults,
-                               bool prune) {
+Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial, std::size_t faults, bool prune,
+                               bool by_site) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal.journal, rehearsal.ledger, trial.journal, trial.ledger);
   const CallStates calls = StatesOf(trial.journal, trial.ledger, lost);
@@ -62,7 +62,10 @@ Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first
     if (calls.threaded && (record.pid != fault->pid || record.tid != fault->tid)) continue;
     const bool was_on_the_way_back = on_the_way_back;
     if (Acquired(record)) on_the_way_back = false;
-    const std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
+    std::vector<faults::Fault> ways = WaysWhileUnwinding(record);
+    for (faults::Fault& way : ways) {
+      if (by_site) AddressBySite(call, &way);
+    }
     if (ways.empty()) continue;
     std::uint64_t state = calls.threaded ? PlaceOnly(call) : call.state;
     if (prune && !calls.threaded && !was_on_the_way_back && first.contains(state)) {

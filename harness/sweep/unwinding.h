@@ -52,6 +52,6 @@ using States = std::unordered_set<std::uint64_t>;
 
 // `faults`: how many the trial had. `first`: the states of the rehearsal. Without `prune` every call after the last fault counts.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial,
-                                             std::size_t faults, bool prune);
+                                             std::size_t faults, bool prune, bool by_site = false);
 
 }  // namespace cuaudit::harness

@@ -55,7 +55,15 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory) {
   const std::string lock = dir.File("lock");
   dir.lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + std::strerror(errno));
-  if (flock(dir.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  // A child of a sweep that was just killed may hold it for a moment, until it is dead too.
+  constexpr int kTries = 25;
+  constexpr useconds_t kPauseUs = 20000;
+  int locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
+  for (int i = 1; i < kTries && locked != 0 && errno == EWOULDBLOCK; ++i) {
+    usleep(kPauseUs);
+    locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
+  }
+  if (locked != 0) {
     if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
     return Status(Exit::Failure, lock + ": cannot lock: " + std::strerror(errno));
   }

@@ -38,16 +38,19 @@ const Record* FirstRecord(const faults::JournalView& journal) {
   return first;
 }
 
-// Its last driver call is where it died.
-const Record* LastCall(const faults::JournalView& journal) {
+// Its last driver calls, the very last one first: that is where it died.
+std::vector<const Record*> LastCalls(const faults::JournalView& journal, std::size_t most) {
   const Record* first = FirstRecord(journal);
-  const Record* last = nullptr;
+  std::vector<const Record*> calls;
   for (const Record& record : journal.records()) {
     if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
-    if ((record.flags & faults::kNested) != 0) continue;
-    if (last == nullptr || record.begin > last->begin) last = &record;
+    if ((record.flags & faults::kNested) != 0 || record.call >= driver::kCallCount) continue;
+    calls.push_back(&record);
   }
-  return last;
+  const auto kept = calls.begin() + static_cast<std::ptrdiff_t>(std::min(most, calls.size()));
+  std::partial_sort(calls.begin(), kept, calls.end(), [](const Record* a, const Record* b) { return a->begin > b->begin; });
+  calls.erase(kept, calls.end());
+  return calls;
 }
 
 bool Settles(const Record& record) {
@@ -128,9 +131,15 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   TrialFinding finding;
   finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
   finding.count = 1;
-  if (const Record* last = LastCall(*trial.journal)) {
-    finding.where = SiteOfRecord(*last);
-    finding.where_key = SiteKey(*trial.journal, finding.where);
+  constexpr std::size_t kTold = 5;
+  const std::vector<const Record*> last = LastCalls(*trial.journal, kTold);
+  if (last.empty()) return finding;
+  finding.where = SiteOfRecord(*last.front());
+  finding.where_key = SiteKey(*trial.journal, finding.where);
+  finding.detail = "its last calls were";
+  for (auto call = last.rbegin(); call != last.rend(); ++call) {
+    finding.detail.append(call == last.rbegin() ? " " : ", ")
+        .append(driver::Name(driver::BaseOf(static_cast<driver::CallId>((*call)->call))));
   }
   return finding;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "faults/journal/stack_key.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
@@ -14,53 +16,22 @@ namespace {
 using faults::Record;
 using faults::RecordKind;
 
-constexpr std::uint64_t kSeed = 0xcbf29ce484222325U;
+constexpr std::uint64_t kSeed = faults::kKeySeed;
 
-// FNV-1a over the bytes of a value, least significant first.
-std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
-  for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((value >> (8 * byte)) & 0xff)) * 0x100000001b3U;
-  return hash;
-}
-
-std::uint64_t Mix(std::uint64_t hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return Mix(hash, text.size());
-}
-
-std::string_view BaseName(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-std::uint64_t StackKey(const faults::JournalView& journal, std::uint64_t hash, std::uint32_t stack) {
-  for (const std::uint64_t frame : journal.Stack(stack)) {
-    const std::uint64_t module = faults::FrameModule(frame);
-    if (module == faults::kNoModule) {  // generated code: its address means nothing in another run
-      hash = Mix(hash, faults::kNoModule);
-      continue;
-    }
-    const std::span<const std::uint8_t> build_id = journal.ModuleBuildId(module);
-    if (build_id.empty()) {
-      hash = Mix(hash, BaseName(journal.ModulePath(module)));
-    } else {
-      for (const std::uint8_t byte : build_id) hash = (hash ^ byte) * 0x100000001b3U;
-    }
-    hash = Mix(hash, faults::FrameOffset(frame));
-  }
-  return hash;
-}
+std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) { return faults::MixKey(hash, value); }
 
 }  // namespace
 
 std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
-  std::uint64_t hash = Mix(kSeed, static_cast<std::uint64_t>(site.record_kind));
+  const std::span<const faults::ModuleRow> modules = journal.modules();
+  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
     // All versions of an entry point are one place: which one a program binds may depend on the driver.
-    hash = Mix(hash, driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call))));
-  } else {
-    hash = Mix(hash, std::uint64_t{site.call});
+    const std::string_view base = driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call)));
+    return faults::CallKey(base, frames, modules.data(), modules.size());
   }
-  return StackKey(journal, hash, site.stack);
+  const std::uint64_t hash = Mix(Mix(kSeed, static_cast<std::uint64_t>(site.record_kind)), std::uint64_t{site.call});
+  return faults::MixStack(hash, frames, modules.data(), modules.size());
 }
 
 // Threads are told apart by what they did, not by when they started: the hashes of all threads are sorted before they are joined.

@@ -48,6 +48,27 @@ TEST(FaultText, EveryCallCodePhaseAndHowRoundTrips) {
   EXPECT_GT(tried, 10'000u);
 }
 
+TEST(FaultText, ASiteRoundTripsWithAndWithoutPhase) {
+  for (const char* const text : {"cuMemAlloc@site=0123456789abcdef#2=OUT_OF_MEMORY,refuse",
+                                 "cuMemAlloc@site=ffffffffffffffff#4294967295@unwind=OUT_OF_MEMORY,refuse,burst=4294967295"}) {
+    Fault fault;
+    ASSERT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
+    EXPECT_NE(fault.site, 0u);
+    EXPECT_EQ(Format(fault), text);
+  }
+}
+
+TEST(FaultText, ASiteIsSixteenLowerCaseDigitsAndNeverZero) {
+  for (const char* const text : {"cuMemAlloc@site=#2=OUT_OF_MEMORY", "cuMemAlloc@site=123#2=OUT_OF_MEMORY",
+                                 "cuMemAlloc@site=0000000000000000#2=OUT_OF_MEMORY", "cuMemAlloc@site=0123456789ABCDEF#2=OUT_OF_MEMORY",
+                                 "cuMemAlloc@site=0123456789abcdef0#2=OUT_OF_MEMORY", "cuMemAlloc@init#2=OUT_OF_MEMORY"}) {
+    Fault fault;
+    const ParseError error = ParseFault(text, &fault);
+    EXPECT_STREQ(error.expected, "#N, or @site=HEX#N with 16 digits") << text;
+    EXPECT_EQ(error.column, 11u) << text;
+  }
+}
+
 TEST(FaultText, HowDefaultsToRefuse) {
   Fault fault;
   ASSERT_EQ(ParseFault("cuMemAlloc#2=OUT_OF_MEMORY", &fault).expected, nullptr);

@@ -34,6 +34,17 @@ TEST(Plan, BurstAtTheLargestCountDoesNotWrap) {
   EXPECT_NE(Plan::Decide(fault, 0xffffffffU).code, CUDA_SUCCESS);
 }
 
+TEST(Plan, KnowsWhichCallsNeedTheirSite) {
+  Plan plan;
+  Fault fault{driver::BaseId::MemAlloc, 1, Phase::Any, CUDA_ERROR_OUT_OF_MEMORY, How::Refuse, 1};
+  ASSERT_TRUE(plan.Add(fault));
+  EXPECT_FALSE(plan.NamesSite(driver::BaseId::MemAlloc));
+  fault.site = 7;
+  ASSERT_TRUE(plan.Add(fault));
+  EXPECT_TRUE(plan.NamesSite(driver::BaseId::MemAlloc));
+  EXPECT_FALSE(plan.NamesSite(driver::BaseId::MemFree));
+}
+
 TEST(Plan, HoldsSixteenFaultsAndRefusesMore) {
   Plan plan;
   const Fault fault{driver::BaseId::MemAlloc, 1, Phase::Any, CUDA_ERROR_OUT_OF_MEMORY, How::Refuse, 1};

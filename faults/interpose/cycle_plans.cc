@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "faults/interpose/cycle_plans.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "faults/driver/call_id.h"
+
+namespace cuaudit::faults {
+
+const char* CyclePlans::Open(const char* path) noexcept {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "cannot open the cycle file";
+  struct stat facts;
+  void* memory = MAP_FAILED;
+  if (fstat(file, &facts) == 0 && facts.st_size >= static_cast<off_t>(sizeof(CycleHeader))) {
+    memory = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  }
+  close(file);
+  if (memory == MAP_FAILED) return "cannot map the cycle file";
+  const CycleHeader* const header = static_cast<const CycleHeader*>(memory);
+  if (memcmp(header->magic, kCycleMagic, sizeof(kCycleMagic)) != 0 || header->table_digest != driver::TableDigest() ||
+      header->file_bytes != static_cast<std::uint64_t>(facts.st_size) ||
+      header->file_bytes != sizeof(CycleHeader) + header->rows * sizeof(CycleRow)) {
+    return "the cycle file is not one made by this cuaudit";
+  }
+  header_ = header;
+  return nullptr;
+}
+
+Plan CyclePlans::Of(std::uint32_t cycle) const noexcept {
+  Plan plan;
+  const CycleRow* const rows = reinterpret_cast<const CycleRow*>(header_ + 1);
+  for (std::uint64_t i = 0; i < header_->rows; ++i) {
+    if (rows[i].cycle != cycle) continue;
+    for (std::uint32_t n = 0; n < rows[i].faults && n < kCycleFaults; ++n) (void)plan.Add(rows[i].fault[n]);
+  }
+  return plan;
+}
+
+}  // namespace cuaudit::faults

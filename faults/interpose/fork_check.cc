@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/interpose/fork_check.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+__attribute__((weak)) void __asan_init();
+__attribute__((weak)) void __lsan_do_leak_check();
+__attribute__((weak)) void __tsan_init();
+__attribute__((weak)) void __msan_init();
+}
+
+namespace cuaudit::faults {
+namespace {
+
+struct DirectoryEntry {  // linux_dirent64
+  std::uint64_t inode;
+  std::int64_t offset;
+  unsigned short length;
+  unsigned char type;
+  char name[1];
+};
+
+bool HasSanitizer() noexcept {
+  return &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
+}
+
+// A thread that was joined is counted for a moment longer.
+int TasksDownTo(int expected) noexcept {
+  constexpr int kLooks = 50;
+  int tasks = -1;
+  for (int look = 0; look < kLooks; ++look) {
+    struct stat facts;
+    if (stat("/proc/self/task", &facts) != 0) return -1;
+    tasks = static_cast<int>(facts.st_nlink) - 2;
+    if (tasks <= expected) break;
+    sched_yield();
+  }
+  return tasks;
+}
+
+bool HasChildren() noexcept {
+  siginfo_t seen;
+  return waitid(P_ALL, 0, &seen, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+bool HasTimer() noexcept {
+  for (const __itimer_which which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
+    itimerval timer;
+    if (getitimer(which, &timer) == 0 && (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0)) return true;
+  }
+  return false;
+}
+
+// A device that has no state: /dev/null, zero, full, random, urandom.
+bool IsStateless(const struct stat& facts) noexcept {
+  if (!S_ISCHR(facts.st_mode) || major(facts.st_rdev) != 1) return false;
+  const unsigned minor_number = minor(facts.st_rdev);
+  return minor_number == 3 || minor_number == 5 || minor_number == 7 || minor_number == 8 || minor_number == 9;
+}
+
+// Every open descriptor, until `see` answers false. False: /proc cannot be read.
+template <typename See>
+bool EachDescriptor(See see) noexcept {
+  const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return false;
+  alignas(DirectoryEntry) char entries[2048];
+  bool more = true;
+  long bytes = 0;
+  while (more && (bytes = syscall(SYS_getdents64, directory, entries, sizeof(entries))) > 0) {
+    for (long at = 0; at < bytes && more;) {
+      const DirectoryEntry* const entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
+      at += entry->length;
+      if (entry->name[0] == '.') continue;
+      const int descriptor = atoi(entry->name);
+      if (descriptor != directory) more = see(descriptor);
+    }
+  }
+  close(directory);
+  return bytes >= 0;
+}
+
+// The fields of one line of /proc/self/maps that matter: "begin-end rwxs offset major:minor inode path".
+bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
+  const char* at = strchr(line, ' ');
+  if (at == nullptr || strlen(at) < 6) return false;
+  *shared = at[2] == 'w' && at[4] == 's';
+  at = strchr(at + 1, ' ');
+  if (at != nullptr) at = strchr(at + 1, ' ');
+  if (at == nullptr) return false;
+  char* end = nullptr;
+  const unsigned long device_major = strtoul(at + 1, &end, 16);
+  if (*end != ':') return false;
+  const unsigned long device_minor = strtoul(end + 1, &end, 16);
+  file->device = makedev(static_cast<unsigned>(device_major), static_cast<unsigned>(device_minor));
+  file->inode = strtoull(end, &end, 10);
+  return true;
+}
+
+}  // namespace
+
+void ForkCheck::Start() noexcept {
+  EachDescriptor([this](int descriptor) {
+    struct stat facts;
+    if (descriptor < kGiven && fstat(descriptor, &facts) == 0) given_[descriptor] = {facts.st_dev, facts.st_ino};
+    return true;
+  });
+}
+
+void ForkCheck::AddOwn(const char* path) noexcept {
+  struct stat facts;
+  if (owned_ < 2 && stat(path, &facts) == 0) own_[owned_++] = {facts.st_dev, facts.st_ino};
+}
+
+bool ForkCheck::WasGiven(int descriptor) const noexcept {
+  struct stat facts;
+  return descriptor < kGiven && fstat(descriptor, &facts) == 0 && facts.st_dev == given_[descriptor].device &&
+         facts.st_ino == given_[descriptor].inode;
+}
+
+bool ForkCheck::HoldsDescriptors(bool* failed) const noexcept {
+  bool holds = false;
+  *failed = !EachDescriptor([&](int descriptor) {
+    struct stat facts;
+    holds = !WasGiven(descriptor) && (fstat(descriptor, &facts) != 0 || !IsStateless(facts));
+    return !holds;
+  });
+  return holds || *failed;
+}
+
+bool ForkCheck::SharesMemory(bool* failed) const noexcept {
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps < 0) {
+    *failed = true;
+    return true;
+  }
+  char text[8192];
+  std::size_t kept = 0;
+  bool shares = false;
+  while (!shares) {
+    const ssize_t got = read(maps, text + kept, sizeof(text) - 1 - kept);
+    if (got <= 0) {
+      *failed = got < 0;
+      break;
+    }
+    const std::size_t length = kept + static_cast<std::size_t>(got);
+    text[length] = '\0';
+    char* line = text;
+    for (char* end = strchr(line, '\n'); end != nullptr && !shares; line = end + 1, end = strchr(line, '\n')) {
+      *end = '\0';
+      bool shared = false;
+      OwnFile file;
+      if (!ParseMapping(line, &shared, &file)) *failed = true;
+      bool own = false;
+      for (unsigned i = 0; i < owned_; ++i) own = own || (file.inode == own_[i].inode && file.device == own_[i].device);
+      shares = *failed || (shared && !own);
+    }
+    kept = length - static_cast<std::size_t>(line - text);
+    memmove(text, line, kept);
+  }
+  close(maps);
+  return shares;
+}
+
+ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) const noexcept {
+  if (getppid() != tool) return ForkRefusal::Indirect;
+  if (HasSanitizer()) return ForkRefusal::Sanitizer;
+  const int expected = 1 + static_cast<int>(attendants);
+  const int tasks = TasksDownTo(expected);
+  if (tasks < 1) return ForkRefusal::System;
+  if (tasks != expected || syscall(SYS_gettid) != getpid()) return ForkRefusal::Threads;
+  if (HasChildren()) return ForkRefusal::Children;
+  if (HasTimer()) return ForkRefusal::Timer;
+  bool failed = false;
+  if (HoldsDescriptors(&failed)) return failed ? ForkRefusal::System : ForkRefusal::Descriptor;
+  if (SharesMemory(&failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
+  return ForkRefusal::None;
+}
+
+}  // namespace cuaudit::faults

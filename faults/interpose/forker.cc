@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/interpose/forker.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "faults/interpose/attendant.h"
+
+namespace cuaudit::faults {
+namespace {
+
+void Wait(std::atomic<std::uint32_t>* word, std::uint32_t seen) noexcept {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), FUTEX_WAIT, seen, nullptr, nullptr, 0);
+}
+
+// No handler of the program may run in a child that is not yet what it is to be.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+const char* Forker::Open(const char* path, const char* journal) noexcept {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return "cannot open the fork file";
+  struct stat facts;
+  void* memory = MAP_FAILED;
+  const bool sized = fstat(file, &facts) == 0 && facts.st_size >= static_cast<off_t>(sizeof(ForkHeader));
+  if (sized) memory = mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (!sized) return "the fork file is not one made by this cuaudit";
+  if (memory == MAP_FAILED) return "cannot map the fork file";
+  ForkHeader* const header = static_cast<ForkHeader*>(memory);
+  if (memcmp(header->magic, kForkMagic, sizeof(kForkMagic)) != 0 || header->table_digest != driver::TableDigest() ||
+      header->file_bytes != static_cast<std::uint64_t>(facts.st_size)) {
+    munmap(memory, static_cast<std::size_t>(facts.st_size));
+    return "the fork file is not one made by this cuaudit";
+  }
+  nodes_ = reinterpret_cast<ForkNode*>(static_cast<char*>(memory) + header->nodes_offset);
+  slots_ = reinterpret_cast<ForkSlot*>(static_cast<char*>(memory) + header->slots_offset);
+  header_ = header;
+  check_.Start();
+  check_.AddOwn(path);
+  check_.AddOwn(journal);
+  return nullptr;
+}
+
+void Forker::Start(Gate* gate, Journal* journal, sim::World* world, Plan* plan) noexcept {
+  gate_ = gate;
+  journal_ = journal;
+  world_ = world;
+  plan_ = plan;
+  host_ = reinterpret_cast<HostContinue>(dlsym(RTLD_DEFAULT, "cuaudit_host_continue"));
+  gate->Watch({&Forker::Before, this});
+}
+
+bool Forker::Attend() noexcept {
+  if (!StartAttendant(world_, &journal_->header().forced_progress)) return false;
+  ++attendants_;
+  return true;
+}
+
+void Forker::Leave() noexcept {
+  if (gate_ != nullptr) gate_->Watch({});
+}
+
+void Forker::Before(void* self, driver::BaseId base) noexcept {
+  Forker& forker = *static_cast<Forker*>(self);
+  const auto phase = static_cast<Phase>(forker.journal_->header().phase.load(std::memory_order_relaxed));
+  const std::uint32_t before = forker.count_[0][driver::Index(base)]++;
+  const std::uint32_t before_in_phase =
+      phase == Phase::Any ? before : forker.count_[static_cast<std::size_t>(phase)][driver::Index(base)]++;
+  const std::uint32_t here = forker.node_;
+  ForkRange range = FindForks(forker.nodes_, forker.nodes_[here], base, Phase::Any, before + 1);
+  for (std::uint32_t i = 0; i < range.count && forker.node_ == here; ++i) forker.ForkAt(range.first + i, before);
+  if (phase == Phase::Any || forker.node_ != here) return;
+  range = FindForks(forker.nodes_, forker.nodes_[here], base, phase, before_in_phase + 1);
+  for (std::uint32_t i = 0; i < range.count && forker.node_ == here; ++i) forker.ForkAt(range.first + i, before_in_phase);
+}
+
+void Forker::Refuse(ForkNode* node, ForkRefusal why) noexcept {
+  node->why.store(why, std::memory_order_relaxed);
+  node->state.store(ForkState::Refused, std::memory_order_release);
+}
+
+std::uint32_t Forker::Claim(std::uint32_t pool) noexcept {
+  std::atomic<std::uint32_t>& waiting = slot_ == kNoSlot ? header_->waiting : slots_[slot_].waiting;
+  for (;;) {
+    const std::uint32_t seen = header_->freed.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < header_->slots; ++i) {
+      SlotState free = SlotState::Free;
+      if (slots_[i].pool == pool && slots_[i].state.compare_exchange_strong(free, SlotState::Claimed, std::memory_order_acq_rel)) return i;
+    }
+    waiting.store(1, std::memory_order_release);
+    Wait(&header_->freed, seen);
+    waiting.store(0, std::memory_order_release);
+  }
+}
+
+JournalHeader* Forker::SlotHeader(std::uint32_t slot) noexcept {
+  return reinterpret_cast<JournalHeader*>(reinterpret_cast<char*>(header_) + header_->journals_offset + slot * header_->journal_bytes);
+}
+
+Record* Forker::SlotRecords(std::uint32_t slot) noexcept {
+  return reinterpret_cast<Record*>(reinterpret_cast<char*>(SlotHeader(slot)) + header_->records_offset);
+}
+
+// By the parent, before it goes on: the child's journal begins where this one stands now.
+void Forker::PrepareSlot(std::uint32_t slot) noexcept {
+  JournalHeader* const to = SlotHeader(slot);
+  const std::uint64_t reserved = to->reserved.load(std::memory_order_relaxed);
+  memcpy(static_cast<void*>(to), static_cast<const void*>(&journal_->header()), sizeof(*to));
+  to->record_capacity = header_->record_capacity;
+  to->next_record.store(0, std::memory_order_relaxed);
+  to->reserved.store(reserved, std::memory_order_relaxed);
+}
+
+void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
+  ForkNode* const node = &nodes_[index];
+  if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
+  const int saved = errno;
+  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
+  if (why == ForkRefusal::None) {
+    const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
+    const SignalsBlocked blocked;
+    if (!sim::HoldForFork(world_)) {
+      why = ForkRefusal::Threads;
+    } else {
+      PrepareSlot(slot);
+      node->slot = slot;
+      node->parent_slot = slot_;
+      node->parent_records = journal_->header().next_record.load(std::memory_order_relaxed);
+      node->state.store(ForkState::Forked, std::memory_order_release);
+      slots_[slot].node.store(index, std::memory_order_release);
+      const long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+      if (child == 0) {
+        BecomeChild(index, slot, matched);
+        errno = saved;
+        return;
+      }
+      sim::ReleaseAfterFork(world_);
+      if (child > 0) {
+        node->pid.store(static_cast<std::int32_t>(child), std::memory_order_release);
+        (slot_ == kNoSlot ? header_->moves : slots_[slot_].moves).fetch_add(1, std::memory_order_relaxed);
+      } else {
+        why = ForkRefusal::System;
+      }
+    }
+    if (why != ForkRefusal::None) {
+      slots_[slot].node.store(0, std::memory_order_relaxed);
+      slots_[slot].state.store(SlotState::Free, std::memory_order_release);
+    }
+  }
+  if (why != ForkRefusal::None) Refuse(node, why);
+  errno = saved;
+}
+
+void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t matched) noexcept {
+  ForkNode& node = nodes_[index];
+  node.pid.store(getpid(), std::memory_order_release);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != header_->tool) _exit(127);
+  setpgid(0, 0);
+  JournalHeader* const header = SlotHeader(slot);
+  const std::size_t fault = plan_->size();
+  if (!plan_->Add(node.fault)) _exit(127);
+  header->matched[fault].store(matched, std::memory_order_relaxed);
+  header->fired[fault].store(0, std::memory_order_relaxed);
+  journal_->Continue(header, SlotRecords(slot));
+  gate_->Continue(*plan_);
+  if (host_ != nullptr) host_(header, SlotRecords(slot), static_cast<std::uint32_t>(getpid()), Gate::ProcessName());
+  node_ = index;
+  slot_ = slot;
+  attendants_ = 0;
+  if (node.children == 0) {  // before a thread's stack can lie where something was unmapped
+    gate_->Watch({});
+    KeepOnly(slot);
+  }
+  if (sim::ContinueForked(world_, header->kernels)) Attend();
+}
+
+// A child that runs wild must not write into what others tell.
+void Forker::KeepOnly(std::uint32_t slot) noexcept {
+  char* const begin = reinterpret_cast<char*>(header_);
+  char* const own = reinterpret_cast<char*>(SlotHeader(slot));
+  char* const own_end = own + header_->journal_bytes;
+  char* const end = begin + header_->file_bytes;
+  if (own_end < end) munmap(own_end, static_cast<std::size_t>(end - own_end));
+  header_ = nullptr;
+  munmap(begin, static_cast<std::size_t>(own - begin));
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "faults/journal/stack_key.h"
+
+#include <string.h>
+
+namespace cuaudit::faults {
+namespace {
+
+std::string_view BaseName(const char* path, std::size_t length) noexcept {
+  std::size_t begin = length;
+  while (begin > 0 && path[begin - 1] != '/') --begin;
+  return {path + begin, length - begin};
+}
+
+}  // namespace
+
+std::uint64_t MixKey(std::uint64_t hash, std::uint64_t value) noexcept {
+  for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((value >> (8 * byte)) & 0xff)) * 0x100000001b3U;
+  return hash;
+}
+
+std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return MixKey(hash, text.size());
+}
+
+std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept {
+  for (const std::uint64_t frame : frames) {
+    const std::uint64_t module = FrameModule(frame);
+    if (module == kNoModule) {  // generated code
+      hash = MixKey(hash, kNoModule);
+      continue;
+    }
+    const bool known = module < count && modules[module].state.load(std::memory_order_acquire) == 2;
+    if (!known || modules[module].build_id_bytes == 0) {
+      const std::string_view name =
+          known ? BaseName(modules[module].path, strnlen(modules[module].path, sizeof(modules[module].path))) : std::string_view();
+      hash = MixKey(hash, name);
+    } else {
+      const std::size_t bytes = modules[module].build_id_bytes < sizeof(modules[module].build_id) ? modules[module].build_id_bytes
+                                                                                                  : sizeof(modules[module].build_id);
+      for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ modules[module].build_id[i]) * 0x100000001b3U;
+    }
+    hash = MixKey(hash, FrameOffset(frame));
+  }
+  return hash;
+}
+
+std::uint64_t CallKey(std::string_view base, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept {
+  const std::uint64_t hash = MixKey(MixKey(kKeySeed, static_cast<std::uint64_t>(RecordKind::Call)), base);
+  return MixStack(hash, frames, modules, count);
+}
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/cycle_slices.h"
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/site_text.h"
+#include "harness/verdict/driver_owned.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::JournalHeader;
+using faults::Record;
+using faults::RecordKind;
+
+bool IsCall(const Record& record) { return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount; }
+
+driver::BaseId BaseOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
+
+struct Slice {
+  std::vector<Record> records;
+  std::unique_ptr<unsigned char[]> header;
+  std::shared_ptr<const Observation> run;
+};
+
+using Places = std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t>;
+
+Places LiveAt(const Observation& run, std::uint64_t ticket) {
+  Places places;
+  for (const Object& object : run.ledger.objects) {
+    if (object.acquired.record_kind != RecordKind::Call) continue;
+    const bool gone = object.state == State::Released || object.state == State::Orphaned;
+    if (object.acquired.begin > ticket || (gone && object.released.begin < ticket)) continue;
+    ++places[{object.kind, SiteKey(run.journal, object.acquired)}];
+  }
+  return places;
+}
+
+}  // namespace
+
+Cycles::Cycles(const faults::JournalView& journal) : journal_(journal) {
+  for (const Record& record : journal.records()) {
+    if (record.kind != RecordKind::Mark || record.begin == 0 || record.cycle == 0) continue;
+    if (record.cycle > begin_.size()) {
+      begin_.resize(record.cycle, 0);
+      end_.resize(record.cycle, 0);
+    }
+    if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleBegin)) begin_[record.cycle - 1] = record.begin;
+    if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) end_[record.cycle - 1] = record.begin;
+  }
+}
+
+std::uint64_t Cycles::TraceOf(std::uint32_t cycle) const {
+  std::uint64_t hash = kHashSeed;
+  for (const Record& record : journal_.records()) {
+    if (!IsCall(record) || record.begin < BeginOf(cycle) || record.begin > EndOf(cycle)) continue;
+    hash = HashNumber(SiteKey(journal_, RecordSite(record)), hash);
+    hash = HashNumber(static_cast<std::uint64_t>(static_cast<std::uint32_t>(record.result)), hash);
+  }
+  return hash;
+}
+
+std::uint32_t Cycles::CallsBefore(std::uint32_t cycle, driver::BaseId base) const {
+  std::uint32_t calls = 0;
+  for (const Record& record : journal_.records()) {
+    if (IsCall(record) && record.begin < BeginOf(cycle) && BaseOf(record) == base) calls = std::max(calls, record.occurrence);
+  }
+  return calls;
+}
+
+std::uint32_t SteadyFrom(const Cycles& rehearsal) {
+  if (rehearsal.count() < 2) return 0;
+  for (std::uint32_t cycle = 1; cycle <= rehearsal.count(); ++cycle) {
+    if (!rehearsal.Ended(cycle)) return 0;
+  }
+  std::uint32_t steady = rehearsal.count();
+  const std::uint64_t trace = rehearsal.TraceOf(steady);
+  while (steady > 1 && rehearsal.TraceOf(steady - 1) == trace) --steady;
+  return steady < rehearsal.count() ? steady : 0;
+}
+
+Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
+                    std::uint32_t as, const Cycles& rehearsal, bool last) {
+  const Observation& run = *of;
+  const std::uint64_t before = cycles.BeginOf(first);
+  const std::uint64_t begin = cycles.BeginOf(cycle);
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  const std::uint64_t end = last || cycles.count() < cycle + 2 ? kNever : cycles.BeginOf(cycle + 2);
+  const std::uint64_t after = last ? kNever : cycles.EndOf(cycles.count());
+  const auto slice = std::make_shared<Slice>();
+  slice->run = of;
+  slice->header = std::make_unique<unsigned char[]>(sizeof(JournalHeader) + alignof(JournalHeader));
+  void* place = slice->header.get();
+  std::size_t room = sizeof(JournalHeader) + alignof(JournalHeader);
+  std::align(alignof(JournalHeader), sizeof(JournalHeader), place, room);
+  std::copy_n(reinterpret_cast<const unsigned char*>(&run.journal.header()), sizeof(JournalHeader), static_cast<unsigned char*>(place));
+  auto* const header = static_cast<JournalHeader*>(place);
+  for (auto& fired : header->fired) fired.store(0);
+  std::map<driver::BaseId, std::int64_t> moved;  // by how much the number of a call differs from what it is in a run of its own
+  for (const Record& record : run.journal.records()) {
+    if (record.begin == 0) continue;
+    const bool own = record.begin >= begin && record.begin < end;
+    if (!own && record.begin >= before && record.begin <= after) continue;
+    Record& kept = slice->records.emplace_back(record);
+    if (!own) continue;
+    kept.cycle = record.cycle - cycle + as;
+    if (record.fault != 0 && record.fault <= faults::kMaxFaults) header->fired[record.fault - 1].fetch_add(1);
+    if (!IsCall(record)) continue;
+    const driver::BaseId base = BaseOf(record);
+    const auto [found, added] = moved.try_emplace(base, 0);
+    if (added) found->second = static_cast<std::int64_t>(rehearsal.CallsBefore(as, base)) - cycles.CallsBefore(cycle, base);
+    kept.occurrence = static_cast<std::uint32_t>(record.occurrence + found->second);
+  }
+  header->next_record.store(slice->records.size());
+  Observation seen;
+  seen.path = run.path;
+  seen.ending = run.ending;
+  seen.journal = faults::JournalView::Join(header, slice->records, run.journal);
+  seen.keeps = slice;
+  seen.ledger = Fold(seen.journal.records());
+  MarkDriverOwned(seen.journal, &seen.ledger);
+  return seen;
+}
+
+bool LeftNothing(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal) {
+  if (!cycles.Ended(cycle) || !cycles.Ended(cycle + 1)) return false;
+  if (cycles.TraceOf(cycle + 1) != rehearsal.TraceOf(as)) return false;
+  return LiveAt(run, cycles.BeginOf(cycle)) == LiveAt(run, cycles.EndOf(cycle + 1));
+}
+
+}  // namespace cuaudit::harness

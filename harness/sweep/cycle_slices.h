@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// cycle_slices.h: one run with many marked cycles as many runs: what each trial's own run would have written.
+//
+//   Owns      its tables; the bytes of the journals must outlive it. A slice holds on to its run.
+//   Threads   pure.
+//   Units     cycles, counted from 1; tickets of the journal's clock.
+//   Errors    none; a cycle that the run never came to has no slice.
+//   Faults    makes no driver calls.
+//   Source    design section 7, step 3: one process, many trials.
+//
+// A slice of cycle k is: all before the first cycle that had a fault, cycle k, the clean cycle after it, and all after the last cycle.
+// What lies between are cycles that left nothing behind, else the slice is not to be used (Clean). Cycle k is renumbered as the cycle of
+// the rehearsal that it stands for, its calls likewise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/sweep/observation.h"
+
+namespace cuaudit::harness {
+
+class Cycles {
+ public:
+  explicit Cycles(const faults::JournalView& journal);
+
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(begin_.size()); }
+  bool Ended(std::uint32_t cycle) const noexcept { return cycle <= end_.size() && cycle > 0 && end_[cycle - 1] != 0; }
+  std::uint64_t BeginOf(std::uint32_t cycle) const noexcept { return begin_[cycle - 1]; }
+  std::uint64_t EndOf(std::uint32_t cycle) const noexcept { return end_[cycle - 1]; }
+  // Of the calls in a cycle: entry point, call stack and result, in order.
+  std::uint64_t TraceOf(std::uint32_t cycle) const;
+  // How often `base` was called before the cycle began.
+  std::uint32_t CallsBefore(std::uint32_t cycle, driver::BaseId base) const;
+
+ private:
+  faults::JournalView journal_;
+  std::vector<std::uint64_t> begin_;
+  std::vector<std::uint64_t> end_;
+};
+
+// The first cycle from which on all of the rehearsal's do the same; 0: there are not two such cycles.
+std::uint32_t SteadyFrom(const Cycles& rehearsal);
+
+// Cycle `cycle` of `run` as cycle `as` of a run of its own. `first`: the first cycle of the run that had a fault. With `last` all that the
+// run did from that cycle on belongs to it.
+Observation SliceOf(const std::shared_ptr<const Observation>& run, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
+                    std::uint32_t as, const Cycles& rehearsal, bool last);
+
+// The clean cycle after `cycle` did what the rehearsal's cycle `as` does, and what lives at its end lived when `cycle` began.
+bool LeftNothing(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/fork_runner.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kTrunk = 0;            // the pool's tag of the run without faults; forks have their slot + 1
+constexpr std::uint64_t kLookEveryMs = 200;  // for forks that nobody told us of yet
+constexpr int kLooks = 200;
+
+// After the leader's end the rest of its group has been killed; true once nobody is left who could write.
+bool GroupIsGone(pid_t leader) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (kill(-leader, 0) != 0 && errno == ESRCH) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
+  if (subject.launch.driver != DriverChoice::Simulated) return faults::Describe(faults::ForkRefusal::Driver);
+  std::set<std::uint32_t> processes;
+  for (const faults::Record& record : rehearsal.run.journal.records()) {
+    if (record.kind == faults::RecordKind::Call) processes.insert(record.pid);
+  }
+  if (processes.size() > 1) return "several processes of the program call the driver";
+  return {};
+}
+
+ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit)
+    : subject_(subject), dir_(dir), options_(options), unfit_(std::move(unfit)), spawn_(subject, dir, options) {
+  pool_.BeforeKill([this] { Separate(); });
+}
+
+// The run without faults may still be on its way to its end when the last trial has been read. While it is stopped, what it forks is known.
+ForkRunner::~ForkRunner() {
+  pool_.Stop();
+  pool_.BeforeKill({});
+  if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
+}
+
+Status ForkRunner::Spawn(TrialOrder order, const std::string& why) {
+  why_spawned_[order.index] = why;
+  return spawn_.Give({std::move(order)});
+}
+
+Status ForkRunner::Give(std::vector<TrialOrder> orders) {
+  for (TrialOrder& order : orders) {
+    std::string why = unfit_;
+    for (const std::string& fault : order.faults) {
+      if (why.empty() && fault.find("@site=") != std::string::npos) why = "the fault is addressed by site";
+    }
+    if (why.empty() && order.attempt > 1) why = "the fault hit another place";
+    if (!why.empty()) {
+      Status given = Spawn(std::move(order), why);
+      if (!given.ok()) return given;
+    } else {
+      waiting_.push_back(std::move(order));
+    }
+  }
+  return {};
+}
+
+Status ForkRunner::Begin() {
+  given_ = std::exchange(waiting_, {});
+  std::vector<std::vector<faults::Fault>> lists;
+  for (const TrialOrder& order : given_) {
+    std::vector<faults::Fault>& list = lists.emplace_back();
+    for (const std::string& text : order.faults) {
+      if (faults::ParseFault(text, &list.emplace_back()).expected != nullptr) return {Exit::Failure, text + ": expected a fault"};
+    }
+  }
+  seen_.assign(given_.size(), false);
+  const std::string name = dir_.File("forks-" + std::to_string(++family_));
+  journal_ = name + ".journal";
+  // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
+  unlink(journal_.c_str());
+  unlink((name + ".forks").c_str());
+  Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
+                                     "forks=" + name + ".forks");
+  if (!launch.ok()) return launch.status();
+  const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
+  Result<std::unique_ptr<ForkExchange>> exchange =
+      ForkExchange::Make(name + ".forks", journal_, PlantForks(lists), options_.records, {jobs + 1, std::max(1U, jobs / 2)});
+  if (!exchange.ok()) return exchange.status();
+  exchange_ = std::move(*exchange);
+  trunk_runs_ = true;
+  trunk_moves_ = 0;
+  return pool_.Start(kTrunk, *launch);
+}
+
+// A fork that the program was seen to make, in this slot; null: none that is not known yet.
+const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
+  const faults::ForkSlot& facts = exchange_->slot(slot);
+  if (facts.state.load(std::memory_order_acquire) != faults::SlotState::Claimed) return nullptr;
+  if (retired_.contains(slot) || processes_.contains(slot)) return nullptr;
+  const std::uint32_t node = facts.node.load(std::memory_order_acquire);
+  return node == 0 ? nullptr : &exchange_->node(node);
+}
+
+// A fork begins in its parent's process group, and must not die with it.
+void ForkRunner::Separate() const {
+  if (exchange_ == nullptr) return;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    const faults::ForkNode* const node = NewFork(slot);
+    for (int look = 0; node != nullptr && look < kLooks; ++look) {
+      const pid_t pid = node->pid.load(std::memory_order_acquire);
+      if (pid > 0) {
+        setpgid(pid, pid);  // fails when it is there already, and when it has ended
+        break;
+      }
+      usleep(1000);
+    }
+  }
+}
+
+// Takes in new forks. False: one was seen whose process id nobody has written down yet.
+Result<bool> ForkRunner::Adopt() {
+  bool complete = true;
+  for (bool more = true; more;) {
+    more = false;
+    complete = true;
+    for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+      const faults::ForkNode* const node = NewFork(slot);
+      if (node == nullptr) continue;
+      const pid_t pid = node->pid.load(std::memory_order_acquire);
+      const bool parent_known = node->parent_slot == faults::kNoSlot || processes_.contains(node->parent_slot);
+      if (pid <= 0 || !parent_known) {
+        complete = false;
+        continue;
+      }
+      setpgid(pid, pid);
+      Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms);
+      if (!adopted.ok()) return adopted;
+      processes_[slot].node = exchange_->slot(slot).node;
+      if (node->parent_slot != faults::kNoSlot) ++processes_[node->parent_slot].forks;
+      more = true;
+    }
+  }
+  return complete;
+}
+
+// Whoever forked meanwhile, or waits for a slot, gets more time.
+void ForkRunner::Postpone() {
+  const faults::ForkHeader& header = exchange_->header();
+  if (header.waiting.load() != 0 || header.moves.load() != trunk_moves_) pool_.Postpone(kTrunk, subject_.deadline_ms);
+  trunk_moves_ = header.moves.load();
+  for (auto& [slot, process] : processes_) {
+    const faults::ForkSlot& facts = exchange_->slot(slot);
+    if (facts.waiting.load() != 0 || facts.moves.load() != process.moves) pool_.Postpone(slot + 1, subject_.deadline_ms);
+    process.moves = facts.moves.load();
+  }
+}
+
+void ForkRunner::Retire(std::uint32_t slot, bool reusable) {
+  processes_.erase(slot);
+  if (reusable) {
+    exchange_->Free(slot);
+  } else {
+    retired_.insert(slot);
+  }
+}
+
+Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
+  // What it forked is known before its own journal may go.
+  for (int look = 0; look < kLooks; ++look) {
+    const Result<bool> complete = Adopt();
+    if (!complete.ok()) return complete.status();
+    if (*complete) break;
+    usleep(1000);
+  }
+  if (ended.tag == kTrunk) {
+    trunk_runs_ = false;
+    trunk_ending_ = ended.ending;
+    return {};
+  }
+  const auto slot = static_cast<std::uint32_t>(ended.tag - 1);
+  Process& process = processes_.at(slot);
+  const faults::ForkNode& node = exchange_->node(process.node);
+  const bool gone = GroupIsGone(node.pid.load());
+  process.ended = true;
+  if (node.trial != faults::kNoTrial) {
+    seen_[node.trial] = true;
+    ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+  }
+  const std::uint32_t parent = node.parent_slot;
+  if (process.forks == 0) Retire(slot, gone);
+  if (parent == faults::kNoSlot) return {};
+  Process& above = processes_.at(parent);
+  if (--above.forks == 0 && above.ended) Retire(parent, true);
+  return {};
+}
+
+// Every slot of some pool may still be written to by somebody who cannot be killed: whoever needs one waits for ever.
+bool ForkRunner::Stuck() const {
+  if (retired_.empty()) return false;
+  std::map<std::uint32_t, bool> usable;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    usable[exchange_->slot(slot).pool] = usable[exchange_->slot(slot).pool] || !retired_.contains(slot);
+  }
+  return std::any_of(usable.begin(), usable.end(), [](const auto& pool) { return !pool.second; });
+}
+
+// Nobody runs any more: what was not forked is spawned.
+Status ForkRunner::Finish() {
+  std::map<std::size_t, std::string> why;
+  for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
+    const faults::ForkNode& node = exchange_->node(i);
+    if (node.trial == faults::kNoTrial || seen_[node.trial]) continue;
+    faults::ForkRefusal refusal = faults::ForkRefusal::None;
+    for (std::uint32_t at = i; at != 0; at = exchange_->node(at).parent) {
+      if (exchange_->node(at).why.load() != faults::ForkRefusal::None) refusal = exchange_->node(at).why.load();
+    }
+    why[node.trial] = faults::Describe(refusal);
+  }
+  if (!options_.keep) unlink(journal_.c_str());
+  exchange_.reset();
+  processes_.clear();
+  retired_.clear();
+  std::vector<TrialOrder> given = std::exchange(given_, {});
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (seen_[i]) continue;
+    const auto reason = why.find(i);
+    Status spawned = Spawn(std::move(given[i]), reason == why.end() ? "another trial has the same faults" : reason->second);
+    if (!spawned.ok()) return spawned;
+  }
+  return {};
+}
+
+Result<TrialSeen> ForkRunner::Next() {
+  for (;;) {
+    if (!ready_.empty()) {
+      TrialSeen seen = std::move(ready_.front());
+      ready_.pop_front();
+      return seen;
+    }
+    if (exchange_ == nullptr && waiting_.empty()) break;
+    if (exchange_ == nullptr) {
+      Status begun = Begin();
+      if (!begun.ok()) return begun;
+    }
+    const Result<bool> adopted = Adopt();
+    if (!adopted.ok()) return adopted.status();
+    Postpone();
+    if (pool_.size() == 0 || Stuck()) {
+      if (trunk_runs_ && pool_.size() != 0) {
+        pool_.Stop();
+        trunk_runs_ = false;
+      }
+      Status finished = Finish();
+      if (!finished.ok()) return finished;
+      continue;
+    }
+    Result<std::optional<ProcessPool::Ended>> ended = pool_.WaitSome(kLookEveryMs);
+    if (!ended.ok()) return ended.status();
+    if (!ended->has_value()) continue;
+    Status taken = TakeEnd(**ended);
+    if (!taken.ok()) return taken;
+  }
+  Result<TrialSeen> seen = spawn_.Next();
+  if (seen.ok()) {
+    const auto why = why_spawned_.find(seen->index);
+    seen->isolation = "spawn";
+    if (why != why_spawned_.end()) seen->fallback = why->second;
+  }
+  return seen;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/make_runner.h"
+
+#include <utility>
+
+#include "harness/sweep/cycle_runner.h"
+#include "harness/sweep/fork_runner.h"
+
+namespace cuaudit::harness {
+
+std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
+                                   const Rehearsal& rehearsal) {
+  const bool automatic = isolation == "auto";
+  // Journals and outputs of the trials, each in a file of its own, are what a spawned process leaves.
+  const bool spawn = isolation == "spawn" || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
+  const bool cycles = isolation == "cycle" || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
+                                               WhyUnfitForCycles(rehearsal).empty());
+  std::unique_ptr<Runner> runner;
+  if (spawn || subject.launch.driver != DriverChoice::Simulated) {
+    runner = std::make_unique<SpawnRunner>(subject, dir, resources);
+  } else {
+    runner = std::make_unique<ForkRunner>(subject, dir, resources, WhyUnfitToFork(subject, rehearsal));
+  }
+  if (!cycles) return runner;
+  return std::make_unique<CycleRunner>(subject, dir, resources, rehearsal, std::move(runner));
+}
+
+}  // namespace cuaudit::harness

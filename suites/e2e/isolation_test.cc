@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// A sweep says the same whatever its trials run in; what cannot be forked is spawned, counted, and says why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using Command = std::vector<std::string>;
+
+Audit Sweep(const std::string& isolation, const Command& program, const Command& options = {}) {
+  Command arguments = {"sweep", "--isolation=" + isolation};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return RunAudit(arguments, program);
+}
+
+// All but how the trials were run and when the report was made.
+std::string Said(const Audit& audit) {
+  if (audit.report.is_null()) return "no report: " + audit.outcome.err;
+  nlohmann::json report = audit.report;
+  report.erase("header");
+  report["totals"].erase("isolation");
+  return report.dump(1);
+}
+
+std::string Isolation(const Audit& audit) { return audit.report.is_null() ? "no report" : audit.report["totals"]["isolation"].dump(); }
+
+TEST(Fork, FindsWhatSpawningFindsByteForByte) {
+  const Command programs[] = {{Program("defective")},
+                              {Program("steps"), "46", "leaking"},
+                              {Program("marked"), "leaking", "2"},
+                              {Program("leak_kind"), "stream", "2"},
+                              {Program("unattended")}};
+  for (const Command& program : programs) {
+    const Audit forked = Sweep("fork", program);
+    const Audit spawned = Sweep("spawn", program);
+    ASSERT_FALSE(spawned.report.is_null()) << spawned.outcome.err;
+    EXPECT_EQ(Said(forked), Said(spawned)) << program.front();
+    const std::string trials = spawned.report["totals"]["trials"].dump();
+    EXPECT_EQ(Isolation(forked), "{\"fork\":" + trials + "}") << program.front();
+    EXPECT_EQ(Isolation(spawned), "{\"spawn\":" + trials + "}") << program.front();
+  }
+}
+
+TEST(Fork, HostResourcesAreFollowedIntoTheChild) {
+  const Command program = {Program("host_blocks"), "lose", "malloc"};
+  const Audit forked = Sweep("fork", program, {"--host"});
+  EXPECT_EQ(Said(forked), Said(Sweep("spawn", program, {"--host"})));
+  EXPECT_THAT(forked.findings(), HasSubstr("leak host_heap 1"));
+  EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn")));
+}
+
+TEST(Fork, CrashAbortHangExitAndKillAreVerdictsOfTheChildAlone) {
+  const struct {
+    const char* mode;
+    const char* verdict;
+  } endings[] = {{"crash", "crash"}, {"abort", "abort"}, {"kill", "crash"}, {"leave", "abandoned_at_exit"}, {"hang", "hang"}};
+  for (const auto& ending : endings) {
+    const bool hangs = std::string(ending.mode) == "hang";
+    const Command options = hangs ? Command{"--deadline-ms", "3000", "--depth", "1"} : Command{"--depth", "1"};
+    const Audit forked = Sweep("fork", {Program("hostile"), ending.mode}, options);
+    EXPECT_THAT(forked.verdicts(), HasSubstr(std::string("\"") + ending.verdict + "\":1")) << ending.mode << forked.verdicts();
+    EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("hostile"), ending.mode}, options))) << ending.mode;
+    for (const nlohmann::json& finding : forked.report["findings"]) EXPECT_THAT(finding.dump(), HasSubstr("its last calls were cuInit, "));
+    EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn"))) << ending.mode;
+  }
+}
+
+TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
+  const struct {
+    const char* what;
+    const char* why;
+  } reasons[] = {{"thread", "the program has other threads there"},
+                 {"file", "the program has a file, pipe or socket open there"},
+                 {"pipe", "the program has a file, pipe or socket open there"},
+                 {"memory", "the program shares memory with others there"},
+                 {"child", "the program has processes of its own there"},
+                 {"timer", "the program has a timer armed there"}};
+  const std::string nothing = Isolation(Sweep("fork", {Program("forkless"), "nothing"}));
+  EXPECT_THAT(nothing, ::testing::Not(HasSubstr("spawn")));
+  for (const auto& reason : reasons) {
+    const Audit forked = Sweep("auto", {Program("forkless"), reason.what});
+    EXPECT_THAT(Isolation(forked), HasSubstr(std::string("\"spawn: ") + reason.why + "\":1")) << reason.what;
+    EXPECT_THAT(Isolation(forked), HasSubstr("\"fork\":4")) << reason.what;
+    EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), reason.what}))) << reason.what;
+  }
+}
+
+TEST(Fork, AProgramBehindAScriptIsSpawned) {
+  const Command script = {"/bin/sh", "-c", Program("forkless") + " nothing; exit $?"};
+  const Audit forked = Sweep("auto", script);
+  EXPECT_THAT(Isolation(forked), HasSubstr("the driver is called by another process than the one that was started"));
+  EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("\"fork\"")));
+}
+
+TEST(Cycle, TrialsInOneProcessSayWhatTheirOwnProcessesSay) {
+  for (const char* const how : {"clean", "leaks", "crashes", "exits"}) {
+    const Command program = {Program("looping"), how, "8"};
+    const Audit cycles = Sweep("cycle", program);
+    EXPECT_EQ(Said(cycles), Said(Sweep("spawn", program))) << how;
+    EXPECT_THAT(Isolation(cycles), HasSubstr("\"cycle\":")) << how;
+    EXPECT_THAT(Isolation(cycles), HasSubstr("the call is outside the cycles that repeat")) << how;
+  }
+}
+
+TEST(Cycle, WhatATrialPoisonsIsItsOwnFindingAndNoOtherTrials) {
+  const Audit cycles = Sweep("cycle", {Program("looping"), "poisoned", "8"}, {"--depth", "1", "--no-prune"});
+  ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
+  EXPECT_FALSE(cycles.report["findings"].empty());
+  for (const nlohmann::json& finding : cycles.report["findings"]) EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc") << finding;
+}
+
+TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
+  const Audit audit = Sweep("cycle", {Program("defective")});
+  EXPECT_THAT(Isolation(audit), HasSubstr("fork: the program marks no cycles"));
+  EXPECT_EQ(Said(audit), Said(Sweep("spawn", {Program("defective")})));
+}
+
+TEST(Drift, FaultsAreAddressedByCallStackAndTheCaseIsReported) {
+  const std::string counter = TemporaryDirectory() + "/counter";
+  const Audit audit = Sweep("auto", {Program("drifting"), counter}, {"--jobs", "1", "--depth", "1"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_THAT(audit.outcome.err, HasSubstr("two fault-free runs differ at call 3: cuEventCreate, then cuStreamCreate"));
+  EXPECT_THAT(audit.findings(), HasSubstr("orphaned stream 1"));
+  EXPECT_THAT(audit.report["findings"][0]["reproduce"].get<std::string>(), HasSubstr("--fault 'cuEventCreate@site="));
+  bool noted = false;
+  for (const nlohmann::json& note : audit.report["notes"]) noted = noted || note["rule"] == "drifting";
+  EXPECT_TRUE(noted);
+  EXPECT_THAT(Isolation(audit), HasSubstr("spawn: the fault is addressed by site"));
+}
+
+TEST(Drift, AFaultAddressedBySiteNeedsCallStacks) {
+  const Outcome refused = RunCommand({Tool(), "replay", "--driver=sim", "--stacks", "0", "--fault",
+                                      "cuEventCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse", "--", Program("defective")});
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_EQ(LineCount(refused.err), 1U) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("--stacks"));
+  const Audit elsewhere =
+      RunAudit({"replay", "--fault", "cuEventCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse"}, {Program("defective")});
+  EXPECT_EQ(elsewhere.outcome.exit, 3) << "nothing calls from there: " << elsewhere.outcome.err;
+}
+
+// Blocks until `name` in the watched directory was written `changes` times, or nothing happens any more.
+bool WaitForWrites(int watch, const std::string& name, int changes) {
+  alignas(inotify_event) char buffer[4096];
+  while (changes > 0) {
+    pollfd watched = {watch, POLLIN, 0};
+    if (poll(&watched, 1, kDeadlineMs) <= 0) return false;
+    const ssize_t got = read(watch, buffer, sizeof(buffer));
+    for (ssize_t at = 0; at < got;) {
+      const auto* const event = reinterpret_cast<const inotify_event*>(buffer + at);
+      if (event->len != 0 && name == event->name) --changes;
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+  }
+  return true;
+}
+
+TEST(Resume, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
+  const std::string directory = TemporaryDirectory();
+  const auto command = [&](const std::string& work) {
+    return Command{Tool(),           "sweep", "--driver=sim", "--isolation=fork", "--format=json",
+                   "--work-dir",     work,    "--output",     work + ".json",     "--",
+                   Program("steps"), "46",    "leaking"};
+  };
+  const auto report = [](const std::string& work) {
+    nlohmann::json json = nlohmann::json::parse(ReadFile(work + ".json"), nullptr, false);
+    if (!json.is_discarded()) json.erase("header");
+    return json.dump(1);
+  };
+  const std::string whole = directory + "/whole";
+  ASSERT_EQ(RunCommand(command(whole)).exit, 1);
+  for (const int moment : {1, 7, 30}) {
+    const std::string work = directory + "/killed-" + std::to_string(moment);
+    ASSERT_EQ(RunCommand({"mkdir", work}).exit, 0);
+    const int watch = inotify_init1(IN_CLOEXEC);
+    ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
+    {
+      Spawned sweep(command(work));
+      ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", moment));
+      sweep.Kill(SIGKILL);
+      sweep.Wait();
+    }
+    close(watch);
+    const Outcome resumed = RunCommand(command(work));
+    EXPECT_EQ(resumed.exit, 1) << resumed.err;
+    EXPECT_EQ(report(work), report(whole)) << "killed after " << moment << " trials";
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

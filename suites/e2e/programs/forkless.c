@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
+// Usage   forkless thread|file|pipe|memory|child|timer|nothing
+#include <cuda.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int wake[2];
+
+static void *wait_for_byte(void *unused) {
+  char byte;
+  (void)unused;
+  (void)!read(wake[0], &byte, 1);
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "nothing";
+  struct itimerval day = {{0, 0}, {86400, 0}}, none = {{0, 0}, {0, 0}};
+  pthread_t thread;
+  pid_t child = 0;
+  void *memory = NULL;
+  int file = -1, threaded = 0, failed;
+  CUcontext context;
+  CUdeviceptr buffer = 0;
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 1;
+  if (strcmp(what, "thread") == 0 || strcmp(what, "pipe") == 0 || strcmp(what, "child") == 0) {
+    if (pipe(wake) != 0) return 2;
+    if (strcmp(what, "thread") == 0) threaded = pthread_create(&thread, NULL, wait_for_byte, NULL) == 0;
+    if (strcmp(what, "child") == 0 && (child = fork()) == 0) {
+      wait_for_byte(NULL);
+      _exit(0);
+    }
+  }
+  if (strcmp(what, "file") == 0) file = open(argv[0], O_RDONLY);
+  if (strcmp(what, "memory") == 0) memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (strcmp(what, "timer") == 0) setitimer(ITIMER_REAL, &day, NULL);
+  failed = cuMemAlloc(&buffer, 4096) != CUDA_SUCCESS;
+  setitimer(ITIMER_REAL, &none, NULL);
+  if (memory != NULL) munmap(memory, 4096);
+  if (file >= 0) close(file);
+  if (wake[1] != 0) {
+    (void)!write(wake[1], "", 1);
+    if (threaded) pthread_join(thread, NULL);
+    if (child > 0) waitpid(child, NULL, 0);
+    close(wake[0]);
+    close(wake[1]);
+  }
+  if (!failed) cuMemFree(buffer);
+  cuCtxDestroy(context);
+  return failed;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/fork_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Fault;
+using faults::ForkNode;
+using faults::Phase;
+
+Fault One(const std::string& text) {
+  Fault fault;
+  EXPECT_EQ(faults::ParseFault(text, &fault).expected, nullptr) << text;
+  return fault;
+}
+
+std::vector<std::vector<Fault>> Lists(const std::vector<std::vector<std::string>>& texts) {
+  std::vector<std::vector<Fault>> lists;
+  for (const std::vector<std::string>& list : texts) {
+    lists.emplace_back();
+    for (const std::string& text : list) lists.back().push_back(One(text));
+  }
+  return lists;
+}
+
+TEST(ForkTree, ListsThatBeginAlikeShareTheirBeginning) {
+  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuMemAlloc#2=OUT_OF_MEMORY"},
+                                                      {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"},
+                                                      {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE,after"},
+                                                      {"cuMemAlloc#1=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"}}));
+  ASSERT_EQ(rows.size(), 6U) << "the run without faults, two first faults, three second ones";
+  EXPECT_EQ(rows[0].children, 2U);
+  EXPECT_EQ(rows[0].trial, faults::kNoTrial);
+  EXPECT_EQ(rows[1].fault.occurrence, 1U) << "in the order of the calls";
+  EXPECT_EQ(rows[1].trial, faults::kNoTrial) << "on the way to another only";
+  EXPECT_EQ(rows[2].fault.occurrence, 2U);
+  EXPECT_EQ(rows[2].trial, 0U);
+  EXPECT_EQ(rows[2].children, 2U);
+  EXPECT_EQ(rows[rows[1].first_child].trial, 3U);
+  EXPECT_EQ(rows[rows[2].first_child].trial, 1U);
+  EXPECT_EQ(rows[rows[2].first_child + 1].trial, 2U);
+  EXPECT_EQ(rows[rows[2].first_child].parent, 2U);
+  EXPECT_EQ(rows[rows[2].first_child].depth, 2U);
+}
+
+TEST(ForkTree, OfEqualListsTheFirstKeepsTheNode) {
+  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuInit#1=OUT_OF_MEMORY"}, {"cuInit#1=OUT_OF_MEMORY"}}));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].trial, 0U);
+}
+
+TEST(ForkTree, AWalkFindsExactlyTheForksOfACall) {
+  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuMemAlloc#3=OUT_OF_MEMORY"},
+                                                      {"cuMemAlloc#1@work=OUT_OF_MEMORY"},
+                                                      {"cuMemFree#3=INVALID_VALUE"},
+                                                      {"cuMemAlloc#3=INVALID_VALUE"},
+                                                      {"cuMemAlloc#12=OUT_OF_MEMORY"}}));
+  std::vector<ForkNode> nodes(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    nodes[i].fault = rows[i].fault;
+    nodes[i].first_child = rows[i].first_child;
+    nodes[i].children = rows[i].children;
+    nodes[i].trial = rows[i].trial;
+  }
+  const auto count = [&](driver::BaseId base, Phase phase, std::uint32_t occurrence) {
+    return faults::FindForks(nodes.data(), nodes[0], base, phase, occurrence).count;
+  };
+  EXPECT_EQ(count(driver::BaseId::MemAlloc, Phase::Any, 3), 2U) << "two errors for one call";
+  EXPECT_EQ(count(driver::BaseId::MemAlloc, Phase::Work, 1), 1U);
+  EXPECT_EQ(count(driver::BaseId::MemAlloc, Phase::Any, 1), 0U);
+  EXPECT_EQ(count(driver::BaseId::MemAlloc, Phase::Any, 12), 1U);
+  EXPECT_EQ(count(driver::BaseId::MemFree, Phase::Any, 3), 1U);
+  EXPECT_EQ(count(driver::BaseId::Init, Phase::Any, 1), 0U);
+  EXPECT_EQ(nodes[faults::FindForks(nodes.data(), nodes[0], driver::BaseId::MemFree, Phase::Any, 3).first].trial, 2U);
+}
+
+TEST(ForkTree, EveryRefusalHasItsOwnWords) {
+  std::vector<std::string> seen;
+  for (std::size_t i = 0; i < faults::kForkRefusals; ++i) {
+    const std::string words = faults::Describe(static_cast<faults::ForkRefusal>(i));
+    EXPECT_FALSE(words.empty());
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), words), 0) << words;
+    seen.push_back(words);
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
