@@ -29,7 +29,7 @@ std::string WhyMissed(Missed missed) {
 }  // namespace
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
-  const std::size_t hash = way.fault.find('#');
+  const std::size_t hash = way.fault.find_first_of("@#");
   const std::size_t equals = way.fault.find('=');
   const std::size_t comma = way.fault.find(',', equals);
   Row row;
