@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// lifecycle_sweep.h: all trials of one lifecycle in this process, each in a simulated world of its own.
+//
+//   Owns      rehearsal, plan and results of one sweep; borrows the lifecycle.
+//   Threads   one thread.
+//   Errors    what makes a sweep impossible becomes Audit::message with outcome Error or NotExercised.
+//   Faults    makes no driver calls but the lifecycle's.
+//   Source    design section 7.
+//
+// A trial is run without call stacks first and is done when it is spotless: everything released, nothing wrong, reported, recovered. Only
+// what is not is run again with stacks and judged. Where the fault-free run itself leaves something, every trial is run with stacks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/lifecycle/trial_text.h"
+#include "harness/lifecycle/trial_world.h"
+#include "harness/sweep/observation.h"
+#include "include/cuaudit/lifecycle.h"
+
+namespace cuaudit::harness {
+
+class LifecycleSweep {
+ public:
+  LifecycleSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* audit);
+  // Rehearses, plans and runs everything; `only`: the faults of the one trial to run, empty: all.
+  void Run(const std::vector<std::string>& only);
+
+ private:
+  struct Order {
+    std::vector<std::string> faults;
+    bool benign = false;
+  };
+
+  Status Rehearse();
+  Status Plan(std::vector<Order>* orders);
+  Status RunTrial(const Order& order);
+  bool Screened(const Order& order, const std::vector<faults::Fault>& faults);
+  void JudgeFaultFree();
+  bool IsBenign(const faults::Fault& fault);
+  void Conclude();
+
+  const Lifecycle& lifecycle_;
+  const SweepOptions& options_;
+  Audit* audit_;
+  std::unique_ptr<TrialWorld> rehearsed_in_;  // its journal is the rehearsal's and stays as it is
+  std::unique_ptr<TrialWorld> world_;
+  Observation rehearsal_;
+  bool rehearsal_spotless_ = false;
+  std::vector<faults::Fault> benign_;  // where only: code and how mean nothing
+  std::vector<bool> benign_seen_;
+  FindingTexts texts_;
+};
+
+}  // namespace cuaudit::harness

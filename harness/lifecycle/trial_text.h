@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// trial_text.h: what a trial came to as findings for a person: names, call stacks, and the line that shows it again.
+//
+//   Owns      what it has resolved so far.
+//   Threads   not thread-safe.
+//   Errors    none: what has no name keeps module and offset.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/lifecycle/trial_verdict.h"
+#include "harness/sweep/fingerprint.h"
+#include "harness/sweep/site_text.h"
+#include "include/cuaudit/lifecycle.h"
+
+namespace cuaudit::harness {
+
+// Equal findings of several trials are one, which keeps the first one's faults.
+class FindingTexts {
+ public:
+  explicit FindingTexts(const Lifecycle& lifecycle) : lifecycle_(&lifecycle) {}
+
+  // `faults` empty: of a fault-free run.
+  void Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults, Audit* audit);
+
+ private:
+  struct Shown {
+    std::unordered_map<std::uint64_t, std::size_t> index;
+  };
+  void Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to);
+
+  const Lifecycle* lifecycle_;
+  SiteTexts sites_;
+  FingerprintSet fingerprints_;
+  Shown findings_, notes_;
+};
+
+// CUAUDIT_CASE='pool' CUAUDIT_FAULT='...' and the command line of this process, as a shell reads it.
+std::string ReplayLine(const std::string& lifecycle, const std::vector<std::string>& faults);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/trial_verdict.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "harness/verdict/surplus.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::string_view kStepNames[kSteps] = {"init", "work", "teardown", "the second teardown", "the destructor"};
+
+std::string CodeText(CUresult code) {
+  return "CUDA_" + std::string(code == CUDA_SUCCESS ? "" : "ERROR_") + std::string(driver::ShortResultName(code));
+}
+
+const Record* FirstInjected(const faults::JournalView& journal) {
+  const Record* first = nullptr;
+  for (const Record& record : journal.records()) {
+    if (record.fault != 0 && record.begin != 0 && (first == nullptr || record.begin < first->begin)) first = &record;
+  }
+  return first;
+}
+
+// The step that was running at ticket `when`: the last that had begun.
+const StepTrace* StepAt(const CycleTrace& cycle, std::uint64_t when) {
+  const StepTrace* at = nullptr;
+  for (const StepTrace& step : cycle.step) {
+    if (step.ran && step.begin < when && (at == nullptr || at->begin <= step.begin)) at = &step;
+  }
+  return at;
+}
+
+std::string_view NameOf(const CycleTrace& cycle, const StepTrace* step) { return kStepNames[static_cast<std::size_t>(step - cycle.step)]; }
+
+std::string Answer(std::string_view name, const StepTrace& step) {
+  std::string text(name);
+  if (step.threw) return text + " threw" + (step.text[0] == '\0' ? "" : ": " + std::string(step.text));
+  if (step.has_code) return text + " returned " + CodeText(step.code);
+  return text + (step.failed ? " reported a failure" : " reported success");
+}
+
+bool IsOwed(const Object& object) {
+  return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
+}
+
+bool Contains(const std::vector<faults::Fault>& faults, CUresult code) {
+  return std::any_of(faults.begin(), faults.end(), [code](const faults::Fault& fault) { return fault.code == code; });
+}
+
+void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
+  to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+bool IsCall(const Record& record) { return record.kind == RecordKind::Call && (record.flags & faults::kNested) == 0; }
+
+// The ledger as if only the objects and violations of that cycle were in it.
+Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uint64_t end) {
+  for (Object& object : ledger.objects) {
+    if (object.cycle != cycle) object.state = State::Released;
+  }
+  std::erase_if(ledger.violations, [&](const Violation& one) { return one.where.begin <= begin || one.where.begin > end; });
+  return ledger;
+}
+
+// A clean cycle in the same world: it succeeds, and lands where the rehearsal did.
+void JudgeRecovery(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, const Observation& rehearsal,
+                   const faults::JournalView& journal, const TrialTrace& trace, TrialVerdict* verdict) {
+  const CycleTrace& again = trace.cycle[1];
+  const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
+  if (lost && lifecycle.with_context()) {
+    verdict->skipped.emplace_back("recovery: the context that the case was given is lost");
+    return;
+  }
+  const std::string failure = FirstFailure(again);
+  if (!failure.empty()) {
+    verdict->step_findings.push_back({"not_recovered", "in a clean cycle afterwards " + failure});
+    return;
+  }
+  const Ledger ledger = OfCycle(Fold(journal.records()), 2, again.begin, again.end);
+  const faults::JournalView calls = journal.Part(again.first_record, again.end_record - again.first_record);
+  const Evidence before = rehearsal.evidence();
+  const Evidence after = {&ledger, &calls, {}};
+  std::vector<TrialFinding> wrong = CompareViolations(&before, after);
+  Leftovers left = CompareObjects(&before, after);
+  if (wrong.empty() && left.leaks.empty()) return;
+  verdict->step_findings.push_back({"not_recovered", "a clean cycle afterwards does not land where the rehearsal did"});
+  Append(&verdict->findings, std::move(wrong));
+  Append(&verdict->findings, std::move(left.leaks));
+}
+
+// What a second teardown gave back, the first having failed: its release was refused once, and nothing was lost.
+std::vector<TrialFinding> Retained(const faults::JournalView& journal, const Ledger& ledger, std::uint64_t second) {
+  std::vector<TrialFinding> retained;
+  for (const Object& object : ledger.objects) {
+    if (!IsOwed(object) || object.cycle != 1 || object.state != State::Released || object.released.begin < second) continue;
+    TrialFinding finding;
+    finding.rule = Rule::ReleaseRefused;
+    finding.kind = object.kind;
+    finding.count = 1;
+    finding.bytes = object.bytes;
+    finding.acquired = object.acquired;
+    finding.acquired_key = SiteKey(journal, object.acquired);
+    retained.push_back(finding);
+  }
+  return retained;
+}
+
+}  // namespace
+
+std::string FirstFailure(const CycleTrace& cycle) {
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    if (cycle.step[i].failed) return Answer(kStepNames[i], cycle.step[i]);
+  }
+  return {};
+}
+
+std::vector<TrialFinding> CompareFaultFree(const Observation& run) { return CompareViolations(nullptr, run.evidence()); }
+
+Observation Observe(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
+  const CycleTrace& cycle = trace.cycle[0];
+  const std::size_t end = cycle.finished ? cycle.end_record : journal.records().size();
+  const std::size_t first = std::min(cycle.first_record, end);
+  Observation seen;
+  seen.ledger = OfCycle(Fold(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
+  seen.journal = journal.Part(first, end - first);
+  seen.ledger.calls = static_cast<std::uint64_t>(std::count_if(seen.journal.records().begin(), seen.journal.records().end(), IsCall));
+  seen.ending = ending;
+  if (!FirstFailure(cycle).empty()) seen.ending.exit_status = 1;
+  return seen;
+}
+
+bool AllFired(const faults::JournalView& journal, std::size_t faults) {
+  for (std::size_t i = 0; i < faults; ++i) {
+    if (journal.header().fired[i].load(std::memory_order_relaxed) == 0) return false;
+  }
+  return true;
+}
+
+bool Spotless(const faults::JournalView& journal, const TrialTrace& trace) {
+  const Ledger ledger = Fold(journal.records());
+  const std::uint64_t begin = trace.cycle[0].begin;
+  for (const Violation& violation : ledger.violations) {
+    if (violation.where.begin > begin) return false;
+  }
+  for (const Object& object : ledger.objects) {
+    if (!IsOwed(object)) continue;
+    if (object.state != State::Released) return false;
+    if (object.cycle == 1 && object.released.begin > trace.cycle[0].end) return false;
+    // A second teardown gave it back: told apart by the full judgement.
+    const StepTrace& second = trace.cycle[0].at(StepName::SecondTeardown);
+    if (object.cycle == 1 && second.ran && object.released.begin > second.begin) return false;
+  }
+  return true;
+}
+
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign,
+                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped) {
+  std::vector<StepFinding> findings;
+  const CycleTrace& cycle = trace.cycle[0];
+  const Record* const first = FirstInjected(journal);
+  const StepTrace* const step = first == nullptr ? nullptr : StepAt(cycle, first->begin);
+  if (step == nullptr) return findings;
+  const std::string in_step = " in " + std::string(NameOf(cycle, step));
+  const std::string failure = FirstFailure(cycle);
+  if (benign) {
+    if (!failure.empty()) findings.push_back({"benign_reported", "the fault" + in_step + " is declared benign, but " + failure});
+  } else if (failure.empty()) {
+    if (step->can_report) {
+      findings.push_back({"swallowed", "the fault" + in_step + " was reported by no step: " + Answer(NameOf(cycle, step), *step)});
+    } else {
+      skipped->push_back("reporting: the step of the fault returns nothing");
+    }
+  }
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const StepTrace& one = cycle.step[i];
+    if (!one.failed) continue;
+    if (one.written_output[0] != '\0')
+      findings.push_back({"output_written", Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
+    if (!one.has_code || lifecycle.any_code()) {
+      skipped->push_back("error codes: not comparable with the driver's");
+    } else if (!Contains(faults, one.code)) {
+      findings.push_back({"wrong_code", Answer(kStepNames[i], one) + "; the driver had answered " + CodeText(faults.front().code)});
+    }
+    break;  // later steps may answer what follows from the first failure
+  }
+  return findings;
+}
+
+TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const Observation& rehearsal,
+                        const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
+  TrialVerdict verdict;
+  const Observation trial = Observe(journal, trace, ending);
+  JudgeOptions options;
+  options.abandoned_is_leak = true;
+  Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
+  verdict.fault_site = judgement.fault_site;
+  verdict.fault_key = judgement.fault_key;
+  verdict.fired = AllFired(journal, faults.size());
+  verdict.findings = std::move(judgement.findings);
+  verdict.notes = std::move(judgement.notes);
+  verdict.verdict = std::string(Name(judgement.verdict));
+  if (!verdict.fired) {
+    verdict.verdict = std::string(Name(Verdict::NotExercised));
+    return verdict;
+  }
+  if (ending.signal != 0 || ending.timed_out) return verdict;
+  verdict.step_findings = JudgeReporting(lifecycle, faults, benign, journal, trace, &verdict.skipped);
+  JudgeRecovery(lifecycle, faults, rehearsal, journal, trace, &verdict);
+
+  const bool balanced = verdict.verdict == Name(Verdict::Pass) || verdict.verdict == Name(Verdict::Absorbed);
+  const StepTrace& second = trace.cycle[0].at(StepName::SecondTeardown);
+  if (balanced && second.ran) {
+    std::vector<TrialFinding> retained = Retained(trial.journal, trial.ledger, second.begin);
+    if (!retained.empty()) verdict.verdict = "retained_for_retry";
+    Append(&verdict.notes, std::move(retained));
+  }
+  const bool quiet = balanced || verdict.verdict == Name(Verdict::ReleaseRefused);
+  if (quiet && !verdict.step_findings.empty()) verdict.verdict = verdict.step_findings.front().rule;
+  if (quiet && verdict.step_findings.empty() && !verdict.findings.empty()) verdict.verdict = "not_recovered";
+  return verdict;
+}
+
+}  // namespace cuaudit::harness
