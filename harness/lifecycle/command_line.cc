@@ -49,9 +49,9 @@ std::string CommandLine() {
   const std::lock_guard<std::mutex> lock(guard);
   std::string line = ShellQuote(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (TestFilter().empty() || !ChoosesTests(words[i])) line += " " + ShellQuote(words[i]);
+    if (TestFilter().empty() || !ChoosesTests(words[i])) line.append(" ").append(ShellQuote(words[i]));
   }
-  if (!TestFilter().empty()) line += " " + ShellQuote("--gtest_filter=" + TestFilter());
+  if (!TestFilter().empty()) line.append(" ").append(ShellQuote("--gtest_filter=" + TestFilter()));
   return line;
 }
 

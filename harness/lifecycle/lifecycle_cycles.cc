@@ -56,7 +56,7 @@ std::map<std::pair<driver::Kind, std::uint64_t>, Place> Places(const Observation
 
 std::string Counts(const std::vector<std::uint64_t>& live) {
   std::string text = "alive after each cycle:";
-  for (const std::uint64_t count : live) text += " " + std::to_string(count);
+  for (const std::uint64_t count : live) text.append(" ").append(std::to_string(count));
   return text;
 }
 

@@ -102,7 +102,7 @@ Status LifecycleSweep::Rehearse() {
     if ((journal.header().flags.load() & faults::kRecordsDropped) != 0)
       return {Exit::Failure, "one cycle makes more driver calls than the journal has room for"};
     (world == world_.get() ? again : rehearsal_) = Observe(journal, trace, Ending());
-    if (world == rehearsed_in_.get()) rehearsal_spotless_ = Spotless(journal, trace);
+    if (world == rehearsed_in_.get()) rehearsal_spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
   }
   if (TraceHash(rehearsal_.journal) != TraceHash(again.journal)) audit_->drift = FirstDifference(rehearsal_.journal, again.journal);
   audit_->calls = rehearsal_.ledger.calls;
@@ -150,11 +150,11 @@ Status LifecycleSweep::Plan(std::vector<Order>* orders) {
   return {};
 }
 
-// Run without call stacks: true when nothing is left to be said about the trial.
-bool LifecycleSweep::Screened(const Order& order, const std::vector<faults::Fault>& faults) {
-  const faults::JournalView journal = world_->Journal();
-  (void)order;
-  return AllFired(journal, faults.size());
+void LifecycleSweep::Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped) {
+  ++audit_->trials;
+  if (fired) ++audit_->fired;
+  ++audit_->verdicts[verdict];
+  for (const std::string& reason : skipped) ++audit_->skipped[reason];
 }
 
 Status LifecycleSweep::RunTrial(const Order& order) {
@@ -164,13 +164,19 @@ Status LifecycleSweep::RunTrial(const Order& order) {
   const Result<faults::Plan> plan = PlanOf(faults);
   if (!plan.ok()) return plan.status();
   TrialTrace trace;
+  if (rehearsal_spotless_) {
+    world_->Run(lifecycle_, *plan, false, kMostCycles, &trace);
+    std::vector<std::string> skipped;
+    const std::string verdict = Screen(lifecycle_, faults, order.benign, world_->Journal(), trace, &skipped);
+    if (!verdict.empty()) {
+      Count(verdict, true, skipped);
+      return {};
+    }
+  }
   world_->Run(lifecycle_, *plan, true, kMostCycles, &trace);
   const faults::JournalView journal = world_->Journal();
   const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, order.benign, rehearsal_, journal, trace, Ending());
-  ++audit_->trials;
-  if (verdict.fired) ++audit_->fired;
-  ++audit_->verdicts[verdict.verdict];
-  for (const std::string& reason : verdict.skipped) ++audit_->skipped[reason];
+  Count(verdict.verdict, verdict.fired, verdict.skipped);
   texts_.Add(verdict, journal, order.faults, audit_);
   return {};
 }

@@ -37,7 +37,7 @@ class LifecycleSweep {
   Status Rehearse();
   Status Plan(std::vector<Order>* orders);
   Status RunTrial(const Order& order);
-  bool Screened(const Order& order, const std::vector<faults::Fault>& faults);
+  void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
   void Conclude();

@@ -62,7 +62,9 @@ std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
       std::snprintf(offset, sizeof(offset), "+0x%llx", static_cast<unsigned long long>(frame.offset));
       line = frame.module + offset;
     }
-    if (!frame.file.empty()) line += " " + frame.file.substr(frame.file.rfind('/') + 1) + ":" + std::to_string(frame.line);
+    if (!frame.file.empty()) {
+      line.append(" ").append(frame.file, frame.file.rfind('/') + 1).append(":").append(std::to_string(frame.line));
+    }
     lines.push_back(std::move(line));
   }
   return lines;
@@ -88,9 +90,9 @@ Finding FromText(const TrialFindingText& text) {
 std::string ReplayLine(const std::string& lifecycle, const std::vector<std::string>& faults) {
   std::string line = "CUAUDIT_CASE=" + ShellQuote(lifecycle);
   std::string texts;
-  for (const std::string& fault : faults) texts += (texts.empty() ? "" : ";") + fault;
+  for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
   if (!texts.empty()) line += " CUAUDIT_FAULT='" + texts + "'";
-  return line + " " + CommandLine();
+  return line.append(" ").append(CommandLine());
 }
 
 void FindingTexts::Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to) {

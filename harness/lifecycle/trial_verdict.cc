@@ -54,6 +54,10 @@ bool Contains(const std::vector<faults::Fault>& faults, CUresult code) {
   return std::any_of(faults.begin(), faults.end(), [code](const faults::Fault& fault) { return fault.code == code; });
 }
 
+bool IsLost(const std::vector<faults::Fault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const faults::Fault& fault) { return fault.how == faults::How::Sticky; });
+}
+
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
   to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
@@ -73,8 +77,7 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
 void JudgeRecovery(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, const Observation& rehearsal,
                    const faults::JournalView& journal, const TrialTrace& trace, TrialVerdict* verdict) {
   const CycleTrace& again = trace.cycle[1];
-  const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
-  if (lost && lifecycle.with_context()) {
+  if (IsLost(faults) && lifecycle.with_context()) {
     verdict->skipped.emplace_back("recovery: the context that the case was given is lost");
     return;
   }
@@ -143,21 +146,24 @@ bool AllFired(const faults::JournalView& journal, std::size_t faults) {
   return true;
 }
 
-bool Spotless(const faults::JournalView& journal, const TrialTrace& trace) {
+Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   const Ledger ledger = Fold(journal.records());
-  const std::uint64_t begin = trace.cycle[0].begin;
+  const CycleTrace& cycle = trace.cycle[0];
   for (const Violation& violation : ledger.violations) {
-    if (violation.where.begin > begin) return false;
+    if (violation.where.begin > cycle.begin) return Balance::Upset;
   }
+  const StepTrace& second = cycle.at(StepName::SecondTeardown);
+  const std::uint64_t until = second.ran ? second.begin : cycle.end;  // what a second teardown gives back is for the full judgement
+  Balance balance = Balance::Spotless;
   for (const Object& object : ledger.objects) {
     if (!IsOwed(object)) continue;
-    if (object.state != State::Released) return false;
-    if (object.cycle == 1 && object.released.begin > trace.cycle[0].end) return false;
-    // A second teardown gave it back: told apart by the full judgement.
-    const StepTrace& second = trace.cycle[0].at(StepName::SecondTeardown);
-    if (object.cycle == 1 && second.ran && object.released.begin > second.begin) return false;
+    if (object.state == State::ReleaseRefused && object.cycle == 1) {
+      balance = Balance::ReleaseRefused;
+      continue;
+    }
+    if (object.state != State::Released || (object.cycle == 1 && object.released.begin > until)) return Balance::Upset;
   }
-  return true;
+  return balance;
 }
 
 std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign,
@@ -191,6 +197,17 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::v
     break;  // later steps may answer what follows from the first failure
   }
   return findings;
+}
+
+std::string Screen(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const faults::JournalView& journal,
+                   const TrialTrace& trace, std::vector<std::string>* skipped) {
+  if (!trace.cycle[1].finished || !AllFired(journal, faults.size())) return {};
+  const bool recovery_counts = !(IsLost(faults) && lifecycle.with_context());
+  if (!recovery_counts || !FirstFailure(trace.cycle[1]).empty()) return {};
+  const Balance balance = BalanceOf(journal, trace);
+  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, benign, journal, trace, skipped).empty()) return {};
+  if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
+  return std::string(Name(FirstFailure(trace.cycle[0]).empty() ? Verdict::Absorbed : Verdict::Pass));
 }
 
 TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const Observation& rehearsal,

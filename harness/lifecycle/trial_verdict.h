@@ -44,14 +44,23 @@ struct TrialVerdict {
   std::vector<std::string> skipped;  // checks that could not be made
 };
 
-// Whether anything of the run is left or wrong, whatever a rehearsal says; needs no call stacks.
-bool Spotless(const faults::JournalView& journal, const TrialTrace& trace);
+// What is left or wrong in a run, whatever a rehearsal says; needs no call stacks.
+enum class Balance : std::uint8_t {
+  Spotless,
+  ReleaseRefused,  // of the first cycle, and nothing else
+  Upset,
+};
+Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
 // Reporting alone, as far as it needs no ledger. `benign`: the first fault is declared benign.
 std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign,
                                         const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped);
 
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
+
+// The verdict of a trial about which nothing more is to be said, empty when it must be judged. `rehearsal` was spotless.
+std::string Screen(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const faults::JournalView& journal,
+                   const TrialTrace& trace, std::vector<std::string>* skipped);
 
 // `rehearsal` was taken with call stacks, and so was the trial.
 TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const Observation& rehearsal,
