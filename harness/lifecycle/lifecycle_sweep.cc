@@ -9,28 +9,16 @@
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan_file.h"
 #include "harness/sweep/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {
 
-Status ParseFaults(const std::vector<std::string>& texts, std::vector<faults::Fault>* faults) {
-  for (const std::string& text : texts) {
-    faults::Fault fault;
-    const faults::ParseError error = faults::ParseFault(text, &fault);
-    if (error.expected != nullptr)
-      return {Exit::Usage, "fault '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
-    faults->push_back(fault);
-  }
-  return {};
-}
-
-Result<faults::Plan> PlanOf(const std::vector<faults::Fault>& faults) {
-  faults::Plan plan;
-  for (const faults::Fault& fault : faults) {
-    if (!plan.Add(fault)) return Status(Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");
-  }
-  return plan;
+Status ParseFault(const std::string& text, faults::Fault* fault) {
+  const faults::ParseError error = faults::ParseFault(text, fault);
+  if (error.expected == nullptr) return {};
+  return {Exit::Usage, "fault '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
 }
 
 // "cuMemAlloc" or "cuMemAlloc#2": a fault text without what is to happen.
@@ -45,22 +33,25 @@ Status ParseBenign(const std::string& text, faults::Fault* fault) {
 
 }  // namespace
 
-LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* audit)
+LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
     : lifecycle_(lifecycle), options_(options), audit_(audit), texts_(lifecycle) {
   audit->lifecycle = lifecycle.name();
 }
 
-void LifecycleSweep::Run(const std::vector<std::string>& only) {
+void LifecycleSweep::Run(const Faults& only) {
   Status status = Rehearse();
-  std::vector<Order> orders;
+  std::vector<Faults> round;
   if (status.ok() && only.empty()) {
     JudgeFaultFree();
-    status = Plan(&orders);
+    status = Plan(&round);
   }
-  if (status.ok() && !only.empty()) orders.push_back({only, false});
-  for (const Order& order : orders) {
-    if (!status.ok()) break;
-    status = RunTrial(order);
+  if (status.ok() && !only.empty()) round.push_back(only);
+  for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
+    std::vector<Faults> next;
+    for (const Faults& faults : round) {
+      if (status.ok()) status = RunTrial(faults, depth < options_.depth ? &next : nullptr);
+    }
+    round = std::move(next);
   }
   if (status.ok()) {
     Conclude();
@@ -131,23 +122,39 @@ bool LifecycleSweep::IsBenign(const faults::Fault& fault) {
   return benign;
 }
 
-Status LifecycleSweep::Plan(std::vector<Order>* orders) {
+Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
   PlanOptions plan_options;
   plan_options.hows = options_.hows;
   plan_options.all_codes = options_.all_codes;
   plan_options.calls = options_.calls;
   plan_options.limit = options_.limit;
+  plan_options.prune = options_.prune;
   Status status = CheckPlanOptions(plan_options);
   if (!status.ok()) return status;
-  const PlannedFaults plan = MakePlan(rehearsal_.journal, plan_options);
+  const CallStates states = StatesOf(rehearsal_.journal, rehearsal_.ledger);
+  if (!states.threaded) first_states_ = AllStates(states);
+  const PlannedFaults plan = MakePlan(states, plan_options);
   for (const auto& [reason, count] : plan.skipped) audit_->skipped[reason] += count;
-  for (const std::string& text : plan.faults) {
-    std::vector<faults::Fault> faults;
-    status = ParseFaults({text}, &faults);
-    if (!status.ok()) return status;
-    orders->push_back({{text}, IsBenign(faults.front())});
-  }
+  for (const auto& [reason, count] : plan.pruned) audit_->pruned[reason] += count;
+  for (const std::string& text : plan.faults) trials->push_back({text});
   return {};
+}
+
+void LifecycleSweep::PlanUnwinding(const Faults& faults, const TrialTrace& trace, std::vector<Faults>* next) {
+  const Observation trial = Observe(world_->Journal(), trace, Ending());
+  const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_states_, trial, faults.size(), options_.prune);
+  for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
+  for (const NextFault& one : unwinding.faults) {
+    const std::uint64_t way = HashText(one.fault.substr(one.fault.find('=')), HashNumber(one.state, kHashSeed));
+    if (options_.prune && one.state != 0 && !ways_tried_.insert(way).second) {
+      ++audit_->pruned["second faults at the same place and state as an earlier one"];
+    } else if (options_.limit != 0 && audit_->trials + next->size() >= options_.limit) {
+      ++audit_->skipped["trials beyond the limit"];
+    } else {
+      next->push_back(faults);
+      next->back().push_back(one.fault);
+    }
+  }
 }
 
 void LifecycleSweep::Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped) {
@@ -157,27 +164,35 @@ void LifecycleSweep::Count(const std::string& verdict, bool fired, const std::ve
   for (const std::string& reason : skipped) ++audit_->skipped[reason];
 }
 
-Status LifecycleSweep::RunTrial(const Order& order) {
-  std::vector<faults::Fault> faults;
-  Status status = ParseFaults(order.faults, &faults);
-  if (!status.ok()) return status;
-  const Result<faults::Plan> plan = PlanOf(faults);
-  if (!plan.ok()) return plan.status();
+Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) {
+  PlannedFaultList faults;
+  faults::Plan plan;
+  for (const std::string& text : texts) {
+    PlannedFault planned;
+    Status status = ParseFault(text, &planned.fault);
+    if (!status.ok()) return status;
+    planned.benign = IsBenign(planned.fault);
+    faults.push_back(planned);
+    if (!plan.Add(planned.fault)) return {Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
+  }
   TrialTrace trace;
+  const bool with_stacks = next != nullptr || !rehearsal_spotless_;
+  world_->Run(lifecycle_, plan, with_stacks, kMostCycles, &trace);
   if (rehearsal_spotless_) {
-    world_->Run(lifecycle_, *plan, false, kMostCycles, &trace);
     std::vector<std::string> skipped;
-    const std::string verdict = Screen(lifecycle_, faults, order.benign, world_->Journal(), trace, &skipped);
+    const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace, &skipped);
     if (!verdict.empty()) {
       Count(verdict, true, skipped);
+      if (next != nullptr) PlanUnwinding(texts, trace, next);
       return {};
     }
   }
-  world_->Run(lifecycle_, *plan, true, kMostCycles, &trace);
+  if (!with_stacks) world_->Run(lifecycle_, plan, true, kMostCycles, &trace);
   const faults::JournalView journal = world_->Journal();
-  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, order.benign, rehearsal_, journal, trace, Ending());
+  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace, Ending());
   Count(verdict.verdict, verdict.fired, verdict.skipped);
-  texts_.Add(verdict, journal, order.faults, audit_);
+  texts_.Add(verdict, journal, texts, audit_);
+  if (next != nullptr && verdict.fired) PlanUnwinding(texts, trace, next);
   return {};
 }
 

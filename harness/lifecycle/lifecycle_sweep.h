@@ -13,43 +13,46 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/sweep/observation.h"
+#include "harness/sweep/unwinding.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
 
 class LifecycleSweep {
  public:
-  LifecycleSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* audit);
+  LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit);
   // Rehearses, plans and runs everything; `only`: the faults of the one trial to run, empty: all.
   void Run(const std::vector<std::string>& only);
 
  private:
-  struct Order {
-    std::vector<std::string> faults;
-    bool benign = false;
-  };
+  using Faults = std::vector<std::string>;  // of one trial, as texts, in the order in which they fire
 
   Status Rehearse();
-  Status Plan(std::vector<Order>* orders);
-  Status RunTrial(const Order& order);
+  Status Plan(std::vector<Faults>* trials);
+  // Adds to `next` what the trial may do wrong on its way back; null: nobody asks.
+  Status RunTrial(const Faults& faults, std::vector<Faults>* next);
+  void PlanUnwinding(const Faults& faults, const TrialTrace& trace, std::vector<Faults>* next);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
   void Conclude();
 
   const Lifecycle& lifecycle_;
-  const SweepOptions& options_;
+  const cuaudit::SweepOptions& options_;
   Audit* audit_;
   std::unique_ptr<TrialWorld> rehearsed_in_;  // its journal is the rehearsal's and stays as it is
   std::unique_ptr<TrialWorld> world_;
   Observation rehearsal_;
   bool rehearsal_spotless_ = false;
-  std::vector<faults::Fault> benign_;  // where only: code and how mean nothing
+  States first_states_;
+  std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how
+  std::vector<faults::Fault> benign_;             // where only: code and how mean nothing
   std::vector<bool> benign_seen_;
   FindingTexts texts_;
 };

@@ -20,10 +20,15 @@ std::string CodeText(CUresult code) {
   return "CUDA_" + std::string(code == CUDA_SUCCESS ? "" : "ERROR_") + std::string(driver::ShortResultName(code));
 }
 
-const Record* FirstInjected(const faults::JournalView& journal) {
+// The first call that failed and whose failure is to be reported; when all faults are benign the first of them.
+const Record* FirstToReport(const PlannedFaultList& faults, const faults::JournalView& journal) {
   const Record* first = nullptr;
+  const auto benign = [&](const Record& record) { return record.fault <= faults.size() && faults[record.fault - 1U].benign; };
   for (const Record& record : journal.records()) {
-    if (record.fault != 0 && record.begin != 0 && (first == nullptr || record.begin < first->begin)) first = &record;
+    if (record.fault == 0 || record.begin == 0) continue;
+    const bool earlier =
+        first == nullptr || (benign(*first) && !benign(record)) || (benign(*first) == benign(record) && record.begin < first->begin);
+    if (earlier) first = &record;
   }
   return first;
 }
@@ -50,12 +55,12 @@ bool IsOwed(const Object& object) {
   return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
 }
 
-bool Contains(const std::vector<faults::Fault>& faults, CUresult code) {
-  return std::any_of(faults.begin(), faults.end(), [code](const faults::Fault& fault) { return fault.code == code; });
+bool Contains(const PlannedFaultList& faults, CUresult code) {
+  return std::any_of(faults.begin(), faults.end(), [code](const PlannedFault& one) { return one.fault.code == code; });
 }
 
-bool IsLost(const std::vector<faults::Fault>& faults) {
-  return std::any_of(faults.begin(), faults.end(), [](const faults::Fault& fault) { return fault.how == faults::How::Sticky; });
+bool IsLost(const PlannedFaultList& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.fault.how == faults::How::Sticky; });
 }
 
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
@@ -74,7 +79,7 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
 }
 
 // A clean cycle in the same world: it succeeds, and lands where the rehearsal did.
-void JudgeRecovery(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, const Observation& rehearsal,
+void JudgeRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
                    const faults::JournalView& journal, const TrialTrace& trace, TrialVerdict* verdict) {
   const CycleTrace& again = trace.cycle[1];
   if (IsLost(faults) && lifecycle.with_context()) {
@@ -166,15 +171,16 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   return balance;
 }
 
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign,
-                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped) {
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                                        const TrialTrace& trace, std::vector<std::string>* skipped) {
   std::vector<StepFinding> findings;
   const CycleTrace& cycle = trace.cycle[0];
-  const Record* const first = FirstInjected(journal);
+  const Record* const first = FirstToReport(faults, journal);
   const StepTrace* const step = first == nullptr ? nullptr : StepAt(cycle, first->begin);
   if (step == nullptr) return findings;
   const std::string in_step = " in " + std::string(NameOf(cycle, step));
   const std::string failure = FirstFailure(cycle);
+  const bool benign = std::all_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.benign; });
   if (benign) {
     if (!failure.empty()) findings.push_back({"benign_reported", "the fault" + in_step + " is declared benign, but " + failure});
   } else if (failure.empty()) {
@@ -192,25 +198,26 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::v
     if (!one.has_code || lifecycle.any_code()) {
       skipped->push_back("error codes: not comparable with the driver's");
     } else if (!Contains(faults, one.code)) {
-      findings.push_back({"wrong_code", Answer(kStepNames[i], one) + "; the driver had answered " + CodeText(faults.front().code)});
+      findings.push_back(
+          {"wrong_code", Answer(kStepNames[i], one) + "; the driver had answered " + CodeText(static_cast<CUresult>(first->result))});
     }
     break;  // later steps may answer what follows from the first failure
   }
   return findings;
 }
 
-std::string Screen(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const faults::JournalView& journal,
-                   const TrialTrace& trace, std::vector<std::string>* skipped) {
+std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
+                   std::vector<std::string>* skipped) {
   if (!trace.cycle[1].finished || !AllFired(journal, faults.size())) return {};
   const bool recovery_counts = !(IsLost(faults) && lifecycle.with_context());
   if (!recovery_counts || !FirstFailure(trace.cycle[1]).empty()) return {};
   const Balance balance = BalanceOf(journal, trace);
-  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, benign, journal, trace, skipped).empty()) return {};
+  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, journal, trace, skipped).empty()) return {};
   if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
   return std::string(Name(FirstFailure(trace.cycle[0]).empty() ? Verdict::Absorbed : Verdict::Pass));
 }
 
-TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const Observation& rehearsal,
+TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
                         const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   TrialVerdict verdict;
   const Observation trial = Observe(journal, trace, ending);
@@ -228,7 +235,7 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fa
     return verdict;
   }
   if (ending.signal != 0 || ending.timed_out) return verdict;
-  verdict.step_findings = JudgeReporting(lifecycle, faults, benign, journal, trace, &verdict.skipped);
+  verdict.step_findings = JudgeReporting(lifecycle, faults, journal, trace, &verdict.skipped);
   JudgeRecovery(lifecycle, faults, rehearsal, journal, trace, &verdict);
 
   const bool balanced = verdict.verdict == Name(Verdict::Pass) || verdict.verdict == Name(Verdict::Absorbed);

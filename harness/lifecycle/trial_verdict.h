@@ -52,18 +52,25 @@ enum class Balance : std::uint8_t {
 };
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
-// Reporting alone, as far as it needs no ledger. `benign`: the first fault is declared benign.
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign,
-                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped);
+// One fault of a trial, and whether the case declares that it may be absorbed.
+struct PlannedFault {
+  faults::Fault fault;
+  bool benign = false;
+};
+using PlannedFaultList = std::vector<PlannedFault>;
+
+// Reporting alone, as far as it needs no ledger.
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                                        const TrialTrace& trace, std::vector<std::string>* skipped);
 
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
 // The verdict of a trial about which nothing more is to be said, empty when it must be judged. `rehearsal` was spotless.
-std::string Screen(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const faults::JournalView& journal,
-                   const TrialTrace& trace, std::vector<std::string>* skipped);
+std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
+                   std::vector<std::string>* skipped);
 
 // `rehearsal` was taken with call stacks, and so was the trial.
-TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const std::vector<faults::Fault>& faults, bool benign, const Observation& rehearsal,
+TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
                         const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);
 
 // Violations of a run without faults.

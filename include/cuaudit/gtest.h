@@ -2,7 +2,7 @@
 // gtest.h: lifecycles as GoogleTest expectations. Header-only: it uses the GoogleTest of the test that includes it.
 //
 //     TEST(Pool, IsNeutral)       { EXPECT_ALLOCATION_NEUTRAL(pool); }
-//     TEST(Pool, UnwindsCleanly)  { EXPECT_UNWINDS_CLEANLY(pool, {.order = 1}); }
+//     TEST(Pool, UnwindsCleanly)  { EXPECT_UNWINDS_CLEANLY(pool, {.depth = 1}); }
 //
 //   Owns      nothing.
 //   Threads   as GoogleTest: one test at a time.

@@ -265,7 +265,8 @@ struct SweepOptions {
   std::vector<std::string> hows = {"refuse"};  // of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky
   bool all_codes = false;                      // every documented error of a call, not the likeliest one
   std::vector<std::string> calls;              // base entry points that fail first; empty: all
-  int order = 2;                               // 1: one fault a trial; 2: also each call made while unwinding from the first
+  int depth = 2;                               // faults of one trial: 1, or more by calls made while unwinding from the ones before
+  bool prune = true;                           // one trial for all faults at the same place with the same objects alive
   std::size_t limit = 0;                       // trials, 0: no limit
   bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
   std::uint32_t deadline_ms = 10000;           // of an isolated trial
@@ -312,6 +313,7 @@ struct Audit {
   std::uint64_t fired = 0;
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> checks or trials left out
+  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lifecycle_bench.cc: in-process trials of a lifecycle of twenty driver calls on the simulated driver, first and second order: trials a second
-// on one core, and their ratio to the 20,000 that the design asks for.
+// lifecycle_bench.cc: in-process trials of a lifecycle of twenty driver calls on the simulated driver, first and second order: trials a
+// second on one core, and their ratio to the 20,000 that the design asks for.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ struct Pipeline {
 void SweepTwentyCalls(benchmark::State& state) {
   const auto pipeline = Lifecycle::Of<Pipeline>("pipeline").WithCurrentContext();
   SweepOptions options;
-  options.order = static_cast<int>(state.range(0));
+  options.depth = static_cast<int>(state.range(0));
   double trials = 0;
   for (auto _ : state) {
     const Audit audit = Sweep(pipeline, options);
