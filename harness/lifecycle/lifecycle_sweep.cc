@@ -2,6 +2,9 @@
 #include "harness/lifecycle/lifecycle_sweep.h"
 
 #include <algorithm>
+#include <csignal>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "faults/driver/result.h"
@@ -31,6 +34,16 @@ Status ParseBenign(const std::string& text, faults::Fault* fault) {
   return {};
 }
 
+constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls, or has not met its fault
+
+std::string WordsFor(const std::string& lifecycle, const std::vector<std::string>& faults) {
+  std::string words = "cuaudit: lifecycle '" + lifecycle + "' ends this process in the trial CUAUDIT_FAULT='";
+  for (std::size_t i = 0; i < faults.size(); ++i) words.append(i == 0 ? "" : ";").append(faults[i]);
+  return words.append("'; with SweepOptions::isolate that is a verdict\n");
+}
+
+bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
+
 }  // namespace
 
 LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
@@ -41,6 +54,7 @@ LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepO
 void LifecycleSweep::Run(const Faults& only) {
   Status status = Rehearse();
   std::vector<Faults> round;
+  const std::optional<LastWords> words = shared_trace_ == nullptr ? std::optional<LastWords>(std::in_place) : std::nullopt;
   if (status.ok() && only.empty()) {
     JudgeFaultFree();
     status = Plan(&round);
@@ -71,7 +85,9 @@ Status LifecycleSweep::Rehearse() {
   benign_seen_.assign(benign_.size(), false);
   Result<std::unique_ptr<TrialWorld>> first = TrialWorld::Open(options_.driver, false);
   if (!first.ok()) return first.status();
-  Result<std::unique_ptr<TrialWorld>> second = TrialWorld::Open(options_.driver, false);
+  if (options_.isolate && options_.driver == AuditedDriver::Genuine)
+    return {Exit::Usage, "isolate: expected the simulated driver: a genuine one does not survive fork"};
+  Result<std::unique_ptr<TrialWorld>> second = TrialWorld::Open(options_.driver, options_.isolate);
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
   world_ = std::move(*second);
@@ -96,6 +112,11 @@ Status LifecycleSweep::Rehearse() {
     if (world == rehearsed_in_.get()) rehearsal_spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
   }
   if (TraceHash(rehearsal_.journal) != TraceHash(again.journal)) audit_->drift = FirstDifference(rehearsal_.journal, again.journal);
+  if (options_.isolate) {
+    shared_trace_ = std::make_unique<SharedBytes>(sizeof(TrialTrace));
+    if (shared_trace_->get() == nullptr) return {Exit::Failure, "no memory to share with the processes of trials"};
+    ::new (shared_trace_->get()) TrialTrace();
+  }
   audit_->calls = rehearsal_.ledger.calls;
   if (rehearsal_.journal.records().empty() || rehearsal_.ledger.calls == 0) {
     return Status::NotExercised(std::string("no step called the driver") +
@@ -140,8 +161,8 @@ Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
   return {};
 }
 
-void LifecycleSweep::PlanUnwinding(const Faults& faults, const TrialTrace& trace, std::vector<Faults>* next) {
-  const Observation trial = Observe(world_->Journal(), trace, Ending());
+void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next) {
+  const Observation trial = Observe(world_->Journal(), trace_, ending);
   const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_states_, trial, faults.size(), options_.prune);
   for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
   for (const NextFault& one : unwinding.faults) {
@@ -175,25 +196,51 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
     faults.push_back(planned);
     if (!plan.Add(planned.fault)) return {Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
   }
-  TrialTrace trace;
+  if (shared_trace_ == nullptr) LastWords::Set(WordsFor(lifecycle_.name(), texts));
   const bool with_stacks = next != nullptr || !rehearsal_spotless_;
-  world_->Run(lifecycle_, plan, with_stacks, kMostCycles, &trace);
-  if (rehearsal_spotless_) {
+  Result<Ending> ending = Execute(plan, with_stacks);
+  if (!ending.ok()) return ending.status();
+  if (rehearsal_spotless_ && !Died(*ending)) {
     std::vector<std::string> skipped;
-    const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace, &skipped);
+    const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace_, &skipped);
     if (!verdict.empty()) {
       Count(verdict, true, skipped);
-      if (next != nullptr) PlanUnwinding(texts, trace, next);
+      if (next != nullptr) PlanUnwinding(texts, *ending, next);
       return {};
     }
   }
-  if (!with_stacks) world_->Run(lifecycle_, plan, true, kMostCycles, &trace);
+  if (!with_stacks) ending = Execute(plan, true);
+  if (!ending.ok()) return ending.status();
   const faults::JournalView journal = world_->Journal();
-  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace, Ending());
+  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
   Count(verdict.verdict, verdict.fired, verdict.skipped);
   texts_.Add(verdict, journal, texts, audit_);
-  if (next != nullptr && verdict.fired) PlanUnwinding(texts, trace, next);
+  if (next != nullptr && verdict.fired) PlanUnwinding(texts, *ending, next);
   return {};
+}
+
+Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, bool with_stacks) {
+  if (shared_trace_ == nullptr) {
+    world_->Run(lifecycle_, plan, with_stacks, kMostCycles, &trace_);
+    return Ending();
+  }
+  auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
+  *trace = TrialTrace();
+  world_->Forget();
+  // It hangs when the faults have fired and nothing has been called since the last look; a machine that is slow is no hang.
+  std::uint64_t clock = 0;
+  int looks = 0;
+  const auto still_going = [&] {
+    const faults::JournalView journal = world_->Journal();
+    const std::uint64_t before = std::exchange(clock, journal.header().clock.load());
+    return ++looks < kMostLooks && (before != clock || !AllFired(journal, plan.size()));
+  };
+  Result<Ending> ending =
+      RunForked([&] { world_->Run(lifecycle_, plan, with_stacks, kMostCycles, trace); }, options_.deadline_ms, still_going);
+  trace_ = *trace;
+  const bool left = ending.ok() && !Died(*ending) && !trace_.finished;
+  if (left) ending->signal = SIGABRT;  // it exited in the middle of a step, or a sanitizer ended it
+  return ending;
 }
 
 void LifecycleSweep::Conclude() {

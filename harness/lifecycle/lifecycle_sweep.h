@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/sweep/observation.h"
@@ -37,7 +38,9 @@ class LifecycleSweep {
   Status Plan(std::vector<Faults>* trials);
   // Adds to `next` what the trial may do wrong on its way back; null: nobody asks.
   Status RunTrial(const Faults& faults, std::vector<Faults>* next);
-  void PlanUnwinding(const Faults& faults, const TrialTrace& trace, std::vector<Faults>* next);
+  void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
+  // One run of the lifecycle, in a process of its own where that was asked for.
+  Result<Ending> Execute(const faults::Plan& plan, bool with_stacks);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
@@ -48,6 +51,8 @@ class LifecycleSweep {
   Audit* audit_;
   std::unique_ptr<TrialWorld> rehearsed_in_;  // its journal is the rehearsal's and stays as it is
   std::unique_ptr<TrialWorld> world_;
+  std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
+  TrialTrace trace_;                           // of the last run
   Observation rehearsal_;
   bool rehearsal_spotless_ = false;
   States first_states_;

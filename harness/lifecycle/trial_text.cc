@@ -39,9 +39,10 @@ std::string TitleOf(std::string_view rule) {
   return {};
 }
 
-// The way from DriverRef to the record, which lies in the program's own file where cuaudit is linked statically.
+// The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
 bool IsGate(const report::Frame& frame) {
-  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc", "faults/shim/", "faults/journal/"};
+  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc", "faults/shim/", "faults/journal/", "faults/interpose/"};
+  if (frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit.so")) return true;
   for (const std::string_view file : kFiles) {
     if (frame.file.find(file) != std::string::npos) return true;
   }
@@ -96,30 +97,35 @@ std::string ReplayLine(const std::string& lifecycle, const std::vector<std::stri
 }
 
 void FindingTexts::Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to) {
-  const auto [at, fresh] = shown->index.emplace(group, to->size());
-  if (fresh) {
+  // With fewer faults the same finding came already: what failed later has no part in it.
+  std::uint64_t key = HashNumber(kHashSeed, group);
+  auto known = shown->index.find(key);
+  for (std::size_t i = 1; i < finding.faults.size() && known == shown->index.end(); ++i) {
+    key = HashText(finding.faults[i], key);
+    known = shown->index.find(key);
+  }
+  if (known == shown->index.end()) {
+    shown->index.emplace(key, to->size());
     finding.fingerprint = fingerprints_.Claim(finding.fingerprint);
     to->push_back(std::move(finding));
     return;
   }
-  Finding& known = (*to)[at->second];
-  ++known.trials;
-  known.count = std::max(known.count, finding.count);
-  known.bytes = std::max(known.bytes, finding.bytes);
+  Finding& first = (*to)[known->second];
+  ++first.trials;
+  first.count = std::max(first.count, finding.count);
+  first.bytes = std::max(first.bytes, finding.bytes);
 }
 
 void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults,
                        Audit* audit) {
   const report::Acquired site = sites_.Text(journal, verdict.fault_site, verdict.fault_key);
   const std::optional<report::Fault> fault = faults.empty() ? std::nullopt : FaultText(faults.front(), site);
-  std::uint64_t rest = kHashSeed;
-  for (std::size_t i = 1; i < faults.size(); ++i) rest = HashText(faults[i], rest);
   const auto complete = [&](Finding finding, const TrialFindingText& text, Shown* shown, std::vector<Finding>* to) {
     finding.faults = faults;
     finding.fault_stack = Lines(site.stack);
     finding.replay = ReplayLine(lifecycle_->name(), faults);
     finding.fingerprint = Fingerprint(text, fault);
-    Put(std::move(finding), HashNumber(rest, GroupKey(text, fault, verdict.fault_key)), shown, to);
+    Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
   };
   const std::vector<TrialFindingText> texts = Texts(verdict.findings, journal, &sites_);
   for (std::size_t i = 0; i < texts.size(); ++i) {

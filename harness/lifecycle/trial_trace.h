@@ -48,6 +48,7 @@ inline constexpr std::size_t kMostCycles = 2;
 
 struct TrialTrace {
   bool opened = false;    // there was a world
+  bool finished = false;  // the run came to its end, whatever the steps answered
   bool prepared = false;  // what the case itself does beforehand succeeded
   StepTrace prepare;
   CycleTrace cycle[kMostCycles];  // the faulted one, then a clean one in the same world

@@ -69,6 +69,27 @@ void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
 
 bool IsCall(const Record& record) { return record.kind == RecordKind::Call && (record.flags & faults::kNested) == 0; }
 
+// In which step a process died, and the calls before that.
+std::string LastCalls(const faults::JournalView& journal, const TrialTrace& trace) {
+  constexpr std::size_t kShown = 6;
+  const bool second = trace.cycle[0].finished;
+  const StepTrace* const step = StepAt(trace.cycle[second ? 1 : 0], ~std::uint64_t{0});
+  std::string text = "died";
+  if (step != nullptr) text.append(" in ").append(NameOf(trace.cycle[second ? 1 : 0], step));
+  if (second) text += " of the clean cycle afterwards";
+  std::vector<const Record*> calls;
+  for (const Record& record : journal.records()) {
+    if (IsCall(record) && record.begin != 0) calls.push_back(&record);
+  }
+  text += calls.empty() ? "" : "; last calls:";
+  for (std::size_t i = calls.size() > kShown ? calls.size() - kShown : 0; i < calls.size(); ++i) {
+    text.append(" ").append(driver::Name(driver::BaseOf(static_cast<driver::CallId>(calls[i]->call))));
+    const auto code = static_cast<CUresult>(calls[i]->result);
+    text.append(calls[i]->end == 0 ? "=?" : "=").append(calls[i]->end == 0 ? "" : driver::ShortResultName(code));
+  }
+  return text;
+}
+
 // The ledger as if only the objects and violations of that cycle were in it.
 Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uint64_t end) {
   for (Object& object : ledger.objects) {
@@ -133,7 +154,9 @@ std::vector<TrialFinding> CompareFaultFree(const Observation& run) { return Comp
 
 Observation Observe(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   const CycleTrace& cycle = trace.cycle[0];
-  const std::size_t end = cycle.finished ? cycle.end_record : journal.records().size();
+  // The last calls of a process that died are evidence wherever they were made.
+  const bool died = ending.signal != 0 || ending.timed_out;
+  const std::size_t end = cycle.finished && !died ? cycle.end_record : journal.records().size();
   const std::size_t first = std::min(cycle.first_record, end);
   Observation seen;
   seen.ledger = OfCycle(Fold(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
@@ -234,7 +257,10 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
     verdict.verdict = std::string(Name(Verdict::NotExercised));
     return verdict;
   }
-  if (ending.signal != 0 || ending.timed_out) return verdict;
+  if (ending.signal != 0 || ending.timed_out) {
+    verdict.details.push_back(LastCalls(trial.journal, trace));
+    return verdict;
+  }
   verdict.step_findings = JudgeReporting(lifecycle, faults, journal, trace, &verdict.skipped);
   JudgeRecovery(lifecycle, faults, rehearsal, journal, trace, &verdict);
 

@@ -183,8 +183,10 @@ class GatedTrialWorld : public TrialWorld {
       trace->failed = *cycle;
     }
     if (world != nullptr) sim::DestroyWorld(world);
+    trace->finished = true;
   }
 
+  void Forget() override { journal_.Clear(); }
   faults::JournalView Journal() const override { return journal_.View(); }
 
  private:

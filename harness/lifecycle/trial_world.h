@@ -30,6 +30,7 @@ class TrialWorld {
   // Runs the lifecycle `cycles` times in one world, the first time under `plan`; only the first kMostCycles leave a CycleTrace. What was
   // recorded before is gone.
   virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, bool with_stacks, std::size_t cycles, TrialTrace* trace) = 0;
+  virtual void Forget() = 0;  // what was recorded
   virtual faults::JournalView Journal() const = 0;
 };
 

@@ -264,12 +264,12 @@ enum class AuditedDriver : std::uint8_t { Simulated, Genuine };
 struct SweepOptions {
   std::vector<std::string> hows = {"refuse"};  // of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky
   bool all_codes = false;                      // every documented error of a call, not the likeliest one
-  std::vector<std::string> calls;              // base entry points that fail first; empty: all
+  std::vector<std::string> calls = {};         // base entry points that fail first; empty: all
   int depth = 2;                               // faults of one trial: 1, or more by calls made while unwinding from the ones before
   bool prune = true;                           // one trial for all faults at the same place with the same objects alive
   std::size_t limit = 0;                       // trials, 0: no limit
   bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
-  std::uint32_t deadline_ms = 10000;           // of an isolated trial
+  std::uint32_t deadline_ms = 10000;           // without any driver call after which an isolated trial hangs
   AuditedDriver driver = AuditedDriver::Simulated;
 };
 
