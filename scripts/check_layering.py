@@ -38,7 +38,7 @@ THIRD_PARTY = {
     r"^(CLI/|fmt/|nlohmann/)": ["harness/cli", "harness/sweep", "harness/cycle", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites"],
-    r"^(gtest/|gmock/|benchmark/)": ["suites", "include/cuaudit/gtest.h"],
+    r"^(gtest/|gmock/|benchmark/)": ["suites", "include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h"],
     r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "harness/ledger", "harness/lifecycle", "harness/sweep", "harness/cli", "harness/verdict", "suites"],
 }
 LIMIT = 400

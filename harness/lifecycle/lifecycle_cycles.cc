@@ -126,7 +126,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   verdict.details.resize(verdict.findings.size());
   AddPlaces(run, options.warm_up, &verdict);
   audit->calls = run.ledger.calls;
-  FindingTexts(lifecycle).Add(verdict, journal, {}, audit);
+  FindingTexts(lifecycle.name()).Add(verdict, journal, {}, audit);
   if (run.ledger.calls == 0) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +

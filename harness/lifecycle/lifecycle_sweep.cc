@@ -47,7 +47,7 @@ bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out;
 }  // namespace
 
 LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
-    : lifecycle_(lifecycle), options_(options), audit_(audit), texts_(lifecycle) {
+    : lifecycle_(lifecycle), options_(options), audit_(audit), texts_(lifecycle.name()) {
   audit->lifecycle = lifecycle.name();
 }
 

@@ -89,6 +89,7 @@ Finding FromText(const TrialFindingText& text) {
 }  // namespace
 
 std::string ReplayLine(const std::string& lifecycle, const std::vector<std::string>& faults) {
+  if (lifecycle.empty()) return CommandLine();
   std::string line = "CUAUDIT_CASE=" + ShellQuote(lifecycle);
   std::string texts;
   for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
@@ -123,7 +124,7 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
   const auto complete = [&](Finding finding, const TrialFindingText& text, Shown* shown, std::vector<Finding>* to) {
     finding.faults = faults;
     finding.fault_stack = Lines(site.stack);
-    finding.replay = ReplayLine(lifecycle_->name(), faults);
+    finding.replay = ReplayLine(lifecycle_, faults);
     finding.fingerprint = Fingerprint(text, fault);
     Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
   };

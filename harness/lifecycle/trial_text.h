@@ -10,6 +10,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "harness/lifecycle/trial_verdict.h"
@@ -22,7 +23,8 @@ namespace cuaudit::harness {
 // Equal findings of several trials are one, which keeps the first one's faults.
 class FindingTexts {
  public:
-  explicit FindingTexts(const Lifecycle& lifecycle) : lifecycle_(&lifecycle) {}
+  // `lifecycle`: its name, for the line that shows a finding again; empty: the whole test shows it.
+  explicit FindingTexts(std::string lifecycle) : lifecycle_(std::move(lifecycle)) {}
 
   // `faults` empty: of a fault-free run.
   void Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults, Audit* audit);
@@ -33,7 +35,7 @@ class FindingTexts {
   };
   void Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to);
 
-  const Lifecycle* lifecycle_;
+  std::string lifecycle_;
   SiteTexts sites_;
   FingerprintSet fingerprints_;
   Shown findings_, notes_;

@@ -2,9 +2,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "harness/lifecycle/trial_world.h"
 
-#include <dlfcn.h>
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -17,21 +14,13 @@
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
 #include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/own_object.h"
 
 namespace cuaudit::harness {
 namespace {
 
 constexpr std::size_t kRecords = std::size_t{1} << 20;
 constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
-
-// This code is a library of its own, whose frames are not the program's; in a static build they lie in the program's own file.
-bool IsOwnObject() {
-  static const char kHere = 0;
-  Dl_info here{};
-  Dl_info program{};
-  const auto* const entry = reinterpret_cast<const void*>(getauxval(AT_ENTRY));  // NOLINT(performance-no-int-to-ptr)
-  return dladdr(&kHere, &here) != 0 && dladdr(entry, &program) != 0 && here.dli_fbase != program.dli_fbase;
-}
 
 // The steps of the runs of one trial.
 class Runner {
