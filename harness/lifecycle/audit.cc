@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // audit.cc: the public questions of cuaudit/lifecycle.h, and their answers as text.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "faults/driver/find_driver.h"
@@ -104,7 +106,11 @@ void SetRunningTest(const std::string& name) { harness::SetTestFilter(name); }
 
 const char* WhyNoDevice() noexcept {
   static char path[4096];
-  return driver::FindGenuineDriver(nullptr, path, sizeof(path)) ? nullptr : "no genuine libcuda.so.1 on this machine";
+  if (!driver::FindGenuineDriver(nullptr, path, sizeof(path))) return "no genuine libcuda.so.1 on this machine";
+  for (const char* const node : {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"}) {
+    if (access(node, F_OK) == 0) return nullptr;
+  }
+  return "no device node (/dev/nvidiactl, /dev/nvidia0 or /dev/dxg)";
 }
 
 }  // namespace cuaudit

@@ -11,6 +11,7 @@
 #include "harness/sweep/aggregate.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shell_quote.h"
+#include "harness/sweep/site_text.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -119,7 +120,9 @@ void FindingTexts::Put(Finding finding, std::uint64_t group, Shown* shown, std::
 
 void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults,
                        Audit* audit) {
-  const report::Acquired site = sites_.Text(journal, verdict.fault_site, verdict.fault_key);
+  // Places are the same for the life of a process, and opening its debug information costs more than many sweeps.
+  thread_local SiteTexts sites;
+  const report::Acquired site = sites.Text(journal, verdict.fault_site, verdict.fault_key);
   const std::optional<report::Fault> fault = faults.empty() ? std::nullopt : FaultText(faults.front(), site);
   const auto complete = [&](Finding finding, const TrialFindingText& text, Shown* shown, std::vector<Finding>* to) {
     finding.faults = faults;
@@ -128,7 +131,7 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
     finding.fingerprint = Fingerprint(text, fault);
     Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
   };
-  const std::vector<TrialFindingText> texts = Texts(verdict.findings, journal, &sites_);
+  const std::vector<TrialFindingText> texts = Texts(verdict.findings, journal, &sites);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     Finding finding = FromText(texts[i]);
     if (i < verdict.details.size() && !verdict.details[i].empty()) finding.detail = verdict.details[i];
@@ -141,7 +144,7 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
     finding.detail = one.detail;
     complete(std::move(finding), text, &findings_, &audit->findings);
   }
-  for (const TrialFindingText& text : Texts(verdict.notes, journal, &sites_)) complete(FromText(text), text, &notes_, &audit->notes);
+  for (const TrialFindingText& text : Texts(verdict.notes, journal, &sites)) complete(FromText(text), text, &notes_, &audit->notes);
 }
 
 }  // namespace cuaudit::harness

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // trial_text.h: what a trial came to as findings for a person: names, call stacks, and the line that shows it again.
 //
-//   Owns      what it has resolved so far.
-//   Threads   not thread-safe.
+//   Owns      its groups. What has been resolved is kept for the thread: the same places come back in the next sweep.
+//   Threads   not thread-safe; several may be used by several threads.
 //   Errors    none: what has no name keeps module and offset.
 //   Faults    makes no driver calls.
 //   Source    ours.
@@ -15,7 +15,6 @@
 
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/sweep/fingerprint.h"
-#include "harness/sweep/site_text.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
@@ -36,7 +35,6 @@ class FindingTexts {
   void Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to);
 
   std::string lifecycle_;
-  SiteTexts sites_;
   FingerprintSet fingerprints_;
   Shown findings_, notes_;
 };

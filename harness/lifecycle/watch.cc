@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kRecords = std::size_t{1} << 22;
 
 bool IsIn(std::uint64_t ticket, const std::vector<Watch::Span>& spans) {
-  return std::any_of(spans.begin(), spans.end(), [ticket](const Watch::Span& span) { return span.first <= ticket && ticket < span.second; });
+  return std::any_of(spans.begin(), spans.end(),
+                     [ticket](const Watch::Span& span) { return span.first <= ticket && ticket < span.second; });
 }
 
 }  // namespace

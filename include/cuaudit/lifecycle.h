@@ -270,6 +270,7 @@ struct SweepOptions {
   std::size_t limit = 0;                       // trials, 0: no limit
   bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
   std::uint32_t deadline_ms = 10000;           // without any driver call after which an isolated trial hangs
+  bool may_drift = false;                      // a case whose fault-free runs differ is no reason to call nothing proved
   AuditedDriver driver = AuditedDriver::Simulated;
 };
 

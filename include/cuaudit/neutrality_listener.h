@@ -30,9 +30,9 @@
 namespace cuaudit {
 
 struct NeutralityOptions {
-  int warm_up_iterations = 0;                  // of --gtest_repeat, in which nothing fails
-  std::vector<std::string> tolerate = {};      // kinds that may be left, such as "primary_context_reference"
-  bool may_be_idle = false;                    // a program that never calls the driver passes
+  int warm_up_iterations = 0;              // of --gtest_repeat, in which nothing fails
+  std::vector<std::string> tolerate = {};  // kinds that may be left, such as "primary_context_reference"
+  bool may_be_idle = false;                // a program that never calls the driver passes
 };
 
 class NeutralityListener : public ::testing::EmptyTestEventListener {

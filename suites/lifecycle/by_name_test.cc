@@ -53,10 +53,10 @@ TEST(ByName, CallsThroughAddressesAreSeen) {
   ASSERT_EQ(cuGetProcAddress("cuEventCreate", &address, 12040, 0, &found), CUDA_SUCCESS);
   create = reinterpret_cast<Create>(address);
   CUevent event = nullptr;
-  const auto lifecycle = Lifecycle("by_address")
-                             .WithCurrentContext()
-                             .Init([&] { return create(&event, 0); })
-                             .Teardown([&](DriverRef driver) { return driver.EventDestroy(event); });
+  const auto lifecycle =
+      Lifecycle("by_address").WithCurrentContext().Init([&] { return create(&event, 0); }).Teardown([&](DriverRef driver) {
+        return driver.EventDestroy(event);
+      });
   const Audit audit = Sweep(lifecycle);
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_EQ(audit.calls, 2U);

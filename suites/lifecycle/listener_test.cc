@@ -2,10 +2,8 @@
 // listener_test.cc: somebody else's test program, each of whose tests fails when it leaves something behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <string>
+#include "suites/lifecycle/subject.h"
 
 namespace cuaudit::testing {
 namespace {
@@ -13,25 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Ended {
-  int status = -1;
-  std::string output;
-};
-
-Ended RunSubject(const std::string& subject, const std::string& arguments) {
-  Ended ended;
-  // Neither this test's own filter nor its shard is the subject's.
-  const std::string line = "unset GTEST_FILTER GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX GTEST_OUTPUT XML_OUTPUT_FILE; CUAUDIT_OPTIONS=driver=sim '" +
-                           subject + "' " + arguments + " 2>&1";
-  FILE* const pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) return ended;
-  char block[4096];
-  for (std::size_t got = 0; (got = fread(block, 1, sizeof(block), pipe)) != 0;) ended.output.append(block, got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) ended.status = WEXITSTATUS(status);
-  return ended;
-}
 
 TEST(NeutralityListener, ATestThatLeavesNothingPasses) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Leaves.Nothing");
