@@ -96,6 +96,17 @@ Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options) {
   return audit;
 }
 
+Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults, const SweepOptions& options) {
+  Audit audit;
+  if (faults.empty()) {
+    audit.lifecycle = lifecycle.name();
+    audit.message = "expected at least one fault to replay";
+  } else if (IsChosen(lifecycle, &audit)) {
+    harness::LifecycleSweep(lifecycle, options, &audit).Run(faults);
+  }
+  return audit;
+}
+
 Audit RunCycles(const Lifecycle& lifecycle, const CycleOptions& options) {
   Audit audit;
   if (IsChosen(lifecycle, &audit)) harness::CheckCycles(lifecycle, options, &audit);

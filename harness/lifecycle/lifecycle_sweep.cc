@@ -162,7 +162,14 @@ Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
 }
 
 void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next) {
-  const Observation trial = Observe(world_->Journal(), trace_, ending);
+  Observation trial = Observe(world_->Journal(), trace_, ending);
+  // No fault is armed in a second teardown.
+  const StepTrace& second = trace_.cycle[0].at(StepName::SecondTeardown);
+  if (second.ran) {
+    const auto records = trial.journal.records();
+    const auto end = std::find_if(records.begin(), records.end(), [&](const faults::Record& one) { return one.begin > second.begin; });
+    trial.journal = trial.journal.Part(0, static_cast<std::size_t>(end - records.begin()));
+  }
   const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_states_, trial, faults.size(), options_.prune);
   for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
   for (const NextFault& one : unwinding.faults) {

@@ -326,6 +326,10 @@ struct Audit {
 // environment only that trial runs ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."), with CUAUDIT_CASE only that lifecycle.
 [[nodiscard]] CUAUDIT_PUBLIC Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options = {});
 
+// The one trial with these faults, as a finding lists them.
+[[nodiscard]] CUAUDIT_PUBLIC Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults,
+                                          const SweepOptions& options = {});
+
 // Clean cycles in one world.
 [[nodiscard]] CUAUDIT_PUBLIC Audit RunCycles(const Lifecycle& lifecycle, const CycleOptions& options = {});
 

@@ -211,6 +211,9 @@ TEST(Positive, RetainedForRetry) {
   const Audit audit = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown());
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U)));
+  // What the second teardown calls is not failed: nothing is planned there that could not fire.
+  const Audit deep = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown(), {.prune = false});
+  EXPECT_EQ(deep.outcome, AuditOutcome::Clean) << deep.Text();
   const Audit once = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext());
   EXPECT_THAT(once.verdicts, Contains(Pair("release_refused", 1U)));
 }
