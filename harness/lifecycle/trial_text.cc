@@ -23,11 +23,11 @@ struct StepRule {
 // Rules about what steps answer, which no ledger can break.
 constexpr std::array<StepRule, 6> kStepRules = {{
     {"swallowed", "a driver call failed and the caller was told of success"},
-    {"spurious", "a step reported a failure although no driver call failed"},
+    {"spurious_failure", "a step reported a failure although no driver call failed"},
     {"wrong_code", "the error that was reported is not the one that the driver answered"},
-    {"output_written", "a step failed and wrote its output all the same"},
+    {"output_on_failure", "a step failed and wrote its output all the same"},
     {"not_recovered", "after the fault a clean cycle does not succeed or leaves more behind than before"},
-    {"benign_reported", "a call that is declared benign fails, and a step reports a failure"},
+    {"benign_not_absorbed", "a call that is declared benign fails, and a step reports a failure"},
 }};
 
 std::string TitleOf(std::string_view rule) {

@@ -59,6 +59,10 @@ bool Contains(const PlannedFaultList& faults, CUresult code) {
   return std::any_of(faults.begin(), faults.end(), [code](const PlannedFault& one) { return one.fault.code == code; });
 }
 
+bool AllBenign(const PlannedFaultList& faults) {
+  return std::all_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.benign; });
+}
+
 bool IsLost(const PlannedFaultList& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.fault.how == faults::How::Sticky; });
 }
@@ -203,9 +207,8 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
   if (step == nullptr) return findings;
   const std::string in_step = " in " + std::string(NameOf(cycle, step));
   const std::string failure = FirstFailure(cycle);
-  const bool benign = std::all_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.benign; });
-  if (benign) {
-    if (!failure.empty()) findings.push_back({"benign_reported", "the fault" + in_step + " is declared benign, but " + failure});
+  if (AllBenign(faults)) {
+    if (!failure.empty()) findings.push_back({"benign_not_absorbed", "the fault" + in_step + " is declared benign, but " + failure});
   } else if (failure.empty()) {
     if (step->can_report) {
       findings.push_back({"swallowed", "the fault" + in_step + " was reported by no step: " + Answer(NameOf(cycle, step), *step)});
@@ -217,7 +220,7 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
     const StepTrace& one = cycle.step[i];
     if (!one.failed) continue;
     if (one.written_output[0] != '\0')
-      findings.push_back({"output_written", Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
+      findings.push_back({"output_on_failure", Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
     if (!one.has_code || lifecycle.any_code()) {
       skipped->push_back("error codes: not comparable with the driver's");
     } else if (!Contains(faults, one.code)) {
@@ -237,7 +240,8 @@ std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, c
   const Balance balance = BalanceOf(journal, trace);
   if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, journal, trace, skipped).empty()) return {};
   if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
-  return std::string(Name(FirstFailure(trace.cycle[0]).empty() ? Verdict::Absorbed : Verdict::Pass));
+  if (!FirstFailure(trace.cycle[0]).empty()) return std::string(Name(Verdict::Pass));
+  return AllBenign(faults) ? "benign" : std::string(Name(Verdict::Absorbed));
 }
 
 TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
@@ -255,6 +259,8 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
   verdict.verdict = std::string(Name(judgement.verdict));
   if (!verdict.fired) {
     verdict.verdict = std::string(Name(Verdict::NotExercised));
+    const std::string failure = FirstFailure(trace.cycle[0]);
+    if (!judgement.fired && !failure.empty()) verdict.step_findings.push_back({"spurious_failure", failure + "; no fault had fired"});
     return verdict;
   }
   if (ending.signal != 0 || ending.timed_out) {
@@ -272,8 +278,12 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
     Append(&verdict.notes, std::move(retained));
   }
   const bool quiet = balanced || verdict.verdict == Name(Verdict::ReleaseRefused);
-  if (quiet && !verdict.step_findings.empty()) verdict.verdict = verdict.step_findings.front().rule;
-  if (quiet && verdict.step_findings.empty() && !verdict.findings.empty()) verdict.verdict = "not_recovered";
+  if (quiet && !verdict.step_findings.empty()) {
+    const bool recovers = verdict.step_findings.front().rule != "not_recovered";
+    verdict.verdict = recovers ? "misreported" : "not_recovered";
+  } else if (verdict.verdict == Name(Verdict::Absorbed) && AllBenign(faults)) {
+    verdict.verdict = "benign";
+  }
   return verdict;
 }
 

@@ -24,7 +24,7 @@ namespace cuaudit::harness {
 
 // A finding about what the steps answered, or about the cycle afterwards; the ledger's findings are TrialFindings.
 struct StepFinding {
-  std::string rule;  // "swallowed", "spurious", "wrong_code", "output_written", "not_recovered", "benign_reported"
+  std::string rule;  // "swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed"
   std::string detail;
 };
 

@@ -118,7 +118,7 @@ struct WritesItsOutput : Pair {
 
 TEST(OutputWritten, AFailedInitLeavesADeadHandle) {
   const Audit audit = Sweep(Lifecycle::Of<WritesItsOutput>("writes_its_output").WithCurrentContext());
-  EXPECT_THAT(Texts(audit), Contains("output_written after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_THAT(Texts(audit), Contains("output_on_failure after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
   EXPECT_THAT(audit.findings.at(0).detail, HasSubstr("'stream'"));
 }
 
@@ -199,7 +199,21 @@ struct ReportsABenignFault : Pair {
 
 TEST(BenignReported, ADeclaredCallIsNotAbsorbed) {
   const auto lifecycle = Lifecycle::Of<ReportsABenignFault>("reports_a_benign_fault").WithCurrentContext().Benign("cuDeviceGetAttribute");
-  EXPECT_THAT(Texts(Sweep(lifecycle)), ElementsAre(StartsWith("benign_reported after cuDeviceGetAttribute#1=")));
+  EXPECT_THAT(Texts(Sweep(lifecycle)), ElementsAre(StartsWith("benign_not_absorbed after cuDeviceGetAttribute#1=")));
+}
+
+// Gives up in its third world, without any call having failed.
+TEST(SpuriousFailure, AnInitFailsThoughNoFaultFired) {
+  int worlds = 0;
+  CUevent event = nullptr;
+  const auto lifecycle = Lifecycle("gives_up")
+                             .WithCurrentContext()
+                             .Prepare([&] { ++worlds; })
+                             .Init([&](DriverRef driver) { return worlds > 2 ? CUDA_ERROR_UNKNOWN : driver.EventCreate(&event, 0); })
+                             .Teardown([&](DriverRef driver) { return driver.EventDestroy(event); });
+  const Audit audit = Sweep(lifecycle, {.depth = 1});
+  EXPECT_THAT(Texts(audit), Contains("spurious_failure after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_EQ(audit.fired, 0U);
 }
 
 struct Crashes : Pair {

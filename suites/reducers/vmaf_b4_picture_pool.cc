@@ -55,9 +55,9 @@ TEST(VmafB4, LosesTheEarlierSlotsAndHandsOutHalfAPool) {
   const std::vector<std::string> earlier = {"", "device_memory 3, event 2, stream 1, ", "device_memory 6, event 4, stream 2, "};
   for (int k = 0; k < kSlots; ++k) {
     const std::string fault = "cuStreamCreate#" + std::to_string(k + 1) + "=OUT_OF_MEMORY,refuse";
-    EXPECT_EQ(Lost(Replay(lifecycle, {fault})), earlier[static_cast<std::size_t>(k)] + "output_written") << fault;
+    EXPECT_EQ(Lost(Replay(lifecycle, {fault})), earlier[static_cast<std::size_t>(k)] + "output_on_failure") << fault;
     const std::string last = "cuMemAllocPitch#" + std::to_string(3 * k + 3) + "=OUT_OF_MEMORY,refuse";
-    EXPECT_EQ(Lost(Replay(lifecycle, {last})), earlier[static_cast<std::size_t>(k)] + "output_written") << last;
+    EXPECT_EQ(Lost(Replay(lifecycle, {last})), earlier[static_cast<std::size_t>(k)] + "output_on_failure") << last;
   }
 }
 
