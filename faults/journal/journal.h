@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // journal.h: appends records to a journal file that the tool made; readable at any moment, after SIGKILL too.
 //
-//   Owns      the mapping, for the rest of the process (records may be written from exit handlers). Keeps no file descriptor, so a
+//   Owns      the mapping of a file, for the rest of the process (records may be written from exit handlers). Keeps no file descriptor, so
+//   a
 //             program that closes all of its own loses nothing.
 //   Threads   Begin, Finish and the tables may be used by all threads of all processes that opened the same file.
 //   Units     records.
@@ -24,6 +25,8 @@ class Journal {
   // In a process that was forked to go on alone: what comes is written there, a copy of the header as it was at the fork and an array of
   // zeroed records. Modules and call stacks stay in the tables that it shares with its parent, whose records are unmapped here.
   void Continue(JournalHeader* header, Record* records) noexcept;
+  // A journal in memory, `memory` being formatted (journal_file.h) and as large as its header says; borrowed.
+  void Adopt(void* memory) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
   JournalHeader& header() noexcept { return *header_; }
   ModuleRow* modules() noexcept { return modules_; }

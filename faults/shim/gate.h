@@ -61,6 +61,8 @@ class Gate {
 
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
+  // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be under way.
+  void Rearm(const Plan& plan, StackTable* stacks) noexcept;
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
 
@@ -88,7 +90,7 @@ class Gate {
   // By which process id this process stands in its records.
   static std::uint32_t ProcessName() noexcept;
 
-  // Another plan from here on, its counts anew; no other thread may be inside a call.
+  // Another plan from here on, its counts anew; the occurrences of calls go on. No other thread may be inside a call.
   void Rearm(const Plan& plan) noexcept;
 
   // Marks and process events may be written before a driver is there.
