@@ -23,6 +23,7 @@ ROOMS = {
     "include": [],
     "reports": [],
     "harness/ledger": ["faults/driver", "faults/journal"],
+    "harness/probes": [],
     "harness/symbols": ["faults/journal", "reports"],
     "harness/verdict": ["harness/ledger", "faults/driver", "faults/journal", "faults/plan"],
     "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h"],
