@@ -106,9 +106,9 @@ std::vector<NoiseKind> NoiseKinds() {
   return {{"normal", [](std::mt19937_64& r) { return std::normal_distribution<double>(0, 4096)(r); }},
           {"uniform", [](std::mt19937_64& r) { return std::uniform_real_distribution<double>(0, 65536)(r); }},
           {"exponential", [](std::mt19937_64& r) { return std::exponential_distribution<double>(1.0 / 16384)(r); }},
-          // Rare large spikes: one cycle in twenty holds a megabyte for a moment.
+          // Rare large spikes: one cycle in fifty holds a megabyte for a moment.
           {"spikes", [](std::mt19937_64& r) {
-             const double spike = std::uniform_real_distribution<double>(0, 1)(r) < 0.05 ? 1 << 20 : 0;
+             const double spike = std::uniform_real_distribution<double>(0, 1)(r) < 0.02 ? 1 << 20 : 0;
              return spike + std::uniform_real_distribution<double>(0, 4096)(r);
            }}};
 }
