@@ -131,7 +131,8 @@ TEST(GrowthPower, ALeakAsLargeAsTheBoundIsFound) {
   }
 }
 
-TEST(GrowthPower, TheChosenNumberOfCyclesReachesTheBound) {
+// As `cycles --detect` does it: a longer run may be noisier than the one before, so it is asked for again.
+TEST(GrowthPower, TheChosenNumberOfCyclesReachesTheBoundInFourRounds) {
   constexpr std::uint64_t kBound = 4096;
   for (const NoiseKind& kind : NoiseKinds()) {
     std::mt19937_64 random(3);
@@ -139,12 +140,15 @@ TEST(GrowthPower, TheChosenNumberOfCyclesReachesTheBound) {
     int reached = 0;
     constexpr int kTrials = 100;
     for (int trial = 0; trial < kTrials; ++trial) {
-      const Growth pilot = JudgeGrowth(Planted(50, 0, 16, draw), 16);
-      const std::uint64_t cycles = CyclesFor(pilot, 16, kBound);
-      ASSERT_EQ(cycles % kBlocks, 0U);
-      if (JudgeGrowth(Planted(cycles, 0, 16, draw), 16).detectable <= kBound) ++reached;
+      Growth seen = JudgeGrowth(Planted(50, 0, 16, draw), 16);
+      for (int round = 0; round < 4 && seen.detectable > kBound; ++round) {
+        const std::uint64_t cycles = CyclesFor(seen, 16, kBound);
+        ASSERT_EQ(cycles % kBlocks, 0U);
+        seen = JudgeGrowth(Planted(cycles, 0, 16, draw), 16);
+      }
+      if (seen.detectable <= kBound) ++reached;
     }
-    EXPECT_GE(reached, kTrials / 2) << kind.name << ": longer blocks are quieter, so half at least need no second round";
+    EXPECT_GE(reached, 95) << kind.name;
   }
 }
 
