@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ std::string_view BaseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-std::uint64_t StackKey(const faults::JournalView& journal, std::uint64_t hash, std::uint32_t stack) {
-  for (const std::uint64_t frame : journal.Stack(stack)) {
+std::uint64_t StackKey(const faults::JournalView& journal, std::uint64_t hash, std::span<const std::uint64_t> frames) {
+  for (const std::uint64_t frame : frames) {
     const std::uint64_t module = faults::FrameModule(frame);
     if (module == faults::kNoModule) {  // generated code: its address means nothing in another run
       hash = Mix(hash, faults::kNoModule);
@@ -50,9 +51,7 @@ std::uint64_t StackKey(const faults::JournalView& journal, std::uint64_t hash, s
   return hash;
 }
 
-}  // namespace
-
-std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
+std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::span<const std::uint64_t> frames) {
   std::uint64_t hash = Mix(kSeed, static_cast<std::uint64_t>(site.record_kind));
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
     // All versions of an entry point are one place: which one a program binds may depend on the driver.
@@ -60,7 +59,16 @@ std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
   } else {
     hash = Mix(hash, std::uint64_t{site.call});
   }
-  return StackKey(journal, hash, site.stack);
+  return StackKey(journal, hash, frames);
+}
+
+}  // namespace
+
+std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) { return Key(journal, site, journal.Stack(site.stack)); }
+
+std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
+  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
+  return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
 }
 
 // Threads are told apart by what they did, not by when they started: the hashes of all threads are sorted before they are joined.
