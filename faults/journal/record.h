@@ -29,6 +29,7 @@ enum class RecordKind : std::uint8_t {
   Misuse = 6,
 };
 
+// The end of a cycle: argument[1] = 1 when the driver said how much device memory is in use, [2] = that many bytes.
 enum class MarkKind : std::uint16_t { CycleBegin = 0, CycleEnd = 1, Phase = 2 };
 
 enum class ProcessEvent : std::uint16_t {

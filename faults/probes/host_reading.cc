@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "faults/probes/host_reading.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 // The heap belongs to a sanitizer when it is in the process, and mallinfo2 answers zeros there.
 extern "C" __attribute__((weak)) std::size_t __sanitizer_get_current_allocated_bytes();
@@ -88,35 +94,54 @@ bool ReadLoadedObjects(std::uint64_t* value) noexcept {
   return loaded != 0;
 }
 
+// The program's malloc is the C library's, or the host drop-in's before it. Of any other allocator mallinfo2 knows nothing, and a heap
+// that never grows would be a lie.
+bool HeapIsTheCLibrarys() noexcept {
+  static constinit std::atomic<int> known{0};
+  int answer = known.load(std::memory_order_relaxed);
+  if (answer == 0) {
+    Dl_info info = {};
+    const void* const allocator = dlsym(RTLD_DEFAULT, "malloc");
+    const bool found = allocator != nullptr && dladdr(allocator, &info) != 0 && info.dli_fname != nullptr;
+    answer = found && (strstr(info.dli_fname, "/libc.so") != nullptr || strstr(info.dli_fname, "/libc-2") != nullptr ||
+                       strstr(info.dli_fname, "/libcuaudit_host.so") != nullptr)
+                 ? 1
+                 : -1;
+    known.store(answer, std::memory_order_relaxed);
+  }
+  return answer == 1;
+}
+
 bool ReadHeap(std::uint64_t* value) noexcept {
   if (&__sanitizer_get_current_allocated_bytes != nullptr) {
     *value = __sanitizer_get_current_allocated_bytes();
     return true;
   }
+  if (!HeapIsTheCLibrarys()) return false;
   const struct mallinfo2 info = mallinfo2();
   *value = info.uordblks + info.hblkhd;
-  return *value != 0;  // another allocator than the C library's
+  return true;
 }
 
-// /proc/self/statm: "size resident ..." in pages.
+// /proc/self/statm: "size resident shared ..." in pages. What is shared is files: the program's own code, and our journal.
 bool ReadPages(std::uint64_t* mapped, std::uint64_t* resident) noexcept {
   const ProcFile file("/proc/self/statm");
   if (!file.valid()) return false;
   char text[128];
   const ssize_t length = file.Read(text, sizeof(text));
-  std::uint64_t number[2] = {};
+  std::uint64_t number[3] = {};
   std::size_t which = 0;
-  for (ssize_t i = 0; i < length && which < 2; ++i) {
+  for (ssize_t i = 0; i < length && which < 3; ++i) {
     if (text[i] >= '0' && text[i] <= '9') {
       number[which] = number[which] * 10 + static_cast<std::uint64_t>(text[i] - '0');
     } else {
       ++which;
     }
   }
-  if (which < 2) return false;
+  if (which < 3 || number[1] < number[2]) return false;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   *mapped = number[0] * page;
-  *resident = number[1] * page;
+  *resident = (number[1] - number[2]) * page;
   return true;
 }
 

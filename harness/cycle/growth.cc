@@ -120,8 +120,11 @@ Growth JudgeGrowth(std::span<const std::uint64_t> readings, std::uint64_t quantu
   return JudgeBlocks(BlockMedians(readings), readings.size() / kBlocks, quantum, BlockMedians(control));
 }
 
-Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum) {
-  return JudgeBlocks({readings.begin(), readings.end()}, step, quantum, {});
+Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum,
+                         std::span<const std::uint64_t> control) {
+  const bool beside = control.size() == kBlocks;
+  return JudgeBlocks({readings.begin(), readings.end()}, step, quantum,
+                     beside ? std::vector<std::uint64_t>(control.begin(), control.end()) : std::vector<std::uint64_t>());
 }
 
 std::uint64_t CyclesFor(const Growth& seen, std::uint64_t quantum, std::uint64_t bound) {

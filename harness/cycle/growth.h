@@ -41,7 +41,8 @@ std::vector<std::uint64_t> BlockMedians(std::span<const std::uint64_t> readings)
 Growth JudgeGrowth(std::span<const std::uint64_t> readings, std::uint64_t quantum, std::span<const std::uint64_t> control = {});
 
 // The same for readings taken `step` cycles apart, one for each block: the ends of kBlocks processes that ran 1, 1 + step, ... cycles.
-Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum);
+Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum,
+                         std::span<const std::uint64_t> control = {});
 
 // How many cycles, warm-up not counted, certify `bound` per cycle when blocks are as noisy as in `seen`; at least kBlocks.
 std::uint64_t CyclesFor(const Growth& seen, std::uint64_t quantum, std::uint64_t bound);
