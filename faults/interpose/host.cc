@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "faults/interpose/host_dlopen.h"
+#include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/mutex_table.h"
@@ -49,9 +50,10 @@ int (*next_mutex_destroy)(pthread_mutex_t*);
 size_t PageBytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 // `caller`: the return address of the intercepted call, null when a hook was called instead.
-void WriteBlock(const void* block, size_t bytes, const void* caller) noexcept {
+void WriteBlock(const void* block, size_t bytes, const void* caller, Turn turn) noexcept {
   Record* record = Reserve(HostCall::Allocate, Address(block), bytes);
   if (record == nullptr) return;
+  record->occurrence = turn.occurrence;
   Quiet quiet;
   const BlockOwner owner = OwnerOf(caller, record->stack);
   if (owner == BlockOwner::Library || Address(caller) - stdio_buffers < kStdioBufferCode) record->flags |= kKeptByLibrary;
@@ -59,8 +61,16 @@ void WriteBlock(const void* block, size_t bytes, const void* caller) noexcept {
   Finish(record);
 }
 
-void* Allocated(void* block, size_t bytes, const void* caller) noexcept {
-  if (block != nullptr && Watching()) WriteBlock(block, bytes, caller);
+// Allocates by `allocate`, unless it is this one's turn to fail.
+template <typename Allocate>
+void* Allocated(size_t bytes, const void* caller, const Allocate& allocate) noexcept {
+  const Turn turn = TakeTurn(caller, bytes);
+  if (turn.refused) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const block = allocate();
+  if (block != nullptr && Watching()) WriteBlock(block, bytes, caller, turn);
   return block;
 }
 
@@ -122,7 +132,7 @@ __attribute__((constructor)) void FindStdioBuffers() { stdio_buffers = Address(d
 }  // namespace
 
 void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept {
-  if (block != nullptr && Watching()) WriteBlock(const_cast<const void*>(block), bytes, nullptr);
+  if (block != nullptr && Watching()) WriteBlock(const_cast<const void*>(block), bytes, nullptr, Turn());
 }
 
 void OnSanitizerFree(const volatile void* block) noexcept { Deallocating(const_cast<void*>(block)); }
@@ -133,29 +143,33 @@ using namespace cuaudit::faults;
 
 #define CUAUDIT_EXPORT extern "C" __attribute__((visibility("default")))
 
-CUAUDIT_EXPORT void* malloc(size_t bytes) noexcept { return Allocated(__libc_malloc(bytes), bytes, __builtin_return_address(0)); }
+CUAUDIT_EXPORT void* malloc(size_t bytes) noexcept {
+  return Allocated(bytes, __builtin_return_address(0), [=] { return __libc_malloc(bytes); });
+}
 
 CUAUDIT_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
-  return Allocated(__libc_calloc(count, bytes), count * bytes, __builtin_return_address(0));
+  return Allocated(count * bytes, __builtin_return_address(0), [=] { return __libc_calloc(count, bytes); });
 }
 
 CUAUDIT_EXPORT void* realloc(void* block, size_t bytes) noexcept {
   if (!Watching()) return __libc_realloc(block, bytes);
-  if (block != nullptr && bytes != 0) return Allocated(Resized(block, bytes), bytes, __builtin_return_address(0));
+  const void* const caller = __builtin_return_address(0);
+  if (block != nullptr && bytes != 0) return Allocated(bytes, caller, [=] { return Resized(block, bytes); });
   Deallocating(block);  // realloc(p, 0) is free
-  return Allocated(__libc_realloc(block, bytes), bytes, __builtin_return_address(0));
+  if (block != nullptr) return __libc_realloc(block, 0);
+  return Allocated(bytes, caller, [=] { return __libc_realloc(nullptr, bytes); });
 }
 
 CUAUDIT_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
-  return Allocated(__libc_memalign(alignment, bytes), bytes, __builtin_return_address(0));
+  return Allocated(bytes, __builtin_return_address(0), [=] { return __libc_memalign(alignment, bytes); });
 }
 
 CUAUDIT_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  return Allocated(__libc_memalign(alignment, bytes), bytes, __builtin_return_address(0));
+  return Allocated(bytes, __builtin_return_address(0), [=] { return __libc_memalign(alignment, bytes); });
 }
 
 CUAUDIT_EXPORT void* valloc(size_t bytes) noexcept {
-  return Allocated(__libc_memalign(PageBytes(), bytes), bytes, __builtin_return_address(0));
+  return Allocated(bytes, __builtin_return_address(0), [=] { return __libc_memalign(PageBytes(), bytes); });
 }
 
 CUAUDIT_EXPORT void* pvalloc(size_t bytes) noexcept {
@@ -165,16 +179,16 @@ CUAUDIT_EXPORT void* pvalloc(size_t bytes) noexcept {
     return nullptr;
   }
   const size_t whole = (bytes + page - 1) & ~(page - 1);
-  return Allocated(__libc_memalign(page, whole), whole, __builtin_return_address(0));
+  return Allocated(whole, __builtin_return_address(0), [=] { return __libc_memalign(page, whole); });
 }
 
 CUAUDIT_EXPORT int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
   const int saved = errno;
-  void* memory = __libc_memalign(alignment, bytes);
+  void* memory = Allocated(bytes, __builtin_return_address(0), [=] { return __libc_memalign(alignment, bytes); });
   errno = saved;
   if (memory == nullptr) return ENOMEM;
-  *block = Allocated(memory, bytes, __builtin_return_address(0));
+  *block = memory;
   return 0;
 }
 

@@ -33,6 +33,7 @@ void OnSanitizerFree(const volatile void* block) noexcept;
 namespace {
 
 constinit Journal journal;
+constinit InterposeOptions options;
 constinit StackTable stacks;
 constinit std::atomic<bool> active{false};
 constinit std::atomic<pid_t> process{0};
@@ -71,7 +72,6 @@ __attribute__((constructor)) void OnLoad() {
   RememberLibraryPath();
   const char* text = getenv("CUAUDIT_OPTIONS");
   if (text == nullptr) return;
-  static constinit InterposeOptions options;
   char message[512];
   // The driver drop-in reports a bad option; here it only means silence.
   if (ParseOptions(text, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return;
@@ -105,6 +105,8 @@ bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !ins
 bool InBorrowedMemory() noexcept { return getpid() != process.load(std::memory_order_relaxed); }
 
 Journal& HostJournal() noexcept { return journal; }
+
+const Plan& HostPlan() noexcept { return options.plan; }
 
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
   Quiet quiet;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "faults/journal/journal.h"
+#include "faults/plan/plan.h"
 
 namespace cuaudit::faults {
 
@@ -37,6 +38,7 @@ bool Watching() noexcept;
 bool InBorrowedMemory() noexcept;
 
 Journal& HostJournal() noexcept;
+const Plan& HostPlan() noexcept;
 
 // A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue. Null when it must be dropped.
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept;

@@ -72,6 +72,7 @@ std::uint64_t KeptSite(const faults::JournalView& journal, const faults::Record&
 
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
+    if (how == faults::kHostOom) continue;
     faults::Fault ignored;
     const faults::ParseError error = ParseHow(how, &ignored);
     if (error.expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + error.expected};

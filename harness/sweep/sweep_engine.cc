@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "harness/sweep/host_plan.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
 
@@ -48,6 +49,7 @@ Status SweepEngine::Prepare() {
   rehearsal_ = std::move(*rehearsal);
   trial_records_ = TrialCapacity(subject_, rehearsal_->run);
   PlannedFaults planned = MakePlan(rehearsal_->run.journal, options_.plan);
+  AppendHostFaults(rehearsal_->run.journal, options_.plan, &planned);
   plan_ = std::move(planned.faults);
   planned_sites_ = std::move(planned.sites);
   possible_ = planned.possible;
@@ -146,7 +148,8 @@ Status SweepEngine::Step() {
 report::Acquired SweepEngine::PlannedSite(std::uint64_t site) {
   const faults::JournalView& journal = rehearsal_->run.journal;
   for (const faults::Record& record : journal.records()) {
-    if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
+    if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
     if (site != 0 && SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
   }
   return {};
