@@ -39,10 +39,27 @@ constinit std::atomic<bool> active{false};
 constinit std::atomic<pid_t> process{0};
 thread_local bool inside = false;
 
+// Without a stack.
+Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
+  Quiet quiet;
+  Record* record = journal.Begin();
+  if (record == nullptr) return nullptr;
+  record->kind = RecordKind::Host;
+  record->call = static_cast<uint16_t>(call);
+  record->flags = kForwarded;
+  record->pid = static_cast<uint32_t>(getpid());
+  record->tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  record->cycle = journal.header().cycle.load(std::memory_order_relaxed);
+  record->phase = static_cast<Phase>(journal.header().phase.load(std::memory_order_relaxed));
+  record->argument[0] = object;
+  record->argument[1] = detail;
+  return record;
+}
+
 void WriteReading() noexcept {
   static_assert(kHostMeterCount < kRecordArguments);
   const HostReading reading = ReadHost();
-  Record* record = Reserve(HostCall::Reading, 0, 0);
+  Record* record = Begin(HostCall::Reading, 0, 0);
   if (record == nullptr) return;
   for (size_t i = 0; i < kHostMeterCount; ++i) {
     if (!reading.read.Has(static_cast<HostMeter>(i))) continue;
@@ -109,18 +126,9 @@ Journal& HostJournal() noexcept { return journal; }
 const Plan& HostPlan() noexcept { return options.plan; }
 
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
-  Quiet quiet;
-  Record* record = journal.Begin();
+  Record* record = Begin(call, object, detail);
   if (record == nullptr) return nullptr;
-  record->kind = RecordKind::Host;
-  record->call = static_cast<uint16_t>(call);
-  record->flags = kForwarded;
-  record->pid = static_cast<uint32_t>(getpid());
-  record->tid = static_cast<uint32_t>(syscall(SYS_gettid));
-  record->cycle = journal.header().cycle.load(std::memory_order_relaxed);
-  record->phase = static_cast<Phase>(journal.header().phase.load(std::memory_order_relaxed));
-  record->argument[0] = object;
-  record->argument[1] = detail;
+  Quiet quiet;
   record->stack = stacks.Capture();
   return record;
 }
