@@ -28,7 +28,7 @@ ROOMS = {
     "harness/symbols": ["faults/journal", "reports"],
     "harness/verdict": ["harness/ledger", "faults/driver", "faults/journal", "faults/plan"],
     "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h"],
-    "harness/cycle": ["faults/probes", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
+    "harness/cycle": ["faults/probes", "include", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                       "reports/run.h"],
     "harness/cli": ["harness", "faults/driver", "faults/journal", "faults/plan", "faults/interpose/world_options.h", "faults/interpose/world_options.def",
                     "reports"],
@@ -39,7 +39,7 @@ THIRD_PARTY = {
     r"^pugixml": ["reports", "suites"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites"],
     r"^(gtest/|gmock/|benchmark/)": ["suites"],
-    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "harness/ledger", "harness/sweep", "harness/cli", "harness/verdict", "suites"],
+    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "harness/ledger", "harness/sweep", "harness/cycle", "harness/cli", "harness/verdict", "suites"],
 }
 LIMIT = 400
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)

@@ -58,7 +58,8 @@ class Groups {
 
 // Nodes die with their graph, and an entry left on a context stack is reported by its own rule.
 bool IsOwnLeak(const Object& object) {
-  return object.state != State::Released && !object.driver_owned && !object.part_of_other && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
+  return object.state != State::Released && !object.driver_owned && !object.part_of_other &&
+         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
          (object.kind != Kind::ContextStackEntry || object.state == State::ReleaseRefused);
 }
 

@@ -7,7 +7,6 @@
 
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
-#include "faults/plan/plan.h"
 
 namespace cuaudit::faults {
 namespace {
