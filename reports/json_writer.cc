@@ -108,6 +108,28 @@ Json Cycles(const Run& run) {
   return Json{{"counts", run.cycle_counts}, {"rows", rows}};
 }
 
+Json MetersOf(const Meters& meters) {
+  Json rows = Json::array();
+  for (const Meter& row : meters.rows) {
+    rows.push_back(Json{
+        {"name", row.name},
+        {"cycles", row.cycles},
+        {"grows", row.grows},
+        {"bytes_per_cycle", Growth(row.per_cycle)},
+        {"detectable_bytes_per_cycle", row.detectable},
+        {"noise_bytes", row.noise},
+        {"control",
+         Json{{"cycles", row.control_cycles}, {"drift_bytes", row.drift}, {"false_alarms", row.false_alarms}, {"windows", row.windows}}}});
+  }
+  Json absent = Json::object();
+  for (const auto& [name, why] : meters.absent) absent[name] = why;
+  return Json{{"warm_up", meters.warm_up},
+              {"asked_bytes_per_cycle", meters.asked},
+              {"of_runs", meters.of_runs},
+              {"rows", rows},
+              {"absent", absent}};
+}
+
 Json Live(const Run& run) {
   Json rows = Json::array();
   for (const LiveRow& row : run.live) {
@@ -150,6 +172,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);
   json["per_cycle"] = per_cycle;
   json["cycles"] = Cycles(run);
+  if (run.meters) json["meters"] = MetersOf(*run.meters);
   json["live"] = Live(run);
   if (run.coverage) json["coverage"] = ToJson(*run.coverage);
   json["findings"] = Findings(run.findings);

@@ -133,6 +133,17 @@ void AppendCases(Suite* suite) {
     if (found == run.totals.verdicts.end() || found->second == 0) continue;
     SetText(suite->Case("verdict", verdict).append_child("system-out"), std::to_string(found->second) + " trials");
   }
+  if (run.meters) {
+    for (const Meter& row : run.meters->rows) {
+      if (row.grows) continue;
+      SetText(suite->Case("meter", row.name).append_child("system-out"),
+              "no growth; would have seen >= " + std::to_string(row.detectable) + " bytes a cycle");
+    }
+    for (const auto& [name, why] : run.meters->absent) {
+      ++suite->counter.skipped;
+      Set(suite->Case("meter", name).append_child("skipped"), "message", why);
+    }
+  }
   for (const Finding& note : run.notes) {
     ++suite->counter.skipped;
     Set(suite->Case(note).append_child("skipped"), "message", Headline(note));

@@ -125,6 +125,29 @@ struct CycleRow {
   std::uint64_t bytes_per_cycle = 0;
 };
 
+// What a noisy meter said over the cycles, beside the same cycles of a lifecycle that does nothing.
+struct Meter {
+  std::string name;
+  std::uint64_t cycles = 0;  // that were judged
+  bool grows = false;
+  double per_cycle = 0;          // bytes
+  std::uint64_t detectable = 0;  // bytes: a leak of so much per cycle would have been seen
+  std::uint64_t noise = 0;       // bytes
+  std::uint64_t drift = 0;       // bytes that a block of the control arm gains
+  // How often the rule fired on the control arm alone, in windows that do not overlap.
+  std::uint64_t control_cycles = 0;
+  std::uint64_t false_alarms = 0;
+  std::uint64_t windows = 0;
+};
+
+struct Meters {
+  std::uint64_t warm_up = 0;  // cycles not judged
+  std::uint64_t asked = 0;    // bytes per cycle that were to be detected; 0: nothing was asked
+  bool of_runs = false;       // judged at the ends of processes, not at the ends of cycles
+  std::vector<Meter> rows;
+  std::map<std::string, std::string> absent;  // meter, or "all" -> why it says nothing
+};
+
 // One row of the live-object table of `run`.
 struct LiveRow {
   std::string kind;
@@ -146,6 +169,7 @@ struct Run {
   std::vector<std::uint64_t> cycle_counts;
   std::map<std::string, double> per_cycle;  // growth per cycle and kind
   std::vector<CycleRow> cycle_rows;
+  std::optional<Meters> meters;  // of `cycles`
   std::vector<LiveRow> live;
   std::optional<Coverage> coverage;  // of a sweep
   std::vector<Finding> findings;

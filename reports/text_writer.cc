@@ -120,6 +120,24 @@ void AppendTable(const std::vector<std::vector<std::string>>& rows, std::size_t 
   }
 }
 
+// "no growth; would have seen >= 32 bytes a cycle"
+std::string Certificate(const Meter& row) {
+  if (row.grows) return fmt::format("grows by {} bytes a cycle", Number(row.per_cycle));
+  return fmt::format("no growth; would have seen >= {} bytes a cycle", row.detectable);
+}
+
+void AppendMeters(const Run& run, Page* page) {
+  if (!run.meters) return;
+  const Meters& meters = *run.meters;
+  for (const Meter& row : meters.rows) {
+    page->Line("  {}: {} ({} {}, noise {} bytes; a lifecycle that does nothing, {} cycles: {} false alarms in {} windows{})",
+               ForTerminal(row.name), Certificate(row), row.cycles, meters.of_runs ? "cycles over 10 processes" : "cycles", row.noise,
+               row.control_cycles, row.false_alarms, row.windows,
+               row.drift == 0 ? "" : fmt::format(", {} bytes gained a block", row.drift));
+  }
+  for (const auto& [name, why] : meters.absent) page->Line("  {}: not judged: {}", ForTerminal(name), ForTerminal(why));
+}
+
 void AppendCycles(const Run& run, Page* page) {
   if (run.cycle_counts.empty()) return;
   page->Line("");
@@ -142,6 +160,7 @@ void AppendCycles(const Run& run, Page* page) {
   for (const auto& [kind, count] : run.per_cycle)
     growth += fmt::format("{}{} {}", growth.empty() ? "" : ", ", ForTerminal(kind), Number(count));
   page->Line("  growth per cycle: {}", growth.empty() ? "none" : growth);
+  AppendMeters(run, page);
 }
 
 void AppendLive(const Run& run, Page* page) {

@@ -15,19 +15,21 @@ from pathlib import Path
 ROOMS = {
     "faults/driver": [],
     "faults/journal": ["faults/driver"],
+    "faults/probes": [],
     "faults/plan": ["faults/driver", "faults/journal/record.h"],
     "faults/sim": ["faults/driver", "include"],
     "faults/shim": ["faults/driver", "faults/journal", "faults/plan"],
     "faults/cudart": ["faults/driver"],
-    "faults/interpose": ["faults/driver", "faults/journal", "faults/plan", "faults/shim", "faults/sim/world.h", "include"],
+    "faults/interpose": ["faults/driver", "faults/journal", "faults/plan", "faults/probes", "faults/shim", "faults/sim/world.h", "include"],
     "allocator": ["faults/driver"],
     "include": ["cuaudit", "faults/driver/driver_ref.h"],
     "reports": [],
     "harness/ledger": ["faults/driver", "faults/journal"],
+    "harness/probes": ["faults/probes"],
     "harness/symbols": ["faults/journal", "reports"],
     "harness/verdict": ["harness/ledger", "faults/driver", "faults/journal", "faults/plan"],
     "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h"],
-    "harness/cycle": ["harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
+    "harness/cycle": ["faults/probes", "include", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                       "reports/run.h"],
     "harness/lifecycle": ["harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                           "faults/shim", "faults/sim/world.h", "include", "reports/run.h"],
@@ -40,7 +42,7 @@ THIRD_PARTY = {
     r"^pugixml": ["reports", "suites"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites"],
     r"^(gtest/|gmock/|benchmark/)": ["suites", "include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h"],
-    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "allocator", "harness/ledger", "harness/lifecycle", "harness/sweep", "harness/cli", "harness/verdict", "suites"],
+    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "allocator", "harness/ledger", "harness/lifecycle", "harness/sweep", "harness/cycle", "harness/cli", "harness/verdict", "suites"],
 }
 LIMIT = 400
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)

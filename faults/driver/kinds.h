@@ -58,6 +58,7 @@ enum class Family : std::uint8_t {
   Mutex,
   FileDescriptor,
   Thread,
+  HostMapping,
 };
 
 enum class DiesWith : std::uint8_t { Process, Context, Parent };

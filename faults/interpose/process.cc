@@ -291,16 +291,51 @@ void NoteFailure() noexcept {
 
 }  // namespace cuaudit::faults
 
+// What the driver says is in use on the device of the current context, or of the primary context that is alive; past the plan and the
+// journal. False when there is none, or it does not say.
+static bool ReadDevice(std::uint64_t* bytes) noexcept {
+  using namespace cuaudit::faults;
+  if (!ready.load(std::memory_order_acquire)) return false;
+  const cuaudit::driver::DriverRef& driver = gate.next();
+  CUcontext context = nullptr;
+  if (driver.CtxGetCurrent(&context) != CUDA_SUCCESS) return false;
+  bool retained = false;
+  if (context == nullptr) {
+    unsigned flags = 0;
+    int active = 0;
+    if (driver.DevicePrimaryCtxGetState(0, &flags, &active) != CUDA_SUCCESS || active == 0) return false;
+    if (driver.DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return false;
+    retained = driver.CtxPushCurrent(context) == CUDA_SUCCESS;
+    if (!retained) {
+      (void)driver.DevicePrimaryCtxRelease(0);
+      return false;
+    }
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  const bool read = driver.MemGetInfo(&free_bytes, &total) == CUDA_SUCCESS && free_bytes <= total;
+  if (retained) {
+    (void)driver.CtxPopCurrent(&context);
+    (void)driver.DevicePrimaryCtxRelease(0);
+  }
+  *bytes = total - free_bytes;
+  return read;
+}
+
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;
   if (what < 0 || what > static_cast<int>(MarkKind::Output)) return;
   const auto kind = static_cast<MarkKind>(what);
+  const int saved = errno;
+  std::uint64_t bytes = 0;
+  const bool read = kind == MarkKind::CycleEnd && journal.is_open() && ReadDevice(&bytes);
+  errno = saved;
   if (cycle_plans.is_open() && (kind == MarkKind::CycleBegin || kind == MarkKind::CycleEnd)) {
     const std::uint32_t next = journal.header().cycle.load(std::memory_order_relaxed) + 1;
     options.plan = kind == MarkKind::CycleBegin ? cycle_plans.Of(next) : Plan();
     gate.Rearm(options.plan);
   }
-  gate.Mark(kind, static_cast<std::uint32_t>(value));
+  gate.Mark(kind, static_cast<std::uint32_t>(value), read ? &bytes : nullptr);
 }
 
 // Called by cuaudit's own CUDA runtime when it has found this library.

@@ -20,6 +20,7 @@ namespace cuaudit::faults {
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
 inline constexpr std::uint32_t kJournalVersion = 3;
 inline constexpr std::size_t kMaxBases = 1024;
+inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;  // in `occurrences`: allocations of the program's own modules
 inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
 inline constexpr std::size_t kMaxStacks = 1 << 16;

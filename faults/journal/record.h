@@ -29,6 +29,7 @@ enum class RecordKind : std::uint8_t {
   Misuse = 6,
 };
 
+// The end of a cycle: argument[1] = 1 when the driver said how much device memory is in use, [2] = that many bytes.
 enum class MarkKind : std::uint16_t {
   CycleBegin = 0,
   CycleEnd = 1,
@@ -49,17 +50,25 @@ enum class ProcessEvent : std::uint16_t {
   RuntimeExit = 3,
 };
 
-// What the host drop-in sees; see faults/interpose. argument[0] = address or handle, argument[1] = bytes.
+// What the host drop-in sees; see faults/interpose.
 enum class HostCall : std::uint16_t {
-  Allocate = 0,
-  Deallocate = 1,
-  Dlopen = 2,
-  Dlclose = 3,
-  MutexInit = 4,
-  MutexDestroy = 5,
-  MutexFreed = 6,           // the memory under a mutex that was never destroyed went back; argument[1] = 1 if it was locked
-  MutexDestroyedLocked = 7  // pthread_mutex_destroy answered EBUSY
+#define CUAUDIT_HOST_CALL(name, text, counts) name,
+#include "faults/journal/host_calls.def"
+#undef CUAUDIT_HOST_CALL
 };
+
+enum class HostCounts : std::uint8_t { AtEntry, AtReturn };
+
+struct HostCallRow {
+  const char* text;
+  HostCounts counts;
+};
+inline constexpr HostCallRow kHostCalls[] = {
+#define CUAUDIT_HOST_CALL(name, text, counts) {text, HostCounts::counts},
+#include "faults/journal/host_calls.def"
+#undef CUAUDIT_HOST_CALL
+};
+inline constexpr std::size_t kHostCallCount = sizeof(kHostCalls) / sizeof(kHostCalls[0]);
 
 enum class Phase : std::uint8_t { Any = 0, Init = 1, Work = 2, Teardown = 3, Unwind = 4 };
 
@@ -68,6 +77,10 @@ enum RecordFlag : std::uint16_t {
   kForwarded = 2,   // the driver was reached (for `after`: both flags are set)
   kUnmodelled = 4,  // nothing but CUDA_ERROR_NOT_SUPPORTED stands behind this entry point
   kNested = 8,      // made by the driver or by the gate's own work while inside another call
+  // A host block that the C library allocated for itself: the program called no function that hands memory out.
+  kKeptByLibrary = 16,
+  // A host block that belongs to a library that was loaded or to a thread, which have records of their own.
+  kPartOfOther = 32,
 };
 
 // What an Argument record holds instead, when one of these is set.

@@ -92,8 +92,9 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
     name = std::string_view(name.data(), sited);
   }
   const std::size_t base = driver::FindBase(name);
-  if (base == driver::kBaseCount) return {1, "a driver entry point without version suffix, such as cuMemAlloc"};
-  fault->base = static_cast<driver::BaseId>(base);
+  const bool host = name == kHostAllocationName;
+  if (base == driver::kBaseCount && !host) return {1, "a driver entry point without version suffix, such as cuMemAlloc, or malloc"};
+  fault->base = host ? kHostAllocation : static_cast<driver::BaseId>(base);
   if (hash == std::string_view::npos) return {name.size() + 1, "#N, which call of it counted from 1"};
 
   const std::string_view rest(text.data() + hash + 1, text.size() - hash - 1);
@@ -112,6 +113,12 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   if (equals == std::string_view::npos) return {text.size() + 1, "=CODE, the error to inject"};
 
   const std::string_view what(rest.data() + equals + 1, rest.size() - equals - 1);
+  if (host) {
+    if (what != kHostOom) return {column(what), "host_oom, the only way in which malloc fails"};
+    fault->code = CUDA_ERROR_OUT_OF_MEMORY;
+    fault->how = How::HostOom;
+    return {};
+  }
   const std::size_t comma = what.find(',');
   const std::string_view code(what.data(), comma == std::string_view::npos ? what.size() : comma);
   if (!driver::ResultFromName(code, &fault->code) || fault->code == CUDA_SUCCESS) {
@@ -131,12 +138,13 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
 }
 
 std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept {
-  const std::string_view name = driver::Name(fault.base);
-  const std::string_view code = driver::ShortResultName(fault.code);
-  const std::string_view how = NameOf(fault.how);
   char phase[16] = "";
   if (fault.phase != Phase::Any)
     snprintf(phase, sizeof(phase), "@%.*s", static_cast<int>(Name(fault.phase).size()), Name(fault.phase).data());
+  if (fault.base == kHostAllocation) {
+    const int length = snprintf(text, capacity, "%s#%u%s=%s", kHostAllocationName.data(), fault.occurrence, phase, kHostOom.data());
+    return length < 0 ? 0 : static_cast<std::size_t>(length);
+  }
   char site[32] = "";
   if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
   char burst[16] = "";

@@ -3,6 +3,7 @@
 //
 //     cuStreamCreateWithPriority#1@init=OUT_OF_MEMORY,refuse
 //     call------------------------ n phase code---------- how     phase may be left out; how defaults to refuse
+//     malloc#3=host_oom                                           the third allocation by the program's own modules answers no memory
 //
 //     cuMemAlloc@site=8c1f0be3a5d29e47#2=OUT_OF_MEMORY,refuse    the second call from that call stack (faults/journal/stack_key.h)
 //
@@ -32,7 +33,13 @@ enum class How : std::uint8_t {
   Persist,        // refused from the n-th call on                                 "persist"
   Burst,          // refused `burst` times in a row from the n-th call on          "refuse,burst=3"
   Sticky,         // the context is lost: this and every later call fails          "sticky"
+  HostOom,        // of malloc: a host allocation is refused; "malloc#3=host_oom" is the whole fault
 };
+
+// Stands for the allocations of the program's own modules, which are no driver call: "malloc#3=host_oom" is the third of them.
+inline constexpr driver::BaseId kHostAllocation = static_cast<driver::BaseId>(0xffff);
+inline constexpr std::string_view kHostAllocationName = "malloc";
+inline constexpr std::string_view kHostOom = "host_oom";
 
 struct Fault {
   driver::BaseId base{};

@@ -30,6 +30,7 @@ Decision Plan::Decide(const Fault& fault, std::uint32_t matching) noexcept {
     case How::RefuseGarbage:
     case How::After:
     case How::Sticky:
+    case How::HostOom:
       hits = matching == fault.occurrence;
       break;
     case How::Persist:

@@ -282,7 +282,7 @@ void Gate::Pin(const Passage& passage) noexcept {
   }
 }
 
-void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
+void Gate::Mark(MarkKind kind, std::uint32_t value, const std::uint64_t* device_bytes) noexcept {
   if (journal_ == nullptr) return;
   JournalHeader& header = journal_->header();
   if (kind == MarkKind::CycleBegin) header.cycle.fetch_add(1, std::memory_order_relaxed);
@@ -291,6 +291,10 @@ void Gate::Mark(MarkKind kind, std::uint32_t value) noexcept {
   Record* record = NewRecord(RecordKind::Mark, static_cast<std::uint16_t>(kind));
   if (record == nullptr) return;
   record->argument[0] = value;
+  if (device_bytes != nullptr) {
+    record->argument[1] = 1;
+    record->argument[2] = *device_bytes;
+  }
   journal_->Finish(record);
   if (kind == MarkKind::CycleEnd) header.phase.store(0, std::memory_order_relaxed);
 }

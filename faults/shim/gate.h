@@ -95,7 +95,8 @@ class Gate {
 
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }
-  void Mark(MarkKind kind, std::uint32_t value) noexcept;
+  // `device_bytes`: memory in use on the current device, null when nobody read it.
+  void Mark(MarkKind kind, std::uint32_t value, const std::uint64_t* device_bytes = nullptr) noexcept;
   void Note(ProcessEvent event, std::uint64_t argument) noexcept;
 
   // What a simulated world asks and tells (WorldOptions::origin, on_misuse), its observer being the gate right in front of it: the

@@ -13,6 +13,11 @@ Exit CyclesCommand(const Options& options) {
     Say(counts.status().message());
     return counts.status().exit();
   }
+  const Result<std::uint64_t> detect = ParseDetect(options.detect);
+  if (!detect.ok()) {
+    Say(detect.status().message());
+    return detect.status().exit();
+  }
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) {
     Say(session.status().message());
@@ -21,7 +26,11 @@ Exit CyclesCommand(const Options& options) {
   report::Run run = session->NewReport();
   int interrupted = 0;
   const std::string reproduce = session->CommandLine(kCycles) + " -- " + ShellJoin(session->subject().command);
-  const Status status = RunCycles(session->subject(), session->dir(), *counts, reproduce, &run, &interrupted);
+  CertificateOptions certificate;
+  certificate.warm_up = options.warm_up;
+  certificate.detect = *detect;
+  certificate.control = session->subject().launch.drop_in_dir + "/empty_lifecycle";
+  const Status status = RunCycles(session->subject(), session->dir(), *counts, certificate, reproduce, &run, &interrupted);
   if (!status.ok()) return EndBy(interrupted, status, *session, "cycles");
   for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
   return Deliver(run, options);

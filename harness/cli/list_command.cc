@@ -71,6 +71,7 @@ Table Hows() {
            {"after", "forwarded, then the error is returned; a release has happened all the same"},
            {"persist", "refused from that call on"},
            {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
+           {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
            {"sticky", "the context is lost: this and every later call fails with the same error"}}};
 }
 

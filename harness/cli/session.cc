@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "faults/interpose/world_options.h"
+#include "faults/plan/fault.h"
 #include "harness/sweep/shell_quote.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
@@ -71,6 +72,15 @@ Result<std::string> SharedLibrary(const std::string& file) {
     return Status(Exit::Usage, file + ": expected a shared library");
   }
   return path.string();
+}
+
+// Only the host drop-in can refuse memory.
+bool WantsHostFaults(const Options& options) {
+  const std::vector<std::string> hows = SplitCommas(options.how);
+  const bool swept = options.command == kSweep && std::find(hows.begin(), hows.end(), faults::kHostOom) != hows.end();
+  return swept || (options.command == kReplay && std::any_of(options.fault.begin(), options.fault.end(), [](const std::string& fault) {
+                     return fault.starts_with(faults::kHostAllocationName);
+                   }));
 }
 
 std::string Timestamp() {
@@ -167,7 +177,7 @@ Result<Session> Session::Open(const Options& options) {
   // `run` is for whole programs, where a stack for each of a million launches would be most of its cost; the places where objects came
   // from and went to are enough for its table. The simulated driver proves misuse between any two calls, and both places matter.
   subject.launch.stacks_of_objects_only = options.command == kRun && chosen->driver == DriverChoice::Genuine;
-  subject.launch.host_probes = options.host || (options.command == kCycles && !options.no_host);
+  subject.launch.host_probes = options.host || ((options.command == kCycles || WantsHostFaults(options)) && !options.no_host);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
   subject.expected_exit = static_cast<int>(options.expect_exit);

@@ -7,22 +7,6 @@
 #include "harness/sweep/aggregate.h"
 
 namespace cuaudit::harness {
-namespace {
-
-Result<Observation> RunOnce(const Subject& subject, const std::string& name, int* interrupted) {
-  const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
-  if (!launch.ok()) return launch.status();
-  const Result<Ending> ending = RunToEnd(*launch, interrupted);
-  if (!ending.ok()) return ending.status();
-  Result<Observation> seen = ReadObservation(name + ".journal", *ending);
-  if (!seen.ok()) return seen;
-  Status fit = CheckFaultFree(subject, *seen);
-  if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
-  return seen;
-}
-
-}  // namespace
-
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) {
   const faults::Record* first = nullptr;
   const faults::Record* last = nullptr;
@@ -38,8 +22,9 @@ std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) 
   return snapshots;
 }
 
-Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts, const std::string& reproduce,
-                 report::Run* run, int* interrupted) {
+Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
+                 const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, int* interrupted) {
+  RunMeters meters;
   SiteTexts sites;
   std::vector<Snapshot> snapshots;
   if (TakesCount(subject.command)) {
@@ -49,7 +34,9 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
       const Result<Observation> seen = RunOnce(once, dir.File("cycles-" + std::to_string(count)), interrupted);
       if (!seen.ok()) return seen.status();
       snapshots.push_back(TakeSnapshot(*seen, count, kAtExit, &sites));
-      if (count == counts.back()) DescribeRun(*seen, run);
+      if (count != counts.back()) continue;
+      DescribeRun(*seen, run);
+      meters = ReadMeters(*seen);
     }
   } else {
     const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), interrupted);
@@ -60,9 +47,12 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
                                std::to_string(snapshots.size())};
     }
     DescribeRun(*seen, run);
+    meters = ReadMeters(*seen);
   }
   run->mode = "cycles";
   CompareSnapshots(snapshots, reproduce, run);
+  Status certified = Certify(subject, dir, certificate, std::move(meters), reproduce, run, interrupted);
+  if (!certified.ok()) return certified;
   run->outcome = run->findings.empty() ? "clean" : "findings";
   return {};
 }

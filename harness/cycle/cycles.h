@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cycle/certificate.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/work_dir.h"
@@ -22,8 +23,8 @@ namespace cuaudit::harness {
 
 // With {n} in the command: one run per count. Without: one run whose own marks (cuaudit/mark.h) tell its cycles apart; then `counts` is
 // not looked at. `counts` increases and has at least two entries.
-Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts, const std::string& reproduce,
-                 report::Run* run, int* interrupted);
+Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
+                 const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, int* interrupted);
 
 // The end marks of a journal's first and last cycle, as snapshots; fewer than two when fewer cycles were marked.
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites);

@@ -14,21 +14,31 @@ namespace {
 
 constexpr std::uint64_t kInsideTheDriver = 1;
 
+bool IsHostCall(const Site& site, faults::HostCall call) {
+  return site.record_kind == faults::RecordKind::Host && site.call == static_cast<std::uint16_t>(call);
+}
+
 // The memory under a mutex that was never destroyed went back: gone, but never released.
 bool LostWithItsMemory(const Object& object) {
-  return object.kind == driver::Kind::Mutex && object.released.record_kind == faults::RecordKind::Host &&
-         object.released.call == static_cast<std::uint16_t>(faults::HostCall::MutexFreed);
+  return object.kind == driver::Kind::Mutex && IsHostCall(object.released, faults::HostCall::MutexFreed);
+}
+
+// A thread that detaches itself does so when it comes to it, and a descriptor that nobody was seen to open or close may be another
+// thread's passing one: whether they stand at the end of one cycle is chance.
+bool GoesByItself(const Object& object) {
+  return IsHostCall(object.released, faults::HostCall::ThreadDetachSelf) ||
+         (IsHostCall(object.acquired, faults::HostCall::DescriptorFound) && IsHostCall(object.released, faults::HostCall::DescriptorGone));
 }
 
 bool AliveAt(const Object& object, std::uint64_t until) {
-  if (object.acquired.begin > until || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) return false;
+  if (object.part_of_other || object.acquired.begin > until || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) return false;
   switch (object.state) {
     case State::Live:
     case State::Orphaned:
     case State::ReleaseRefused:
       return true;
     case State::Released:
-      return object.released.begin > until || LostWithItsMemory(object);
+      return (object.released.begin > until && !GoesByItself(object)) || LostWithItsMemory(object);
   }
   return false;
 }
@@ -55,6 +65,7 @@ struct SiteRow {
   driver::Kind kind{};
   report::Acquired acquired;
   std::uint64_t key = 0;
+  bool library_kept = false;
   std::vector<std::uint64_t> live;
   std::vector<std::uint64_t> bytes;
 };
@@ -74,6 +85,11 @@ double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std:
 // Half a block per cycle is still one block in the end.
 std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
 
+// An allocator maps another pool now and then, and the C library enlarges a table; what is lost is lost in each cycle.
+bool Grows(const SiteRow& row, double per_cycle) {
+  return row.kind == driver::Kind::HostMapping || row.library_kept ? per_cycle >= 1 : per_cycle > 0;
+}
+
 std::vector<SiteRow> CollectRows(std::span<const Snapshot> snapshots) {
   std::vector<SiteRow> rows;
   std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
@@ -85,6 +101,7 @@ std::vector<SiteRow> CollectRows(std::span<const Snapshot> snapshots) {
         row.kind = site.kind;
         row.acquired = site.acquired;
         row.key = site.key;
+        row.library_kept = site.library_kept;
         row.live.resize(snapshots.size());
         row.bytes.resize(snapshots.size());
         rows.push_back(std::move(row));
@@ -150,7 +167,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
       } else {
         acquired = sites->Text(run.journal, object.acquired, key);
       }
-      snapshot.live.push_back({object.kind, key, std::move(acquired), 0, 0});
+      snapshot.live.push_back({object.kind, key, std::move(acquired), 0, 0, object.library_kept});
     }
     snapshot.live[at->second].live += std::max<std::uint64_t>(1, object.references);
     snapshot.live[at->second].bytes += object.bytes;
@@ -197,8 +214,8 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     const double bytes = PerCycle(row.bytes, cycles);
     out.bytes_per_cycle = bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0;
     const bool inside = row.key == kInsideTheDriver;
-    if (out.per_cycle != 0 && !inside) run->per_cycle[out.kind] += out.per_cycle;
-    if (out.per_cycle > 0 && !inside) {
+    if ((out.per_cycle < 0 || Grows(row, out.per_cycle)) && !inside) run->per_cycle[out.kind] += out.per_cycle;
+    if (Grows(row, out.per_cycle) && !inside) {
       report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, {}, &fingerprints);
       finding.count = AtLeastOne(out.per_cycle);
       finding.bytes = out.bytes_per_cycle;

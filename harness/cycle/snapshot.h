@@ -29,6 +29,7 @@ struct LiveSite {
   report::Acquired acquired;
   std::uint64_t live = 0;
   std::uint64_t bytes = 0;
+  bool library_kept = false;  // Object::library_kept: grows only when it does so in each cycle
 };
 
 struct ViolationSite {

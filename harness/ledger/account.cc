@@ -23,7 +23,7 @@ bool StaleAfterRelease(Kind kind) { return HasRange(kind) && kind != Kind::HostR
 bool IsHost(Kind kind) {
   const Family family = driver::FamilyOf(kind);
   return family == Family::HostHeap || family == Family::DlopenReference || family == Family::Mutex || family == Family::FileDescriptor ||
-         family == Family::Thread;
+         family == Family::Thread || family == Family::HostMapping;
 }
 
 // What a driver answers to a release that it does not accept in the current context.

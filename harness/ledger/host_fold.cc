@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host records: heap blocks, dlopen references and mutexes. What was acquired before the probe looked is unknown to it, so releasing
-// something unknown is silent here.
+// Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. What was acquired before the probe looked is
+// unknown to it, so releasing something unknown is silent here.
 #include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {
@@ -9,6 +9,27 @@ using driver::Family;
 using driver::Kind;
 using faults::HostCall;
 
+// Descriptors, threads and mappings are named anew by ways that leave no record, so a second release proves nothing.
+void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
+  const HandleEntry* entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
+  if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Outcome::Succeeded);
+}
+
+void ProcessFold::HostMap(Object object, const faults::Record& record) {
+  object.kind = Kind::HostMapping;
+  object.bytes = record.argument[1];
+  const std::int64_t index = account_.Acquire(object, record);
+  for (const std::int64_t gone : host_mappings_.Map(object.handle, object.bytes, index)) {
+    account_.Close(gone, State::Released, SiteOf(record));
+  }
+}
+
+void ProcessFold::HostUnmap(const faults::Record& record) {
+  for (const std::int64_t gone : host_mappings_.Unmap(record.argument[0], record.argument[1])) {
+    if (account_.books().object(gone).state == State::Live) account_.Close(gone, State::Released, SiteOf(record));
+  }
+}
+
 void ProcessFold::Host(const faults::Record& record) {
   const std::uint64_t handle = record.argument[0];
   const bool injected = (record.flags & faults::kInjected) != 0;
@@ -16,6 +37,8 @@ void ProcessFold::Host(const faults::Record& record) {
   if (handle == 0) return;
   Object object;
   object.handle = handle;
+  object.library_kept = (record.flags & faults::kKeptByLibrary) != 0;
+  object.part_of_other = (record.flags & faults::kPartOfOther) != 0;
   switch (static_cast<HostCall>(record.call)) {
     case HostCall::Allocate:
       object.kind = Kind::HostHeap;
@@ -52,6 +75,45 @@ void ProcessFold::Host(const faults::Record& record) {
       account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, entry == nullptr ? -1 : entry->top);
       break;
     }
+    case HostCall::DescriptorOpen:
+    case HostCall::DescriptorSocket:
+    case HostCall::DescriptorPipe:
+    case HostCall::DescriptorDup:
+    case HostCall::DescriptorEvent:
+    case HostCall::DescriptorPoll:
+    case HostCall::DescriptorTimer:
+    case HostCall::DescriptorMemory:
+    case HostCall::DescriptorWatch:
+    case HostCall::DescriptorSignal:
+    case HostCall::DescriptorStream:
+    case HostCall::DescriptorDirectory:
+    case HostCall::DescriptorFound:
+      object.kind = Kind::FileDescriptor;
+      // Nobody knows for whom: syslog's socket is the C library's own.
+      if (record.call == static_cast<std::uint16_t>(HostCall::DescriptorFound)) object.library_kept = true;
+      account_.Acquire(object, record);
+      break;
+    case HostCall::DescriptorClose:
+    case HostCall::DescriptorGone:
+      ReleaseHeld(Kind::FileDescriptor, record);
+      break;
+    case HostCall::ThreadCreate:
+      object.kind = Kind::Thread;
+      account_.Acquire(object, record);
+      break;
+    case HostCall::ThreadJoin:
+    case HostCall::ThreadDetach:
+    case HostCall::ThreadDetachSelf:
+      ReleaseHeld(Kind::Thread, record);
+      break;
+    case HostCall::Map:
+      HostMap(object, record);
+      break;
+    case HostCall::Unmap:
+      HostUnmap(record);
+      break;
+    case HostCall::Reading:
+      break;
   }
 }
 

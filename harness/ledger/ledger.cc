@@ -15,7 +15,6 @@
 namespace cuaudit::harness {
 namespace {
 
-using faults::HostCall;
 using faults::ProcessEvent;
 using faults::Record;
 using faults::RecordKind;
@@ -26,20 +25,8 @@ struct Event {
   bool returned = false;
 };
 
-bool IsHostRelease(const Record& record) {
-  switch (static_cast<HostCall>(record.call)) {
-    case HostCall::Deallocate:
-    case HostCall::Dlclose:
-    case HostCall::MutexDestroy:
-    case HostCall::MutexFreed:
-    case HostCall::MutexDestroyedLocked:
-      return true;
-    case HostCall::Allocate:
-    case HostCall::Dlopen:
-    case HostCall::MutexInit:
-      return false;
-  }
-  return true;
+bool CountsAtEntry(const Record& record) {
+  return record.end == 0 || record.call >= faults::kHostCallCount || faults::kHostCalls[record.call].counts == faults::HostCounts::AtEntry;
 }
 
 // Calls that the driver or the gate make inside another call are not the program's.
@@ -86,7 +73,7 @@ class Folder {
           break;
         }
         case RecordKind::Host:
-          events_.push_back({IsHostRelease(record) || record.end == 0 ? record.begin : record.end, i, false});
+          events_.push_back({CountsAtEntry(record) ? record.begin : record.end, i, false});
           break;
         case RecordKind::Mark:
         case RecordKind::Process:

@@ -54,7 +54,9 @@ struct Object {
   std::uint64_t parent = 0;      // pool, graph or library it was made from, 0 for none
   std::uint64_t references = 1;  // caller-owned, for counted kinds
   std::uint32_t cycle = 0;
-  bool driver_owned = false;  // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
+  bool library_kept = false;   // a host block that the C library allocated for itself (faults::kKeptByLibrary)
+  bool part_of_other = false;  // a host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther)
+  bool driver_owned = false;   // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the releasing, orphaning or refused call
   Site retried;   // of a released object the refused call after which it was released again; record_kind Empty for all others

@@ -13,6 +13,7 @@
 #include "harness/ledger/account.h"
 #include "harness/ledger/contexts.h"
 #include "harness/ledger/graphs.h"
+#include "harness/ledger/host_mappings.h"
 
 namespace cuaudit::harness {
 
@@ -43,11 +44,15 @@ class ProcessFold {
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
+  void ReleaseHeld(driver::Kind kind, const faults::Record& record);
+  void HostMap(Object object, const faults::Record& record);
+  void HostUnmap(const faults::Record& record);
   void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);
 
   Account account_;
   Contexts contexts_;
   Graphs graphs_;
+  HostMappings host_mappings_;
 };
 
 }  // namespace cuaudit::harness

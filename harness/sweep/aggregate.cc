@@ -250,9 +250,9 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   report::Fault fault;
   char buffer[faults::kMaxFaultText];
   const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
-  fault.call = std::string(driver::Name(parsed.base));
+  fault.call = std::string(parsed.base == faults::kHostAllocation ? faults::kHostAllocationName : driver::Name(parsed.base));
   fault.occurrence = parsed.occurrence;
-  fault.how = canonical.substr(canonical.find(',') + 1);
+  fault.how = parsed.base == faults::kHostAllocation ? std::string(faults::kHostOom) : canonical.substr(canonical.find(',') + 1);
   fault.code = std::string(driver::ShortResultName(parsed.code));
   fault.text = canonical;
   fault.stack = site.stack;
@@ -309,6 +309,28 @@ std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal) {
   return kernels;
 }
 
+namespace {
+
+// Nobody told us whether such a child chose to leave, so what it holds is not called a leak.
+std::size_t ChildrenWithoutExit(const faults::JournalView& journal) {
+  std::unordered_set<std::uint32_t> open;
+  const faults::Record* first = nullptr;
+  for (const faults::Record& record : journal.records()) {
+    if (record.begin == 0 || record.kind == faults::RecordKind::Empty || record.kind == faults::RecordKind::Argument) continue;
+    if (first == nullptr || record.begin < first->begin) first = &record;
+    open.insert(record.pid);
+  }
+  for (const faults::Record& record : journal.records()) {
+    if (record.kind == faults::RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit)) {
+      open.erase(record.pid);
+    }
+  }
+  if (first != nullptr) open.erase(first->pid);
+  return open.size();
+}
+
+}  // namespace
+
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
@@ -345,6 +367,9 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   if (unaudited != 0) run->totals.skipped["entry points newer than the headers, passed through unaudited"] = unaudited;
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
                                     [](const Object& object) { return object.driver_owned && object.state != State::Released; });
+  if (const std::size_t unchecked = ChildrenWithoutExit(run_seen.journal); unchecked != 0) {
+    run->totals.skipped["child processes that left without exit (_exit, exec or a signal): not checked for leaks"] = unchecked;
+  }
   if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;

@@ -4,29 +4,6 @@
 #include "faults/driver/call_id.h"
 
 namespace cuaudit::harness {
-namespace {
-
-std::string HostName(faults::HostCall call) {
-  switch (call) {
-    case faults::HostCall::Allocate:
-      return "malloc";
-    case faults::HostCall::Deallocate:
-    case faults::HostCall::MutexFreed:
-      return "free";
-    case faults::HostCall::Dlopen:
-      return "dlopen";
-    case faults::HostCall::Dlclose:
-      return "dlclose";
-    case faults::HostCall::MutexInit:
-      return "pthread_mutex_init";
-    case faults::HostCall::MutexDestroy:
-    case faults::HostCall::MutexDestroyedLocked:
-      return "pthread_mutex_destroy";
-  }
-  return {};
-}
-
-}  // namespace
 
 Site RecordSite(const faults::Record& record) { return {record.kind, record.call, record.stack, record.begin}; }
 
@@ -36,7 +13,7 @@ std::string CallName(const Site& site) {
       if (site.call >= driver::kCallCount) return {};
       return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call))));
     case faults::RecordKind::Host:
-      return HostName(static_cast<faults::HostCall>(site.call));
+      return site.call < faults::kHostCallCount ? faults::kHostCalls[site.call].text : std::string();
     case faults::RecordKind::Empty:
     case faults::RecordKind::Argument:
     case faults::RecordKind::Mark:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/host_plan.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
@@ -67,7 +68,9 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   if (!states.threaded) first_states_ = AllStates(states);
   by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
+  AppendHostFaults(rehearsal_->run.journal, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
+  first_sites_.insert(first.sites.begin(), first.sites.end());
   for (const PlannedWay& one : first.ways) {
     if (one.why_not.empty()) {
       coverage_.Plan(one.way, one.trial);
@@ -306,7 +309,8 @@ report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   const faults::JournalView& journal = rehearsal_->run.journal;
   if (site == 0 || !first_sites_.contains(site)) return {};
   for (const faults::Record& record : journal.records()) {
-    if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
+    if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
     if (SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
   }
   return {};

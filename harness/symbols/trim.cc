@@ -15,6 +15,15 @@ bool IsBelowTheProgram(const report::Frame& frame) {
   return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || frame.module.starts_with("libcudart.so.");
 }
 
+// Where a sanitizer owns the heap its own frames come first, in gcc's library or, by clang, in the program itself.
+bool IsSanitizer(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 3> kModules = {"libasan.so", "liblsan.so", "libtsan.so"};
+  static constexpr std::array<std::string_view, 5> kFunctions = {"__sanitizer::", "__asan::", "__lsan::", "__tsan::", "__interceptor_"};
+  const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
+  return std::any_of(kModules.begin(), kModules.end(), begins(frame.module)) ||
+         std::any_of(kFunctions.begin(), kFunctions.end(), begins(frame.function));
+}
+
 bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
 
 // cuaudit's CUDA runtime where it is linked in statically: its frames lie in the program's own file.
@@ -46,7 +55,7 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   const report::Frame* runtime = nullptr;
   for (; first < last; ++first) {
     const bool own = IsOwnRuntime(frames[first]);
-    if (!own && !IsBelowTheProgram(frames[first])) break;
+    if (!own && !IsBelowTheProgram(frames[first]) && !IsSanitizer(frames[first])) break;
     if (own) runtime = &frames[first];
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;

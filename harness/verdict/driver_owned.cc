@@ -18,8 +18,9 @@ std::string_view BaseName(std::string_view path) {
 
 // Libraries that allocate on behalf of whoever called them.
 bool IsLanguageRuntime(std::string_view file) {
-  constexpr std::string_view kRuntimes[] = {"libc.so",     "libc-",     "ld-linux",   "ld-2",  "libstdc++.so",
-                                            "libgcc_s.so", "libc++.so", "libpthread", "libdl", "libcuaudit_host.so"};
+  constexpr std::string_view kRuntimes[] = {"libc.so",     "libc-",      "ld-linux",   "ld-2",  "libstdc++.so",
+                                            "libgcc_s.so", "libc++.so",  "libpthread", "libdl", "libcuaudit_host.so",
+                                            "libasan.so",  "liblsan.so", "libtsan.so"};
   return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](std::string_view name) { return file.starts_with(name); });
 }
 

@@ -96,6 +96,9 @@ struct JudgeOptions {
 // The same value for the same place in any run of the same program: call, module build id (or path) and offsets of all frames.
 [[nodiscard]] std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site);
 
+// The same for the call instruction alone, whichever way led there.
+[[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
+
 // Over the driver calls of each process and thread in order: call, stack, result. Equal hashes: the program did the same.
 [[nodiscard]] std::uint64_t TraceHash(const faults::JournalView& journal);
 

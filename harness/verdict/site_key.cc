@@ -20,11 +20,8 @@ constexpr std::uint64_t kSeed = faults::kKeySeed;
 
 std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) { return faults::MixKey(hash, value); }
 
-}  // namespace
-
-std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
+std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::span<const std::uint64_t> frames) {
   const std::span<const faults::ModuleRow> modules = journal.modules();
-  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
     // All versions of an entry point are one place: which one a program binds may depend on the driver.
     const std::string_view base = driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call)));
@@ -32,6 +29,15 @@ std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
   }
   const std::uint64_t hash = Mix(Mix(kSeed, static_cast<std::uint64_t>(site.record_kind)), std::uint64_t{site.call});
   return faults::MixStack(hash, frames, modules.data(), modules.size());
+}
+
+}  // namespace
+
+std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) { return Key(journal, site, journal.Stack(site.stack)); }
+
+std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
+  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
+  return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
 }
 
 // Threads are told apart by what they did, not by when they started: the hashes of all threads are sorted before they are joined.

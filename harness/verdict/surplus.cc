@@ -58,8 +58,18 @@ class Groups {
 
 // Nodes die with their graph, and an entry left on a context stack is reported by its own rule.
 bool IsOwnLeak(const Object& object) {
-  return object.state != State::Released && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
+  return object.state != State::Released && !object.driver_owned && !object.part_of_other &&
+         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
          (object.kind != Kind::ContextStackEntry || object.state == State::ReleaseRefused);
+}
+
+// Where the rehearsal keeps a mapping until it ends, an allocator keeps its pool, and a larger one in the trial is no leak.
+std::set<std::uint64_t> PoolsOf(const Evidence& rehearsal) {
+  std::set<std::uint64_t> pools;
+  for (const Object& object : rehearsal.ledger->objects) {
+    if (object.kind == Kind::HostMapping && IsOwnLeak(object)) pools.insert(CallerKey(*rehearsal.journal, object.acquired));
+  }
+  return pools;
 }
 
 struct Allowance {
@@ -142,10 +152,12 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
 Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   Allowances allowances;
   Counts undestroyed;
+  std::set<std::uint64_t> pools;
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
   if (rehearsal != nullptr) {
     allowances = AllowancesOf(*rehearsal);
+    pools = PoolsOf(*rehearsal);
     vanished = Vanished(*trial.journal);
     kept = KeptFromDestruction(*trial.ledger);
     if (kept != nullptr) undestroyed = FreedByDestructors(*rehearsal);
@@ -204,6 +216,11 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     }
     if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
       refused.Add(Refused(*left.object, left.key, kept->released));
+      continue;
+    }
+    const bool pooled = left.object->kind == Kind::HostMapping && pools.contains(CallerKey(*trial.journal, left.object->acquired));
+    if (left.object->library_kept || pooled) {
+      lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
       continue;
     }
     const bool orphaned = left.object->state == State::Orphaned;

@@ -95,6 +95,13 @@ Run CyclesWithGrowth() {
   run.cycle_rows.push_back({"host_heap", {"malloc", {Known("state_init", "src/state.c", 40, 0x1000)}}, {2, 20}, 2.0, 792});
   run.cycle_rows.push_back({"stream", {"cuStreamCreate", {}}, {1, 6}, 0.5, 0});
   run.cycle_rows.push_back({"dlopen_reference", {"dlopen", {Frame{"player", "", "", 0, 0x40}}}, {1, 1}, 0.0, 0});
+  report::Meters meters;
+  meters.warm_up = 2;
+  meters.asked = 4096;
+  meters.rows.push_back({"heap_bytes", 100, true, 792.5, 0, 160, 0, 200, 0, 20});
+  meters.rows.push_back({"resident_bytes", 100, false, 0, 3892, 8192, 40, 200, 1, 20});
+  meters.absent = {{"device_bytes", "no context was current at the end of a cycle"}};
+  run.meters = meters;
   Finding growth;
   growth.rule = "growth";
   growth.title = "more live objects after more cycles";

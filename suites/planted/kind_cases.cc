@@ -78,6 +78,9 @@ const std::vector<KindCase>& KindCases() {
       {Kind::HostHeap, OnHost<HostCall::Allocate>, OnHost<HostCall::Deallocate>},
       {Kind::DlopenReference, OnHost<HostCall::Dlopen>, OnHost<HostCall::Dlclose>},
       {Kind::Mutex, OnHost<HostCall::MutexInit>, OnHost<HostCall::MutexDestroy>},
+      {Kind::FileDescriptor, OnHost<HostCall::DescriptorOpen>, OnHost<HostCall::DescriptorClose>},
+      {Kind::Thread, OnHost<HostCall::ThreadCreate>, OnHost<HostCall::ThreadJoin>},
+      {Kind::HostMapping, OnHost<HostCall::Map>, OnHost<HostCall::Unmap>},
   };
   return kCases;
 }
@@ -88,7 +91,8 @@ std::vector<Kind> LeakableKinds() {
     const driver::EffectRow& row = driver::EffectOf(static_cast<driver::BaseId>(i));
     if (driver::IsAcquire(row.effect)) acquired[static_cast<std::size_t>(row.kind)] = true;
   }
-  for (const Kind host : {Kind::HostHeap, Kind::DlopenReference, Kind::Mutex}) acquired[static_cast<std::size_t>(host)] = true;
+  for (const Kind host : {Kind::HostHeap, Kind::DlopenReference, Kind::Mutex, Kind::FileDescriptor, Kind::Thread, Kind::HostMapping})
+    acquired[static_cast<std::size_t>(host)] = true;
   std::vector<Kind> kinds;
   for (std::size_t i = 0; i < driver::kKindCount; ++i) {
     const auto kind = static_cast<Kind>(i);

@@ -15,6 +15,8 @@ CUAUDIT_CASE(DoubleRelease, EveryKindReleasedTwice) {
   for (const KindCase& c : KindCases()) {
     // These have rules of their own.
     if (c.kind == Kind::PrimaryContext || c.kind == Kind::ContextStackEntry || c.kind == Kind::UserObject) continue;
+    // Their names come back by ways that leave no record, so a second release proves nothing (suites/positive).
+    if (c.kind == Kind::FileDescriptor || c.kind == Kind::Thread || c.kind == Kind::HostMapping) continue;
     Trace t;
     c.acquire(t);
     c.release(t);

@@ -159,5 +159,63 @@ CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
   EXPECT_EQ(judgement.notes[0].count, 1U);
 }
 
+// A trial that fails and unwinds, with `left` on the way.
+template <typename Left>
+Judgement LeftOnTheWay(const Left& left, const Trace& rehearsal = Clean()) {
+  Trace trial = Cut();
+  left(trial);
+  trial.DestroyStream(0x10).Stack(4);
+  trial.Event(ProcessEvent::Exit);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+CUAUDIT_CASE(KeptByLibrary, ACacheOfTheCLibraryIsNotedAndCounted) {
+  const Judgement judgement =
+      LeftOnTheWay([](Trace& t) { t.Host(faults::HostCall::Allocate, 0x5000, 40).Flags(faults::kForwarded | faults::kKeptByLibrary); });
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::KeptByLibrary);
+  EXPECT_EQ(judgement.notes[0].bytes, 40U);
+}
+
+CUAUDIT_CASE(KeptByLibrary, ADescriptorThatNobodySawOpenedIsNoted) {
+  const Judgement judgement = LeftOnTheWay([](Trace& t) { t.Host(faults::HostCall::DescriptorFound, 0x5); });
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::KeptByLibrary);
+}
+
+CUAUDIT_CASE(KeptByLibrary, APoolThatTheRehearsalKeepsTooMayBeLarger) {
+  Trace rehearsal;
+  rehearsal.CreateStream(0x10).Stack(1);
+  rehearsal.Host(faults::HostCall::Map, 0x7000'0000, 4096).Stack(9);
+  rehearsal.DestroyStream(0x10).Stack(4);
+  rehearsal.Event(ProcessEvent::Exit);
+  const Judgement judgement = LeftOnTheWay(
+      [](Trace& t) {
+        t.Host(faults::HostCall::Map, 0x7000'0000, 4096).Stack(9);
+        t.Host(faults::HostCall::Map, 0x7100'0000, 4096).Stack(9);
+      },
+      rehearsal);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 2U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
+  EXPECT_EQ(judgement.notes[1].rule, Rule::KeptByLibrary);
+}
+
+CUAUDIT_CASE(Leak, TheSameBlocksOfTheProgramAre) {
+  const Judgement judgement = LeftOnTheWay([](Trace& t) {
+    t.Host(faults::HostCall::Allocate, 0x5000, 40).Stack(5);
+    t.Host(faults::HostCall::DescriptorOpen, 0x5).Stack(6);
+    t.Host(faults::HostCall::ThreadCreate, 0x6000).Stack(7);
+    t.Host(faults::HostCall::Map, 0x7000'0000, 4096).Stack(8);
+  });
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  EXPECT_EQ(judgement.findings.size(), 4U);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

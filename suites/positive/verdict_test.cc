@@ -87,5 +87,44 @@ CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
+// What the loader allocates goes with the library or the thread that it was for.
+CUAUDIT_CASE(KeptByLibrary, BlocksOfALibraryOrAThreadAreNotSaidTwice) {
+  Trace trial = Lifecycle(false, false);
+  trial.Host(faults::HostCall::Allocate, 0x5000, 288).Flags(faults::kForwarded | faults::kPartOfOther);
+  const JournalImage before(Lifecycle(false, false));
+  const JournalImage after(trial);
+  EXPECT_THAT(Judge(before.Evidence(), after.Evidence(1), true, {}).notes, IsEmpty());
+}
+
+CUAUDIT_CASE(KeptByLibrary, ACacheThatWasGivenBackIsNotNoted) {
+  Trace trial = Lifecycle(true, false);
+  trial.Host(faults::HostCall::Allocate, 0x5000, 40).Flags(faults::kForwarded | faults::kKeptByLibrary);
+  trial.Host(faults::HostCall::Deallocate, 0x5000);
+  ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
+}
+
+// Numbers are given out anew: a descriptor closed or a thread joined unseen proves nothing against the next of that name.
+CUAUDIT_CASE(DoubleRelease, NamesOfDescriptorsThreadsAndMappingsComeBack) {
+  Trace trial = Lifecycle(true, false);
+  for (const auto& [make, give] : {std::pair{faults::HostCall::DescriptorOpen, faults::HostCall::DescriptorClose},
+                                   std::pair{faults::HostCall::ThreadCreate, faults::HostCall::ThreadJoin},
+                                   std::pair{faults::HostCall::Map, faults::HostCall::Unmap}}) {
+    trial.Host(make, 0x5000, 4096);
+    trial.Host(give, 0x5000, 4096);
+    trial.Host(give, 0x5000, 4096);
+  }
+  ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
+}
+
+CUAUDIT_CASE(Leak, AMappingThatIsReplacedOrUnmappedInPartsIsNone) {
+  Trace trial = Lifecycle(true, false);
+  trial.Host(faults::HostCall::Map, 0x10000, 0x4000);
+  trial.Host(faults::HostCall::Map, 0x10000, 0x4000);  // fixed, over the first
+  trial.Host(faults::HostCall::Unmap, 0x11000, 0x1000);
+  trial.Host(faults::HostCall::Unmap, 0x0f000, 0x2000);
+  trial.Host(faults::HostCall::Unmap, 0x12000, 0x9000);
+  ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -41,6 +41,11 @@ static const struct {
     ROW(graph),
     ROW(executable_graph),
     ROW(user_object),
+    ROW(texture_reference),
+    ROW(callback),
+    ROW(green_context),
+    ROW(external_memory),
+    ROW(ipc_memory),
 #undef ROW
 };
 enum { kKindCount = sizeof(kKinds) / sizeof(kKinds[0]) };
@@ -48,6 +53,7 @@ enum { kKindCount = sizeof(kKinds) / sizeof(kKinds[0]) };
 static int run(int kind, int cycles, int clean) {
   Ground ground;
   int i;
+  if (kKinds[kind].run == &ipc_memory && before_ipc_memory() != 0) return -1;
   DO(cuInit(0));
   DO(cuDevicePrimaryCtxRetain(&ground.context, 0));
   DO(cuCtxPushCurrent(ground.context));
@@ -56,7 +62,7 @@ static int run(int kind, int cycles, int clean) {
   DO(cuStreamDestroy(ground.stream));
   DO(cuCtxPopCurrent(NULL));
   DO(cuDevicePrimaryCtxRelease(0));
-  return 0;
+  return kKinds[kind].run == &ipc_memory ? after_ipc_memory() : 0;
 }
 
 int main(int argc, char **argv) {

@@ -52,4 +52,13 @@ int graph(const Ground *ground, int cycle, int clean);
 int executable_graph(const Ground *ground, int cycle, int clean);
 int user_object(const Ground *ground, int cycle, int clean);
 
+// leak_share.c
+int texture_reference(const Ground *ground, int cycle, int clean);
+int callback(const Ground *ground, int cycle, int clean);
+int green_context(const Ground *ground, int cycle, int clean);
+int external_memory(const Ground *ground, int cycle, int clean);
+int ipc_memory(const Ground *ground, int cycle, int clean);
+int before_ipc_memory(void);  // before the driver is initialised: another process shares memory
+int after_ipc_memory(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "faults/driver/effects.h"
+#include "faults/plan/plan.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -127,6 +128,33 @@ TEST(FaultText, ShortBufferIsCutNotOverrun) {
   ASSERT_EQ(ParseFault("cuMemAlloc#2=OUT_OF_MEMORY", &fault).expected, nullptr);
   EXPECT_GT(FormatFault(fault, text, sizeof(text)), sizeof(text));
   EXPECT_STREQ(text, "cuMemAl");
+}
+
+TEST(HostFault, RoundTripsAndSaysWhatItExpects) {
+  for (const char* const text : {"malloc#1=host_oom", "malloc#4294967295=host_oom", "malloc#7@unwind=host_oom"}) {
+    Fault fault;
+    ASSERT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
+    EXPECT_EQ(fault.base, kHostAllocation);
+    EXPECT_EQ(fault.how, How::HostOom);
+    char again[kMaxFaultText];
+    EXPECT_EQ(std::string_view(again, FormatFault(fault, again, sizeof(again))), text);
+  }
+  for (const char* const text : {"malloc", "malloc#0=host_oom", "malloc#1", "malloc#1=OUT_OF_MEMORY", "malloc#1=host_oom,refuse",
+                                 "calloc#1=host_oom", "cuMemAlloc#1=host_oom", "cuMemAlloc#1=OUT_OF_MEMORY,host_oom"}) {
+    Fault fault;
+    EXPECT_NE(ParseFault(text, &fault).expected, nullptr) << text;
+  }
+}
+
+TEST(HostFault, HitsOnceAndNoDriverCall) {
+  Fault fault;
+  ASSERT_EQ(ParseFault("malloc#3=host_oom", &fault).expected, nullptr);
+  for (std::uint32_t matching = 1; matching < 6; ++matching) {
+    EXPECT_EQ(Plan::Decide(fault, matching).code != CUDA_SUCCESS, matching == 3) << matching;
+  }
+  Plan plan;
+  ASSERT_TRUE(plan.Add(fault));
+  for (std::size_t base = 0; base < driver::kBaseCount; ++base) EXPECT_FALSE(plan.Names(static_cast<driver::BaseId>(base)));
 }
 
 }  // namespace

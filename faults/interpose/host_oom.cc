@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/interpose/host_oom.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "faults/interpose/host_state.h"
+
+namespace cuaudit::faults {
+namespace {
+
+// The verdict on a call site stands in the lowest bit of its address, which is shifted up to make room. Sites that share a slot take turns.
+constexpr std::size_t kSlots = 4096;
+constinit std::atomic<std::uint64_t> sites[kSlots] = {};
+
+bool IsForeign(const char* path) noexcept {
+  constexpr const char* kForeign[] = {"libc.so",    "libc-2",  "ld-linux", "ld-2",    "libgcc_s.so", "libcuda.so", "libcudart.so",
+                                      "libnvidia-", "libasan", "liblsan",  "libtsan", "libubsan",    "libcuaudit_"};
+  const char* const slash = strrchr(path, '/');
+  const char* const file = slash == nullptr ? path : slash + 1;
+  for (const char* const one : kForeign) {
+    if (strncmp(file, one, strlen(one)) == 0) return true;
+  }
+  return false;
+}
+
+bool IsTheProgramsOwn(const void* caller) noexcept {
+  const std::uint64_t address = Address(caller);
+  std::atomic<std::uint64_t>& slot = sites[(address ^ address >> 12) % kSlots];
+  const std::uint64_t known = slot.load(std::memory_order_relaxed);
+  if (known >> 1 == address) return (known & 1) != 0;
+  Quiet quiet;
+  Dl_info info = {};
+  const bool own = dladdr(caller, &info) == 0 || info.dli_fname == nullptr || !IsForeign(info.dli_fname);
+  slot.store(address << 1 | (own ? 1 : 0), std::memory_order_relaxed);
+  return own;
+}
+
+}  // namespace
+
+Turn TakeTurn(const void* caller, std::size_t bytes) noexcept {
+  if (!Watching() || !IsTheProgramsOwn(caller)) return {};
+  JournalHeader& header = HostJournal().header();
+  Turn turn;
+  turn.occurrence = header.occurrences[kHostOccurrences].fetch_add(1, std::memory_order_relaxed) + 1;
+  const Plan& plan = HostPlan();
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const Fault& fault = plan.fault(i);
+    if (fault.base != kHostAllocation) continue;
+    if (fault.phase != Phase::Any && static_cast<std::uint32_t>(fault.phase) != header.phase.load(std::memory_order_relaxed)) continue;
+    const std::uint32_t matching = header.matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
+    if (Plan::Decide(fault, matching).code == CUDA_SUCCESS || turn.refused) continue;
+    header.fired[i].fetch_add(1, std::memory_order_relaxed);
+    turn.refused = true;
+    Record* record = Reserve(HostCall::Allocate, 0, bytes);
+    if (record == nullptr) continue;
+    record->flags = kInjected;
+    record->result = ENOMEM;
+    record->fault = static_cast<std::uint16_t>(i + 1);
+    record->occurrence = turn.occurrence;
+    Finish(record);
+  }
+  return turn;
+}
+
+}  // namespace cuaudit::faults

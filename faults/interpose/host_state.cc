@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/interpose/host_state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "faults/interpose/host_dlopen.h"
+#include "faults/interpose/host_owner.h"
+#include "faults/interpose/options.h"
+#include "faults/journal/stack_table.h"
+#include "faults/probes/host_reading.h"
+
+extern "C" {
+__attribute__((weak)) void __asan_init();
+__attribute__((weak)) void __lsan_do_leak_check();
+__attribute__((weak)) void __tsan_init();
+// sanitizer/allocator_interface.h: calls us for each block of a heap that is a sanitizer's.
+__attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, size_t), void (*)(const volatile void*));
+}
+
+namespace cuaudit::faults {
+
+void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept;  // host.cc
+void OnSanitizerFree(const volatile void* block) noexcept;
+
+namespace {
+
+constinit Journal journal;
+constinit InterposeOptions options;
+constinit StackTable stacks;
+constinit std::atomic<bool> active{false};
+constinit std::atomic<pid_t> process{0};
+thread_local bool inside = false;
+
+// Of a process that continues its parent (forker.h) and stands in its records under its parent's id.
+constinit std::atomic<uint32_t> own_id{0};
+constinit std::atomic<uint32_t> known_as{0};
+
+uint32_t Known(long id) noexcept {
+  const uint32_t value = static_cast<uint32_t>(id);
+  return value == own_id.load(std::memory_order_relaxed) ? known_as.load(std::memory_order_relaxed) : value;
+}
+
+// Without a stack.
+Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
+  Quiet quiet;
+  Record* record = journal.Begin();
+  if (record == nullptr) return nullptr;
+  record->kind = RecordKind::Host;
+  record->call = static_cast<uint16_t>(call);
+  record->flags = kForwarded;
+  record->pid = Known(getpid());
+  record->tid = Known(syscall(SYS_gettid));
+  record->cycle = journal.header().cycle.load(std::memory_order_relaxed);
+  record->phase = static_cast<Phase>(journal.header().phase.load(std::memory_order_relaxed));
+  record->argument[0] = object;
+  record->argument[1] = detail;
+  return record;
+}
+
+void WriteReading() noexcept {
+  static_assert(kHostMeterCount < kRecordArguments);
+  const HostReading reading = ReadHost();
+  Record* record = Begin(HostCall::Reading, 0, 0);
+  if (record == nullptr) return;
+  for (size_t i = 0; i < kHostMeterCount; ++i) {
+    if (!reading.read.Has(static_cast<HostMeter>(i))) continue;
+    record->argument[0] |= uint64_t{1} << i;
+    record->argument[1 + i] = reading.value[i];
+  }
+  Finish(record);
+}
+
+// What stands at the end of a cycle, or of the process.
+void TakeStock() noexcept {
+  if (!Watching() || InBorrowedMemory()) return;
+  TakeCensus();
+  WriteReading();
+}
+
+// True when the heap is ours to watch, by wrapping it or by the sanitizer's hooks.
+bool HeapIsSeen() noexcept {
+  const bool foreign = &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr;
+  if (!foreign) return true;
+  return &__sanitizer_install_malloc_and_free_hooks != nullptr &&
+         __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
+}
+
+__attribute__((constructor)) void OnLoad() {
+  Quiet quiet;
+  RememberLibraryPath();
+  const char* text = getenv("CUAUDIT_OPTIONS");
+  if (text == nullptr) return;
+  char message[512];
+  // The driver drop-in reports a bad option; here it only means silence.
+  if (ParseOptions(text, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return;
+  if (journal.Open(options.journal) != nullptr) return;
+  stacks.Attach(&journal, true);
+  FindCodeRanges();
+  process.store(getpid(), std::memory_order_relaxed);
+  RememberOpenDescriptors();
+  pthread_atfork(nullptr, nullptr, [] {
+    process.store(getpid(), std::memory_order_relaxed);
+    stacks.AfterFork();
+  });
+  if (!HeapIsSeen()) journal.header().flags.fetch_or(kHostProbesSkipped, std::memory_order_relaxed);
+  journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
+  active.store(true, std::memory_order_release);
+}
+
+__attribute__((destructor)) void OnUnload() { TakeStock(); }
+
+}  // namespace
+
+Quiet::Quiet() noexcept : errno_(errno), was_(inside) { inside = true; }
+
+Quiet::~Quiet() {
+  inside = was_;
+  errno = errno_;
+}
+
+bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !inside; }
+
+bool InBorrowedMemory() noexcept { return getpid() != process.load(std::memory_order_relaxed); }
+
+Journal& HostJournal() noexcept { return journal; }
+
+const Plan& HostPlan() noexcept { return options.plan; }
+
+Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
+  Record* record = Begin(call, object, detail);
+  if (record == nullptr) return nullptr;
+  Quiet quiet;
+  record->stack = stacks.Capture();
+  return record;
+}
+
+void Finish(Record* record) noexcept {
+  if (record != nullptr) journal.Finish(record);
+}
+
+void Withdraw(Record* record) noexcept {
+  if (record != nullptr) *record = Record();
+}
+
+void Write(HostCall call, uint64_t object, uint64_t detail) noexcept { Finish(Reserve(call, object, detail)); }
+
+}  // namespace cuaudit::faults
+
+// Called by the driver drop-in in a child that goes on alone: what comes is written to a journal of its own.
+extern "C" __attribute__((visibility("default"))) void cuaudit_host_continue(void* header, void* records, uint32_t self, uint32_t as) {
+  using namespace cuaudit::faults;
+  if (!active.load(std::memory_order_relaxed)) return;
+  journal.Continue(static_cast<JournalHeader*>(header), static_cast<Record*>(records));
+  process.store(getpid(), std::memory_order_relaxed);
+  known_as.store(as, std::memory_order_relaxed);
+  own_id.store(self, std::memory_order_relaxed);
+}
+
+// Called before the driver drop-in's own: what it writes counts for the cycle that ends.
+extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
+  using namespace cuaudit::faults;
+  static void (*next)(int, int) = nullptr;
+  constexpr int kCycleEnd = static_cast<int>(MarkKind::CycleEnd);
+  if (what == kCycleEnd) TakeStock();
+  if (auto* mark = Next(&next, "cuaudit_mark")) mark(what, value);
+}

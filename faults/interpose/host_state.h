@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// host_state.h: what the wrappers of the host drop-in share: its journal, whether it watches, and how a record is written.
+//
+//   Owns      the journal and the stack table of the library, one per process (host_state.cc).
+//   Threads   safe. Its own work is never recorded (a per-thread flag).
+//   Units     bytes.
+//   Errors    a full journal drops records and says so; the program goes on.
+//   Faults    makes no driver calls; allocates nothing with malloc.
+//   Source    ours.
+#pragma once
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "faults/journal/journal.h"
+#include "faults/plan/plan.h"
+
+namespace cuaudit::faults {
+
+// Marks this thread as doing the probe's own work, and keeps errno as it was.
+class Quiet {
+ public:
+  Quiet() noexcept;
+  ~Quiet();
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  int errno_;
+  bool was_;
+};
+
+// There is a journal, and this thread is not doing the probe's own work.
+bool Watching() noexcept;
+
+// The child of a vfork: it runs in its parent's memory, and nothing that it does here is its parent's.
+bool InBorrowedMemory() noexcept;
+
+Journal& HostJournal() noexcept;
+const Plan& HostPlan() noexcept;
+
+// A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue. Null when it must be dropped.
+Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept;
+void Finish(Record* record) noexcept;
+void Withdraw(Record* record) noexcept;
+void Write(HostCall call, uint64_t object, uint64_t detail) noexcept;
+
+inline uint64_t Address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
+
+// The function that the program would have called without us.
+template <typename Function>
+Function* Next(Function** known, const char* name) noexcept {
+  Function* next = __atomic_load_n(known, __ATOMIC_RELAXED);
+  if (next == nullptr) {
+    next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+    __atomic_store_n(known, next, __ATOMIC_RELAXED);
+  }
+  return next;
+}
+
+// host_descriptors.cc
+void RememberOpenDescriptors() noexcept;  // once, while the library is loaded: those are nobody's
+void TakeCensus() noexcept;               // of descriptors: what was opened or closed unseen becomes a record
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// host_reading.h: how much of the host a process holds right now.
+//
+//   Owns      nothing; a reading is a value, no descriptor stays open.
+//   Threads   safe; a reading is of the whole process.
+//   Units     counts and bytes, as host_meters.def says.
+//   Errors    a meter that this system does not have is absent from HostReading::read, never 0.
+//   Faults    makes no driver calls; allocates nothing, so that it does not meter itself.
+//   Source    procfs(5), mallinfo2(3), dl_iterate_phdr(3); sanitizer/allocator_interface.h where a sanitizer owns the heap.
+//   Not here  what grew, by allocation stack: that is the host drop-in's journal (faults/interpose). Device memory: the driver's own
+//             cuMemGetInfo. When growth is growth: harness/cycle/growth.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+namespace cuaudit::faults {
+
+enum class HostMeter : std::uint8_t {
+#define CUAUDIT_HOST_METER(name, json_name, unit, nature, when) name,
+#include "faults/probes/host_meters.def"
+#undef CUAUDIT_HOST_METER
+};
+
+enum class MeterUnit : std::uint8_t { Count, Bytes };
+enum class MeterNature : std::uint8_t { Exact, Noisy };
+enum class MeterWhen : std::uint8_t { Cheap, OnDemand };
+
+struct HostMeterRow {
+  std::string_view name;
+  MeterUnit unit;
+  MeterNature nature;
+  MeterWhen when;
+};
+
+inline constexpr HostMeterRow kHostMeters[] = {
+#define CUAUDIT_HOST_METER(name, json_name, unit, nature, when) {json_name, MeterUnit::unit, MeterNature::nature, MeterWhen::when},
+#include "faults/probes/host_meters.def"
+#undef CUAUDIT_HOST_METER
+};
+inline constexpr std::size_t kHostMeterCount = sizeof(kHostMeters) / sizeof(kHostMeters[0]);
+
+constexpr const HostMeterRow& Row(HostMeter meter) { return kHostMeters[static_cast<std::size_t>(meter)]; }
+constexpr std::string_view Name(HostMeter meter) { return Row(meter).name; }
+
+// Which meters: a set of them as bits.
+class HostMeterSet {
+ public:
+  constexpr HostMeterSet() = default;
+  constexpr HostMeterSet(std::initializer_list<HostMeter> meters) {
+    for (const HostMeter meter : meters) Add(meter);
+  }
+  constexpr void Add(HostMeter meter) { bits_ |= 1U << static_cast<unsigned>(meter); }
+  constexpr bool Has(HostMeter meter) const { return (bits_ >> static_cast<unsigned>(meter) & 1U) != 0; }
+  constexpr HostMeterSet And(HostMeterSet other) const {
+    HostMeterSet both;
+    both.bits_ = bits_ & other.bits_;
+    return both;
+  }
+  friend constexpr bool operator==(HostMeterSet, HostMeterSet) = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+constexpr HostMeterSet MetersThatAre(MeterWhen when) {
+  HostMeterSet set;
+  for (std::size_t i = 0; i < kHostMeterCount; ++i) {
+    if (kHostMeters[i].when == when) set.Add(static_cast<HostMeter>(i));
+  }
+  return set;
+}
+inline constexpr HostMeterSet kCheapHostMeters = MetersThatAre(MeterWhen::Cheap);
+
+struct HostReading {
+  std::array<std::uint64_t, kHostMeterCount> value = {};
+  HostMeterSet read;  // of those asked for, the ones that this system has
+  std::uint64_t operator[](HostMeter meter) const { return value[static_cast<std::size_t>(meter)]; }
+};
+
+[[nodiscard]] HostReading ReadHost(HostMeterSet wanted = kCheapHostMeters) noexcept;
+
+}  // namespace cuaudit::faults

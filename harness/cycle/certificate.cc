@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/certificate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "harness/cycle/counts.h"
+#include "harness/ledger/rules.h"
+#include "harness/sweep/fingerprint.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr int kRounds = 4;  // a longer run may be noisier than the one that chose its length
+constexpr std::uint64_t kMostCycles = 100000;
+constexpr std::uint64_t kControlCycles = 200;  // at least, so that false alarms are looked for in 20 windows
+
+// Long runs may take longer; a program that hangs still ends.
+Subject ForCycles(const Subject& subject, std::uint64_t cycles) {
+  Subject longer = subject;
+  longer.deadline_ms *= std::max<std::uint64_t>(1, cycles / kBlocks);
+  return longer;
+}
+
+Result<RunMeters> MetersOfRun(const Subject& subject, const std::string& name, std::uint64_t cycles, int* interrupted) {
+  Subject once = ForCycles(subject, cycles);
+  once.command = WithCount(subject.command, cycles);
+  const Result<Observation> seen = RunOnce(once, name, interrupted);
+  if (!seen.ok()) return seen.status();
+  return ReadMeters(*seen);
+}
+
+Result<Subject> ControlOf(const Subject& subject, const std::string& path) {
+  Result<Program> program = ResolveProgram(path);
+  if (!program.ok()) return Status(Exit::Environment, program.status().message());
+  Subject control = subject;
+  control.program = std::move(*program);
+  control.command = {path, "{n}"};
+  control.expected_exit = 0;
+  return control;
+}
+
+// Without the cycles that fill caches.
+void DropWarmUp(std::uint64_t warm_up, std::vector<MeterSeries>* all) {
+  for (MeterSeries& series : *all) {
+    const std::size_t count = std::min<std::size_t>(warm_up, series.readings.size());
+    series.readings.erase(series.readings.begin(), series.readings.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+}
+
+struct Arms {
+  std::vector<MeterSeries> subject;
+  std::vector<MeterSeries> control;
+  std::uint64_t step = 0;  // 0: ends of cycles
+};
+
+class Certifier {
+ public:
+  Certifier(const Subject& subject, const WorkDir& dir, const CertificateOptions& options, int* interrupted)
+      : subject_(subject), dir_(dir), options_(options), interrupted_(interrupted) {}
+
+  // Readings at the ends of a marked program's cycles, which may be asked for more of them.
+  Status FromCycles(RunMeters seen, Arms* arms) {
+    std::uint64_t cycles = seen.cycles;
+    for (int round = 0;; ++round) {
+      arms->subject = std::move(seen.at_cycles);
+      DropWarmUp(options_.warm_up, &arms->subject);
+      Status controlled = Control(cycles, arms);
+      if (!controlled.ok()) return controlled;
+      const std::uint64_t wanted = options_.warm_up + std::max<std::uint64_t>(kBlocks, Wanted(*arms));
+      if (options_.detect == 0 || !TakesCount(subject_.command) || wanted <= cycles || round == kRounds || cycles == kMostCycles) return {};
+      cycles = std::min(wanted, kMostCycles);
+      Result<RunMeters> longer = MetersOfRun(subject_, Name("detect", round), cycles, interrupted_);
+      if (!longer.ok()) return longer.status();
+      seen = std::move(*longer);
+    }
+  }
+
+  // Readings at the ends of ten processes that ran more and more cycles.
+  Status FromRuns(Arms* arms) {
+    arms->step = 1;
+    for (int round = 0;; ++round) {
+      Result<std::vector<MeterSeries>> subject = Ends(subject_, Name("detect", round), arms->step);
+      if (!subject.ok()) return subject.status();
+      arms->subject = std::move(*subject);
+      if (!options_.control.empty()) {
+        const Result<Subject> nothing = ControlOf(subject_, options_.control);
+        if (!nothing.ok()) return nothing.status();
+        Result<std::vector<MeterSeries>> control = Ends(*nothing, Name("control", round), arms->step);
+        if (!control.ok()) return control.status();
+        arms->control = std::move(*control);
+      }
+      const std::uint64_t wanted = Wanted(*arms) / kBlocks;
+      if (wanted <= arms->step || round == kRounds || arms->step == kMostCycles / kBlocks) return {};
+      arms->step = std::min(wanted, kMostCycles / kBlocks);
+    }
+  }
+
+ private:
+  std::string Name(const char* arm, int round) const { return dir_.File(std::string(arm) + "-" + std::to_string(round)); }
+
+  std::uint64_t Wanted(const Arms& arms) const {
+    return options_.detect == 0 ? 0 : CyclesForAll(arms.subject, arms.control, arms.step, options_.detect);
+  }
+
+  Status Control(std::uint64_t cycles, Arms* arms) {
+    if (options_.control.empty() || arms->subject.empty()) return {};
+    if (!arms->control.empty() && arms->control.front().readings.size() >= cycles) return {};
+    const Result<Subject> nothing = ControlOf(subject_, options_.control);
+    if (!nothing.ok()) return nothing.status();
+    Result<RunMeters> control =
+        MetersOfRun(*nothing, dir_.File("control"), options_.warm_up + std::max(cycles, kControlCycles), interrupted_);
+    if (!control.ok()) return control.status();
+    arms->control = std::move(control->at_cycles);
+    DropWarmUp(options_.warm_up, &arms->control);
+    return {};
+  }
+
+  Result<std::vector<MeterSeries>> Ends(const Subject& subject, const std::string& name, std::uint64_t step) {
+    std::vector<RunMeters> runs;
+    for (std::uint64_t block = 0; block < kBlocks; ++block) {
+      Result<RunMeters> one = MetersOfRun(subject, name + "-" + std::to_string(block), 1 + options_.warm_up + block * step, interrupted_);
+      if (!one.ok()) return one.status();
+      runs.push_back(std::move(*one));
+    }
+    return JoinEnds(runs);
+  }
+
+  const Subject& subject_;
+  const WorkDir& dir_;
+  const CertificateOptions& options_;
+  int* interrupted_;
+};
+
+report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce) {
+  report::Finding finding;
+  finding.rule = std::string(Name(Rule::Growth));
+  finding.title = "the meter stood higher after every block of cycles than after the one before";
+  finding.kind = row.name;
+  finding.count = 1;
+  finding.bytes = static_cast<std::uint64_t>(row.per_cycle + 0.5);
+  finding.verdict = std::string(Name(Verdict::Leak));
+  TrialFindingText text;
+  text.rule = finding.rule;
+  text.kind = finding.kind;
+  finding.fingerprint = Fingerprint(text, std::nullopt);
+  finding.reproduce = reproduce;
+  return finding;
+}
+
+}  // namespace
+
+Result<std::uint64_t> ParseDetect(std::string_view text) {
+  const Status wrong(Exit::Usage,
+                     "--detect: '" + std::string(text) + "': expected bytes per cycle from 1, such as 4096, 4KiB or 1MiB/cycle");
+  if (text.empty()) return std::uint64_t{0};
+  constexpr std::string_view kPerCycle = "/cycle";
+  if (text.ends_with(kPerCycle)) text.remove_suffix(kPerCycle.size());
+  unsigned shift = 0;
+  for (const auto& [unit, bits] : {std::pair{std::string_view("KiB"), 10U}, std::pair{std::string_view("MiB"), 20U},
+                                   std::pair{std::string_view("GiB"), 30U}, std::pair{std::string_view("B"), 0U}}) {
+    if (!text.ends_with(unit)) continue;
+    text.remove_suffix(unit.size());
+    shift = bits;
+    break;
+  }
+  std::uint64_t value = 0;
+  const std::from_chars_result parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value == 0 || value > (std::uint64_t{1} << 40U)) return wrong;
+  return value << shift;
+}
+
+Result<Observation> RunOnce(const Subject& subject, const std::string& name, int* interrupted) {
+  const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
+  if (!launch.ok()) return launch.status();
+  const Result<Ending> ending = RunToEnd(*launch, interrupted);
+  if (!ending.ok()) return ending.status();
+  Result<Observation> seen = ReadObservation(name + ".journal", *ending);
+  if (!seen.ok()) return seen;
+  Status fit = CheckFaultFree(subject, *seen);
+  if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
+  return seen;
+}
+
+Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOptions& options, RunMeters seen, const std::string& reproduce,
+               report::Run* run, int* interrupted) {
+  report::Meters meters;
+  meters.warm_up = options.warm_up;
+  meters.asked = options.detect;
+  meters.absent = seen.absent;
+  Arms arms;
+  Certifier certifier(subject, dir, options, interrupted);
+  const bool takes_count = TakesCount(subject.command);
+  const bool hosted = subject.launch.host_probes;
+  if (seen.cycles != 0 && (seen.cycles >= options.warm_up + kBlocks || (options.detect != 0 && takes_count))) {
+    Status certified = certifier.FromCycles(std::move(seen), &arms);
+    if (!certified.ok()) return certified;
+  } else if (seen.cycles != 0) {
+    meters.absent = {{"all", "the program marked " + std::to_string(seen.cycles) + " cycles, and " + std::to_string(options.warm_up) +
+                                 " to warm up and " + std::to_string(kBlocks) + " more are needed" +
+                                 (takes_count ? ": --n 1," + std::to_string(options.warm_up + kBlocks) + " or --detect" : "")}};
+  } else if (options.detect != 0 && hosted) {
+    meters.of_runs = true;
+    Status certified = certifier.FromRuns(&arms);
+    if (!certified.ok()) return certified;
+  } else {
+    meters.absent = {{"all", hosted ? "the program marks no cycles (cuaudit/mark.h); with --detect processes are compared instead"
+                                    : "the host probes were left out (--no-host)"}};
+  }
+  const bool exact_grows = std::any_of(run->findings.begin(), run->findings.end(),
+                                       [](const report::Finding& finding) { return finding.rule == harness::Name(Rule::Growth); });
+  for (const MeterSeries& series : arms.subject) {
+    if (series.readings.size() < kBlocks) continue;
+    const auto beside =
+        std::find_if(arms.control.begin(), arms.control.end(), [&](const MeterSeries& one) { return one.name == series.name; });
+    report::Meter row = JudgeMeter(series, beside == arms.control.end() ? nullptr : &*beside, arms.step);
+    if (row.grows && !exact_grows) run->findings.push_back(GrowthOf(row, reproduce));
+    if (options.detect != 0 && row.detectable > options.detect && !row.grows) {
+      run->totals.skipped["meters that did not reach the bound of --detect"] += 1;
+    }
+    meters.rows.push_back(std::move(row));
+  }
+  run->meters = std::move(meters);
+  return {};
+}
+
+}  // namespace cuaudit::harness

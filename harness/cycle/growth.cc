@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/growth.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cuaudit::harness {
+namespace {
+
+std::vector<std::int64_t> Deltas(const std::vector<std::uint64_t>& blocks) {
+  std::vector<std::int64_t> deltas;
+  for (std::size_t k = 1; k < blocks.size(); ++k) {
+    deltas.push_back(static_cast<std::int64_t>(blocks[k]) - static_cast<std::int64_t>(blocks[k - 1]));
+  }
+  return deltas;
+}
+
+// A table that fills or a pool that settles rises, too, but less and less; a leak does not tire.
+bool LevelsOff(const std::vector<std::int64_t>& deltas) {
+  const std::size_t half = deltas.size() / 2;
+  double first = 0;
+  double last = 0;
+  for (std::size_t k = 0; k < half; ++k) {
+    first += static_cast<double>(deltas[k]);
+    last += static_cast<double>(deltas[deltas.size() - 1 - k]);
+  }
+  return 4 * last < first;
+}
+
+std::uint64_t Range(const std::vector<std::uint64_t>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return *most - *least;
+}
+
+// How far the blocks lie from their own least-squares line, from the lowest to the highest.
+double RangeAroundLine(const std::vector<std::uint64_t>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double base = static_cast<double>(values.front());
+  double sum = 0;
+  double moment = 0;
+  double squares = 0;
+  const double middle = (count - 1) / 2;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const double x = static_cast<double>(k) - middle;
+    const double y = static_cast<double>(values[k]) - base;
+    sum += y;
+    moment += x * y;
+    squares += x * x;
+  }
+  const double slope = moment / squares;
+  double least = 0;
+  double most = 0;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const double rest = static_cast<double>(values[k]) - base - sum / count - slope * (static_cast<double>(k) - middle);
+    least = k == 0 ? rest : std::min(least, rest);
+    most = k == 0 ? rest : std::max(most, rest);
+  }
+  return most - least;
+}
+
+std::uint64_t Noise(const std::vector<std::uint64_t>& blocks) {
+  return std::max(Range(blocks), static_cast<std::uint64_t>(std::ceil(RangeAroundLine(blocks))));
+}
+
+bool Rises(const std::vector<std::int64_t>& deltas, std::int64_t above) {
+  return std::all_of(deltas.begin(), deltas.end(), [above](std::int64_t delta) { return delta > above; }) && !LevelsOff(deltas);
+}
+
+std::uint64_t RoundedUp(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+// A leak of s per cycle lifts each block by s * L. It is missed when the noise drops from one block to the next by as much; three times the
+// range that was seen leaves room for a noisier run. Less than one quantum a block need not show in every block.
+std::uint64_t BlockStep(std::uint64_t noise, std::uint64_t drift, std::uint64_t quantum) { return 3 * noise + drift + quantum; }
+
+Growth JudgeBlocks(const std::vector<std::uint64_t>& blocks, std::uint64_t length, std::uint64_t quantum,
+                   const std::vector<std::uint64_t>& control) {
+  Growth growth;
+  if (blocks.size() != kBlocks || length == 0) return growth;
+  growth.enough = true;
+  growth.cycles_per_block = length;
+  std::vector<std::int64_t> deltas = Deltas(blocks);
+  std::uint64_t control_noise = 0;
+  if (!control.empty()) {
+    const std::vector<std::int64_t> gained = Deltas(control);
+    if (Rises(gained, 0)) {
+      growth.drift = static_cast<std::uint64_t>(*std::max_element(gained.begin(), gained.end()));
+      control_noise = static_cast<std::uint64_t>(std::ceil(RangeAroundLine(control)));
+    } else {
+      control_noise = Noise(control);
+    }
+  }
+  growth.grows = Rises(deltas, static_cast<std::int64_t>(growth.drift));
+  // What grows is no noise: then only what lies beside its line is.
+  const std::uint64_t own = growth.grows ? static_cast<std::uint64_t>(std::ceil(RangeAroundLine(blocks))) : Noise(blocks);
+  growth.noise = std::max(own, control_noise);
+  growth.detectable = std::max<std::uint64_t>(1, RoundedUp(BlockStep(growth.noise, growth.drift, quantum), length));
+  std::nth_element(deltas.begin(), deltas.begin() + static_cast<std::ptrdiff_t>(deltas.size() / 2), deltas.end());
+  growth.per_cycle = static_cast<double>(deltas[deltas.size() / 2]) / static_cast<double>(length);
+  return growth;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> BlockMedians(std::span<const std::uint64_t> readings) {
+  const std::size_t length = readings.size() / kBlocks;
+  std::vector<std::uint64_t> medians;
+  if (length == 0) return medians;
+  const std::size_t first = readings.size() - length * kBlocks;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const auto from = readings.begin() + static_cast<std::ptrdiff_t>(first + block * length);
+    std::vector<std::uint64_t> values(from, from + static_cast<std::ptrdiff_t>(length));
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((length - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    medians.push_back(*middle);
+  }
+  return medians;
+}
+
+Growth JudgeGrowth(std::span<const std::uint64_t> readings, std::uint64_t quantum, std::span<const std::uint64_t> control) {
+  return JudgeBlocks(BlockMedians(readings), readings.size() / kBlocks, quantum, BlockMedians(control));
+}
+
+Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum,
+                         std::span<const std::uint64_t> control) {
+  const bool beside = control.size() == kBlocks;
+  return JudgeBlocks({readings.begin(), readings.end()}, step, quantum,
+                     beside ? std::vector<std::uint64_t>(control.begin(), control.end()) : std::vector<std::uint64_t>());
+}
+
+std::uint64_t CyclesFor(const Growth& seen, std::uint64_t quantum, std::uint64_t bound) {
+  return kBlocks * std::max<std::uint64_t>(1, RoundedUp(BlockStep(seen.noise, seen.drift, quantum), bound));
+}
+
+FalseAlarms CountFalseAlarms(std::span<const std::uint64_t> control, std::uint64_t quantum) {
+  FalseAlarms seen;
+  for (std::size_t at = 0; at + kBlocks <= control.size(); at += kBlocks) {
+    ++seen.windows;
+    if (JudgeGrowth(control.subspan(at, kBlocks), quantum).grows) ++seen.alarms;
+  }
+  return seen;
+}
+
+}  // namespace cuaudit::harness

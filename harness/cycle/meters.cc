@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/meters.h"
+
+#include <algorithm>
+
+#include "faults/probes/host_reading.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::HostMeter;
+
+constexpr std::uint64_t kPage = 4096;
+constexpr const char* kDevice = "device_bytes";
+
+std::uint64_t QuantumOf(HostMeter meter) { return meter == HostMeter::HeapBytes ? 16 : kPage; }
+
+bool IsNoisy(std::size_t meter) {
+  return faults::kHostMeters[meter].nature == faults::MeterNature::Noisy && faults::kHostMeters[meter].unit == faults::MeterUnit::Bytes;
+}
+
+// A genuine driver hands out device memory in pieces of 2 MiB; the simulated one says what is in use to the byte, rounded to 512.
+std::uint64_t DeviceQuantum(const Observation& run) {
+  const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
+  return genuine ? std::uint64_t{2} << 20U : 512;
+}
+
+const MeterSeries* Find(std::span<const MeterSeries> all, const std::string& name) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const MeterSeries& one) { return one.name == name; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+std::span<const std::uint64_t> Last(const MeterSeries* series, std::size_t count) {
+  if (series == nullptr) return {};
+  const std::span<const std::uint64_t> all = series->readings;
+  return all.size() <= count ? all : all.last(count);
+}
+
+Growth JudgeSeries(const MeterSeries& subject, const MeterSeries* control, std::uint64_t step) {
+  const std::span<const std::uint64_t> beside = Last(control, subject.readings.size());
+  return step == 0 ? JudgeGrowth(subject.readings, subject.quantum, beside)
+                   : JudgeGrowthOfRuns(subject.readings, step, subject.quantum, beside);
+}
+
+}  // namespace
+
+RunMeters ReadMeters(const Observation& run) {
+  std::vector<const faults::Record*> records;
+  for (const faults::Record& record : run.journal.records()) {
+    const bool reading = record.kind == faults::RecordKind::Host && record.call == static_cast<std::uint16_t>(faults::HostCall::Reading);
+    const bool end = record.kind == faults::RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd);
+    if (record.begin != 0 && (reading || end)) records.push_back(&record);
+  }
+  std::sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
+  const bool simulated = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Simulated);
+  RunMeters meters;
+  if (records.empty()) return meters;
+  const std::uint32_t pid = records.front()->pid;  // children have meters of their own
+  std::vector<MeterSeries> host(faults::kHostMeterCount);
+  MeterSeries device{kDevice, DeviceQuantum(run), {}};
+  const faults::Record* last = nullptr;
+  for (const faults::Record* const record : records) {
+    if (record->pid != pid) continue;
+    if (record->kind == faults::RecordKind::Host) {
+      last = record;
+      continue;
+    }
+    ++meters.cycles;
+    if (record->argument[1] == 1) device.readings.push_back(record->argument[2]);
+    for (std::size_t i = 0; last != nullptr && i < faults::kHostMeterCount; ++i) {
+      if ((last->argument[0] >> i & 1U) != 0) host[i].readings.push_back(last->argument[1 + i]);
+    }
+    last = nullptr;
+  }
+  for (std::size_t i = 0; i < faults::kHostMeterCount; ++i) {
+    if (!IsNoisy(i)) continue;
+    MeterSeries series{std::string(faults::kHostMeters[i].name), QuantumOf(static_cast<HostMeter>(i)), std::move(host[i].readings)};
+    if (simulated && static_cast<HostMeter>(i) == HostMeter::ResidentBytes) {
+      meters.absent[series.name] = "the simulated driver keeps its books in the program's memory";
+      continue;
+    }
+    if (last != nullptr && (last->argument[0] >> i & 1U) != 0) {
+      meters.at_exit.push_back({series.name, series.quantum, {last->argument[1 + i]}});
+    }
+    if (meters.cycles != 0 && series.readings.size() == meters.cycles) {
+      meters.at_cycles.push_back(std::move(series));
+    } else if (meters.cycles != 0) {
+      meters.absent[series.name] = (run.flags() & faults::kHostProbesActive) == 0 ? "the host probes were left out (--no-host)"
+                                                                                  : "it was not read at the end of every cycle";
+    }
+  }
+  if (meters.cycles != 0 && device.readings.size() == meters.cycles) {
+    meters.at_cycles.push_back(std::move(device));
+  } else if (meters.cycles != 0) {
+    meters.absent[kDevice] = "no context was alive at the end of every cycle";
+  }
+  return meters;
+}
+
+std::vector<MeterSeries> JoinEnds(std::span<const RunMeters> runs) {
+  std::vector<MeterSeries> joined;
+  if (runs.empty()) return joined;
+  for (const MeterSeries& first : runs.front().at_exit) {
+    MeterSeries series{first.name, first.quantum, {}};
+    for (const RunMeters& run : runs) {
+      if (const MeterSeries* const one = Find(run.at_exit, first.name)) series.readings.push_back(one->readings.front());
+    }
+    if (series.readings.size() == runs.size()) joined.push_back(std::move(series));
+  }
+  return joined;
+}
+
+report::Meter JudgeMeter(const MeterSeries& subject, const MeterSeries* control, std::uint64_t step) {
+  const Growth growth = JudgeSeries(subject, control, step);
+  report::Meter row;
+  row.name = subject.name;
+  row.cycles = kBlocks * growth.cycles_per_block;
+  row.grows = growth.grows;
+  row.per_cycle = growth.per_cycle;
+  row.detectable = growth.detectable;
+  row.noise = growth.noise;
+  row.drift = growth.drift;
+  if (control != nullptr) {
+    const FalseAlarms alarms = CountFalseAlarms(control->readings, control->quantum);
+    row.control_cycles = control->readings.size();
+    row.false_alarms = alarms.alarms;
+    row.windows = alarms.windows;
+  }
+  return row;
+}
+
+std::uint64_t CyclesForAll(std::span<const MeterSeries> subject, std::span<const MeterSeries> control, std::uint64_t step,
+                           std::uint64_t bound) {
+  std::uint64_t most = 0;
+  for (const MeterSeries& series : subject) {
+    const Growth growth = JudgeSeries(series, Find(control, series.name), step);
+    if (growth.enough) most = std::max(most, CyclesFor(growth, series.quantum, bound));
+  }
+  return most;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Host allocations made to fail one by one, in the same sweep as driver calls, and only those that the program's own modules make.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Case {
+  const char* mode;
+  const char* findings;
+  const char* verdicts;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.mode; }
+
+class HostOom : public ::testing::TestWithParam<Case> {};
+
+TEST_P(HostOom, EveryAllocationOfTheProgramFailsOnce) {
+  const Audit audit = RunAudit({"sweep", "--how", "host_oom"}, {Program("host_oom"), GetParam().mode});
+  ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["trials"], 3) << "malloc, calloc and realloc; strdup allocates in the C library";
+  EXPECT_EQ(audit.findings(), GetParam().findings);
+  EXPECT_EQ(audit.verdicts(), GetParam().verdicts);
+  EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("host_oom: allocations by the C library"));
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    EXPECT_THAT(finding["reproduce"].get<std::string>(), HasSubstr("--fault 'malloc#"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, HostOom,
+                         ::testing::Values(Case{"repaired", "", R"({"pass":3})"},
+                                           Case{"pinned", "orphaned pinned_memory 1", R"({"leak":1,"pass":2})"},
+                                           Case{"block", "leak host_heap 1", R"({"leak":1,"pass":2})"},
+                                           Case{"crashes", "crash  1", R"({"crash":1,"pass":2})"}),
+                         [](const auto& test) { return std::string(test.param.mode); });
+
+TEST(HostOom, SharesASweepWithDriverFaults) {
+  const Audit audit = RunAudit({"sweep", "--how", "refuse,host_oom"}, {Program("host_oom"), "repaired"});
+  ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["trials"], audit.calls() + 3);
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+}
+
+TEST(HostOom, ReplaysOneFault) {
+  const Audit audit = RunAudit({"replay", "--fault", "malloc#2=host_oom"}, {Program("host_oom"), "pinned"});
+  EXPECT_EQ(audit.findings(), "orphaned pinned_memory 1") << audit.outcome.err;
+  const Audit never = RunAudit({"replay", "--fault", "malloc#99=host_oom"}, {Program("host_oom"), "pinned"});
+  EXPECT_EQ(never.result(), "not_exercised");
+}
+
+TEST(HostOom, SaysThatASanitizersHeapCannotBeRefused) {
+  const std::string program = Program("host_kind_address_gcc");
+#ifdef CUAUDIT_INSTRUMENTED
+  GTEST_SKIP() << "the whole build is instrumented";
+#endif
+  if (!std::filesystem::exists(program)) GTEST_SKIP() << program << " could not be built";
+  const Audit audit = RunAudit({"sweep", "--how", "host_oom"}, {program, "host_heap", "1", "clean"});
+  EXPECT_EQ(audit.outcome.exit, 3) << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "not_exercised");
+  EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("a sanitizer owns the heap"));
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Host resources by every way of acquiring one: lost in each cycle it is growth of exactly one, given back it is silence; in programs as
+// they are and beside the sanitizers of gcc and clang. And what the C library keeps for itself on a failing path is nobody's leak.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+// A sanitizer's own look for leaks would change the exit status.
+const How kQuietly = {.environment = {"ASAN_OPTIONS=detect_leaks=0", "LSAN_OPTIONS=detect_leaks=0"}};
+
+struct Way {
+  const char* name;
+  const char* per_cycle;
+};
+
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+
+constexpr Way kWays[] = {{"host_heap", R"({"host_heap":1})"},
+                         {"resized", R"({"host_heap":1})"},
+                         {"unreachable", R"({"host_heap":1})"},
+                         {"library", R"({"dlopen_reference":1})"},
+                         {"mutex", R"({"mutex":1})"},
+                         {"opened", R"({"file_descriptor":1})"},
+                         {"made", R"({"file_descriptor":1})"},
+                         {"socketed", R"({"file_descriptor":1})"},
+                         {"duplicated", R"({"file_descriptor":1})"},
+                         {"duplicated_to", R"({"file_descriptor":1})"},
+                         {"event", R"({"file_descriptor":1})"},
+                         {"poller", R"({"file_descriptor":1})"},
+                         {"timer", R"({"file_descriptor":1})"},
+                         {"memory", R"({"file_descriptor":1})"},
+                         {"watch", R"({"file_descriptor":1})"},
+                         {"signals", R"({"file_descriptor":1})"},
+                         {"half_a_pipe", R"({"file_descriptor":1})"},
+                         {"system_call", R"({"file_descriptor":1})"},
+                         {"stream", R"({"file_descriptor":1,"host_heap":1})"},
+                         {"directory", R"({"file_descriptor":1,"host_heap":1})"},
+                         {"thread", R"({"thread":1})"},
+                         {"mapped", R"({"host_mapping":1})"},
+                         {"moved", R"({"host_mapping":1})"},
+                         {"partly_mapped", R"({"host_mapping":1})"}};
+
+class Ways : public ::testing::TestWithParam<Way> {};
+
+TEST_P(Ways, OneLostPerCycleIsGrowthOfExactlyOne) {
+  const Audit audit = RunAudit({"cycles", "--n", "1,10"}, {Program("host_kind"), GetParam().name, "{n}"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_FALSE(audit.report.is_null());
+  EXPECT_EQ(audit.report["per_cycle"].dump(), GetParam().per_cycle) << audit.findings();
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    // A descriptor that no wrapped function opened is found where the cycle ends.
+    const std::string place = finding["acquired"]["call"] == "(seen open)" ? "\"main\"" : "\"" + std::string(GetParam().name) + "\"";
+    EXPECT_THAT(finding["acquired"]["stack"].dump(), ::testing::HasSubstr(place));
+  }
+}
+
+TEST_P(Ways, NoneLostIsSilence) {
+  const Audit audit = RunAudit({"cycles", "--n", "1,10"}, {Program("host_kind"), GetParam().name, "{n}", "clean"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Ways, ::testing::ValuesIn(kWays), [](const auto& test) { return std::string(test.param.name); });
+
+// The program's own marks instead of two processes.
+TEST(MarkedCycles, OneLostPerCycleIsGrowthOfExactlyOne) {
+  for (const Way& way : kWays) {
+    const std::string_view name = way.name;
+    if (name != "host_heap" && name != "system_call" && name != "stream" && name != "thread" && name != "partly_mapped") continue;
+    const Audit audit = RunAudit({"cycles"}, {Program("host_kind"), way.name, "10"});
+    ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
+    EXPECT_EQ(audit.report["per_cycle"].dump(), way.per_cycle) << audit.findings();
+  }
+}
+
+TEST(WayList, TheProgramHasNoWayThatIsNotTestedHere) {
+  const Outcome run =
+      RunCommand({Program("host_kind"), "--list"}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
+  EXPECT_EQ(run.exit, 0) << run.err;
+  std::vector<std::string> names;
+  for (const Way& way : kWays) names.emplace_back(way.name);
+  names.emplace_back("data_segment");  // no kind of object: meters_test.cc
+  EXPECT_THAT(Words(run.out), ::testing::UnorderedElementsAreArray(names));
+}
+
+struct Beside {
+  const char* sanitizer;
+  Way way;
+};
+
+void PrintTo(const Beside& beside, std::ostream* out) { *out << beside.sanitizer << ' ' << beside.way.name; }
+
+// LeakSanitizer stands in for the heap and for threads only.
+std::vector<Beside> EverySanitizer() {
+  constexpr std::string_view kHeap[] = {"host_heap", "thread"};
+  constexpr std::string_view kMore[] = {"library", "opened", "stream", "mapped"};
+  std::vector<Beside> all;
+  for (const char* const sanitizer : {"address_gcc", "address_clang", "leak_gcc", "leak_clang"}) {
+    const bool address = std::string_view(sanitizer).starts_with("address");
+    for (const Way& way : kWays) {
+      const bool heap = std::find(std::begin(kHeap), std::end(kHeap), way.name) != std::end(kHeap);
+      const bool more = std::find(std::begin(kMore), std::end(kMore), way.name) != std::end(kMore);
+      if (heap || (address && more)) all.push_back({sanitizer, way});
+    }
+  }
+  return all;
+}
+
+class Sanitized : public ::testing::TestWithParam<Beside> {
+ protected:
+  void SetUp() override {
+#ifdef CUAUDIT_INSTRUMENTED
+    GTEST_SKIP() << "the whole build is instrumented";
+#endif
+    program_ = Program(std::string("host_kind_") + GetParam().sanitizer);
+    if (!std::filesystem::exists(program_)) GTEST_SKIP() << program_ << " could not be built";
+  }
+  std::string program_;
+};
+
+TEST_P(Sanitized, LosesAreFoundAndNothingElse) {
+  const Audit leaking = RunAudit({"cycles", "--n", "1,10"}, {program_, GetParam().way.name, "{n}"}, kQuietly);
+  ASSERT_FALSE(leaking.report.is_null()) << leaking.outcome.err;
+  if (std::string_view(GetParam().way.name) == "thread") {
+    // A thread that nobody joins may still be starting when the process ends, and the sanitizer then holds a block for it.
+    EXPECT_EQ(leaking.report["per_cycle"]["thread"], 1) << leaking.findings();
+  } else {
+    EXPECT_EQ(leaking.report["per_cycle"].dump(), GetParam().way.per_cycle) << leaking.findings();
+  }
+  const Audit clean = RunAudit({"cycles", "--n", "1,10"}, {program_, GetParam().way.name, "{n}", "clean"}, kQuietly);
+  EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err;
+  EXPECT_EQ(clean.findings(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Sanitized, ::testing::ValuesIn(EverySanitizer()),
+                         [](const auto& test) { return std::string(test.param.sanitizer) + "_" + test.param.way.name; });
+
+// LeakSanitizer looks once, at the end, and a block that is still reachable is no leak to it.
+TEST(LeakSanitizer, IsSilentWhereReachableBlocksGrow) {
+#ifdef CUAUDIT_INSTRUMENTED
+  GTEST_SKIP() << "the whole build is instrumented";
+#endif
+  const std::string program = Program("host_kind_address_gcc");
+  if (!std::filesystem::exists(program)) GTEST_SKIP() << program << " could not be built";
+  const Audit audit = RunAudit({"cycles", "--n", "1,10"}, {program, "host_heap", "{n}"});  // its own look for leaks is on
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "growth host_heap 1");
+}
+
+struct Path {
+  const char* way;
+  const char* findings;
+};
+
+void PrintTo(const Path& path, std::ostream* out) { *out << path.way; }
+
+constexpr Path kPaths[] = {{"zone", ""},
+                           {"local_time", ""},
+                           {"locale", ""},
+                           {"message", ""},
+                           {"convert", ""},
+                           {"user", ""},
+                           {"log_line", ""},
+                           {"print", ""},
+                           {"joined", ""},
+                           {"duplicate", "leak host_heap 1"},
+                           {"format", "leak host_heap 1"},
+                           {"line", "leak host_heap 1"},
+                           {"resolve", "leak host_heap 1"},
+                           {"own_locale", "leak host_heap 1"},
+                           {"stream", "leak file_descriptor 1, leak host_heap 1"},
+                           {"directory", "leak file_descriptor 1, leak host_heap 1"},
+                           {"descriptor", "leak file_descriptor 1"},
+                           {"thread", "leak thread 1"},
+                           {"mapping", "leak host_mapping 1"}};
+
+class FailingPath : public ::testing::TestWithParam<Path> {};
+
+std::string FindingsOf(const std::string& program, const Path& path) {
+  const Audit audit = RunAudit({"replay", "--host", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {program, path.way}, kQuietly);
+  EXPECT_FALSE(audit.report.is_null()) << audit.outcome.err;
+  return audit.findings();
+}
+
+TEST_P(FailingPath, LosesWhatItWasHandedAndNotWhatTheCLibraryKeeps) {
+  EXPECT_EQ(FindingsOf(Program("host_path"), GetParam()), GetParam().findings);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FailingPath, ::testing::ValuesIn(kPaths), [](const auto& test) { return std::string(test.param.way); });
+
+// A cache behind a function that the sanitizer stands in for, one behind another, and blocks that are handed out by both.
+TEST(FailingPathBesideASanitizer, LosesTheSame) {
+#ifdef CUAUDIT_INSTRUMENTED
+  GTEST_SKIP() << "the whole build is instrumented";
+#endif
+  for (const char* const name : {"host_path_address_gcc", "host_path_address_clang"}) {
+    if (!std::filesystem::exists(Program(name))) GTEST_SKIP() << name << " could not be built";
+    for (const Path& path : kPaths) {
+      const std::string_view way = path.way;
+      if (way != "local_time" && way != "zone" && way != "user" && way != "duplicate" && way != "format" && way != "stream") continue;
+      EXPECT_EQ(FindingsOf(Program(name), path), path.findings) << name << ' ' << way;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e

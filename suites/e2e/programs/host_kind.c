@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// host_kind.c: loses exactly one host resource in each cycle, by one way of acquiring it, or none.
+// Usage   host_kind WAY CYCLES [clean] · host_kind --list
+#include <cuaudit/mark.h>
+#include <cuda.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { kBytes = 3 * 4096, kMost = 4096 };
+
+// Reachable until the end: what LeakSanitizer does not call a leak.
+void *kept[kMost];
+static int count;
+
+static int keep(void *what) {
+  if (what == NULL || count == kMost) return 1;
+  kept[count++] = what;
+  return 0;
+}
+
+static int host_heap(int clean) {
+  void *block = malloc(100);
+  if (clean) free(block);
+  return clean ? 0 : keep(block);
+}
+
+static int resized(int clean) {
+  void *block = malloc(100);
+  block = realloc(block, 5000);
+  if (clean) free(block);
+  return clean ? 0 : keep(block);
+}
+
+static int unreachable(int clean) {
+  void *volatile block = malloc(100);
+  if (clean) free(block);
+  block = NULL;
+  return 0;
+}
+
+static int library(int clean) {
+  void *handle = dlopen("libm.so.6", RTLD_NOW);
+  if (clean && handle != NULL) dlclose(handle);
+  return clean ? handle == NULL : keep(handle);
+}
+
+static int mutex(int clean) {
+  static pthread_mutex_t mutexes[kMost];
+  pthread_mutex_t *one = &mutexes[count++];
+  pthread_mutex_init(one, NULL);
+  return clean ? pthread_mutex_destroy(one) : 0;
+}
+
+static int settle(int descriptor, int clean) {
+  if (descriptor < 0) return 1;
+  return clean ? close(descriptor) : 0;
+}
+
+static int opened(int clean) { return settle(open("/dev/null", O_RDONLY | O_CLOEXEC), clean); }
+static int made(int clean) {
+  char path[] = "/tmp/cuaudit-host-kind-XXXXXX";
+  const int file = mkstemp(path);
+  unlink(path);
+  return settle(file, clean);
+}
+static int socketed(int clean) { return settle(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), clean); }
+static int duplicated(int clean) { return settle(dup(1), clean); }
+static int duplicated_to(int clean) { return settle(dup2(1, 500 + count++), clean); }
+static int event(int clean) { return settle(eventfd(0, EFD_CLOEXEC), clean); }
+static int poller(int clean) { return settle(epoll_create1(EPOLL_CLOEXEC), clean); }
+static int timer(int clean) { return settle(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), clean); }
+static int memory(int clean) { return settle(memfd_create("one", MFD_CLOEXEC), clean); }
+static int watch(int clean) { return settle(inotify_init1(IN_CLOEXEC), clean); }
+static int signals(int clean) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  return settle(signalfd(-1, &mask, SFD_CLOEXEC), clean);
+}
+static int half_a_pipe(int clean) {
+  int ends[2];
+  if (pipe(ends) != 0) return 1;
+  close(ends[1]);
+  return settle(ends[0], clean);
+}
+// Past every wrapper: only a census sees it.
+static int system_call(int clean) {
+  const int file = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 1;
+  return clean ? (int)syscall(SYS_close, file) : 0;
+}
+
+static int stream(int clean) {
+  FILE *file = fopen("/dev/null", "re");
+  if (file == NULL) return 1;
+  return clean ? fclose(file) : 0;
+}
+
+static int directory(int clean) {
+  DIR *dir = opendir("/");
+  if (dir == NULL) return 1;
+  return clean ? closedir(dir) : 0;
+}
+
+static void *returns(void *argument) { return argument; }
+
+static int thread(int clean) {
+  pthread_t one;
+  if (pthread_create(&one, NULL, &returns, NULL) != 0) return 1;
+  return clean ? pthread_join(one, NULL) : 0;
+}
+
+static int mapped(int clean) {
+  void *start = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return 1;
+  return clean ? munmap(start, kBytes) : 0;
+}
+
+static int moved(int clean) {
+  void *start = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return 1;
+  start = mremap(start, kBytes, 4 * kBytes, MREMAP_MAYMOVE);
+  if (start == MAP_FAILED) return 1;
+  return clean ? munmap(start, 4 * kBytes) : 0;
+}
+
+// One page of three stays.
+static int partly_mapped(int clean) {
+  char *start = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return 1;
+  if (munmap(start, 4096) != 0 || munmap(start + 8192, 4096) != 0) return 1;
+  return clean ? munmap(start + 4096, 4096) : 0;
+}
+
+// No kind of object: the end of the data segment moves, and only a meter sees it.
+static int data_segment(int clean) {
+  if (sbrk(kBytes) == (void *)-1) return 1;
+  return clean ? sbrk(-kBytes) == (void *)-1 : 0;
+}
+
+static const struct {
+  const char *name;
+  int (*run)(int clean);
+} kWays[] = {
+    {"host_heap", host_heap},
+    {"resized", resized},
+    {"unreachable", unreachable},
+    {"library", library},
+    {"mutex", mutex},
+    {"opened", opened},
+    {"made", made},
+    {"socketed", socketed},
+    {"duplicated", duplicated},
+    {"duplicated_to", duplicated_to},
+    {"event", event},
+    {"poller", poller},
+    {"timer", timer},
+    {"memory", memory},
+    {"watch", watch},
+    {"signals", signals},
+    {"half_a_pipe", half_a_pipe},
+    {"system_call", system_call},
+    {"stream", stream},
+    {"directory", directory},
+    {"data_segment", data_segment},
+    {"thread", thread},
+    {"mapped", mapped},
+    {"moved", moved},
+    {"partly_mapped", partly_mapped},
+};
+enum { kWayCount = sizeof(kWays) / sizeof(kWays[0]) };
+
+int main(int argc, char **argv) {
+  const int list = argc == 2 && strcmp(argv[1], "--list") == 0;
+  int way, i;
+  for (way = 0; way < kWayCount; ++way) {
+    if (list) puts(kWays[way].name);
+    if (list || argc < 3 || strcmp(argv[1], kWays[way].name) != 0) continue;
+    if (cuInit(0) != CUDA_SUCCESS) return 2;
+    for (i = 0; i < atoi(argv[2]); ++i) {
+      cuaudit_cycle_begin();
+      if (kWays[way].run(argc > 3) != 0) return 1;
+      cuaudit_cycle_end();
+    }
+    return 0;
+  }
+  return list ? 0 : 9;
+}

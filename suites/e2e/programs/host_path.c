@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// host_path.c: a failing path that uses the C library for the first time. Some of what that allocates is a cache of its own, some is
+// handed to the caller, who loses it here; and some resources are lost outright.
+// Usage   host_path WAY      the way is gone when the allocation of device memory fails
+#include <cuda.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <iconv.h>
+#include <libintl.h>
+#include <locale.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *volatile lost;
+
+static void zone(void) {
+  setenv("TZ", "Europe/Berlin", 1);
+  tzset();
+}
+static void local_time(void) {
+  time_t now = 1700000000;
+  char text[64];
+  const struct tm *when = localtime(&now);
+  if (when != NULL) strftime(text, sizeof(text), "%c %Z", when);
+}
+static void locale(void) { setlocale(LC_ALL, "C.UTF-8"); }
+static void message(void) {
+  bindtextdomain("cuaudit-nothing", "/nonexistent");
+  textdomain("cuaudit-nothing");
+  lost = gettext("nothing");
+}
+static void convert(void) {
+  iconv_t one = iconv_open("UTF-16", "UTF-8");
+  if (one != (iconv_t)-1) iconv_close(one);
+}
+static void user(void) { lost = getpwuid(0); }
+static void log_line(void) { syslog(LOG_DEBUG, "nothing"); }
+static void print(void) { fprintf(stderr, "%s %5.3f %ls\n", "no memory", 1.5, L"wide"); }
+static void *returns(void *argument) { return argument; }
+static void joined(void) {
+  pthread_t one;
+  if (pthread_create(&one, NULL, &returns, NULL) == 0) pthread_join(one, NULL);
+}
+
+static void duplicate(void) { lost = strdup("a text of the program"); }
+static void format(void) {
+  char *text = NULL;
+  if (asprintf(&text, "%d", 7) > 0) lost = text;
+}
+static void line(void) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *file = fopen("/proc/self/comm", "re");
+  if (file == NULL) return;
+  if (getline(&text, &size, file) > 0) lost = text;
+  fclose(file);
+}
+static void resolve(void) { lost = realpath("/proc/self/..", NULL); }
+static void own_locale(void) { lost = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0); }
+static void stream(void) { lost = fopen("/dev/null", "re"); }
+static void directory(void) { lost = opendir("/"); }
+static void descriptor(void) { (void)!open("/dev/null", O_RDONLY | O_CLOEXEC); }
+static void thread(void) {
+  pthread_t one;
+  (void)!pthread_create(&one, NULL, &returns, NULL);
+}
+static void mapping(void) { lost = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+
+static const struct {
+  const char *name;
+  void (*go)(void);
+} kWays[] = {{"zone", zone},           {"local_time", local_time}, {"locale", locale},
+             {"message", message},     {"convert", convert},       {"user", user},
+             {"log_line", log_line},   {"print", print},           {"joined", joined},
+             {"duplicate", duplicate}, {"format", format},         {"line", line},
+             {"resolve", resolve},     {"own_locale", own_locale}, {"stream", stream},
+             {"directory", directory}, {"descriptor", descriptor}, {"thread", thread},
+             {"mapping", mapping}};
+
+int main(int argc, char **argv) {
+  CUcontext context;
+  CUdeviceptr memory;
+  size_t way;
+  int status = 0;
+  if (argc < 2 || cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 9;
+  if (cuMemAlloc(&memory, 64) == CUDA_SUCCESS) {
+    cuMemFree(memory);
+  } else {
+    status = 1;
+    for (way = 0; way < sizeof(kWays) / sizeof(kWays[0]); ++way) {
+      if (strcmp(argv[1], kWays[way].name) == 0) kWays[way].go();
+    }
+  }
+  cuCtxDestroy(context);
+  return status;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The statistics of noisy meters on series made for them: planted leaks of known size in noise of known kind, and noise alone.
+#include "harness/cycle/growth.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+namespace cuaudit::harness {
+namespace {
+
+using Series = std::vector<std::uint64_t>;
+constexpr std::uint64_t kBase = 1U << 30U;
+
+// `noise` per cycle on top of a leak of `leak` per cycle, in steps of `quantum`.
+Series Planted(std::size_t cycles, double leak, std::uint64_t quantum, const std::function<double()>& noise) {
+  Series series;
+  for (std::size_t i = 0; i < cycles; ++i) {
+    const double value = static_cast<double>(kBase) + leak * static_cast<double>(i + 1) + noise();
+    series.push_back(static_cast<std::uint64_t>(std::max(0.0, value)) / quantum * quantum);
+  }
+  return series;
+}
+
+double Silent() { return 0; }
+
+TEST(GrowthRule, FewerReadingsThanBlocksCertifyNothing) {
+  for (std::size_t cycles = 0; cycles < kBlocks; ++cycles) {
+    const Growth growth = JudgeGrowth(Planted(cycles, 100, 1, Silent), 1);
+    EXPECT_FALSE(growth.enough);
+    EXPECT_FALSE(growth.grows);
+    EXPECT_EQ(growth.detectable, 0U) << "no bound is claimed";
+  }
+}
+
+TEST(GrowthRule, OneByteACycleIsSeenInTenQuietCycles) {
+  const Growth growth = JudgeGrowth(Planted(10, 1, 1, Silent), 1);
+  EXPECT_TRUE(growth.grows);
+  EXPECT_EQ(growth.per_cycle, 1);
+  EXPECT_EQ(growth.noise, 0U);
+}
+
+TEST(GrowthRule, AConstantMeterNeverGrowsAndCertifiesItsQuantum) {
+  const Growth growth = JudgeGrowth(Series(10, kBase), 4096);
+  EXPECT_TRUE(growth.enough);
+  EXPECT_FALSE(growth.grows);
+  EXPECT_EQ(growth.detectable, 4096U);
+  EXPECT_EQ(JudgeGrowth(Series(1000, kBase), 4096).detectable, 41U) << "a hundred cycles a block share one page";
+}
+
+TEST(GrowthRule, OneFlatOrFallingBlockIsNoGrowth) {
+  Series series = Planted(10, 8, 1, Silent);
+  series[5] = series[4];
+  EXPECT_FALSE(JudgeGrowth(series, 1).grows);
+  series[5] = series[4] - 1;
+  EXPECT_FALSE(JudgeGrowth(series, 1).grows);
+}
+
+TEST(GrowthRule, ATableThatFillsLevelsOff) {
+  Series series;
+  for (int i = 0; i < 200; ++i) series.push_back(kBase + static_cast<std::uint64_t>(1e6 * (1 - std::exp(-i / 40.0))));
+  const Growth growth = JudgeGrowth(series, 1);
+  EXPECT_FALSE(growth.grows);
+  EXPECT_GT(growth.detectable, 1000U) << "what it could not tell from a leak is in the bound";
+}
+
+TEST(GrowthRule, OneStepIsACache) {
+  Series series(100, kBase);
+  for (std::size_t i = 37; i < series.size(); ++i) series[i] += 1U << 20U;
+  EXPECT_FALSE(JudgeGrowth(series, 1).grows);
+}
+
+TEST(GrowthRule, WhatTheControlArmGainsIsNotTheSubjects) {
+  const Series control = Planted(100, 64, 1, Silent);
+  EXPECT_TRUE(JudgeGrowth(Planted(100, 64, 1, Silent), 1).grows);
+  const Growth same = JudgeGrowth(Planted(100, 64, 1, Silent), 1, control);
+  EXPECT_FALSE(same.grows);
+  EXPECT_EQ(same.drift, 640U);
+  EXPECT_GT(same.detectable, 64U);
+  EXPECT_TRUE(JudgeGrowth(Planted(100, 65, 1, Silent), 1, control).grows);
+}
+
+TEST(GrowthRule, ANoisyControlArmRaisesTheBound) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> noise(0, 5000);
+  const Series quiet(100, kBase);
+  const Series control = Planted(100, 0, 1, [&] { return noise(random); });
+  EXPECT_GT(JudgeGrowth(quiet, 1, control).detectable, 4 * JudgeGrowth(quiet, 1).detectable);
+}
+
+TEST(GrowthRule, RunsOfMoreAndMoreCyclesAreJudgedByTheirEnds) {
+  const Growth growth = JudgeGrowthOfRuns(Planted(10, 320, 1, Silent), 10, 16);
+  EXPECT_TRUE(growth.grows);
+  EXPECT_EQ(growth.per_cycle, 32);
+  EXPECT_FALSE(JudgeGrowthOfRuns(Planted(9, 320, 1, Silent), 10, 16).enough);
+}
+
+struct NoiseKind {
+  const char* name;
+  std::function<double(std::mt19937_64&)> draw;
+};
+
+std::vector<NoiseKind> NoiseKinds() {
+  return {{"normal", [](std::mt19937_64& r) { return std::normal_distribution<double>(0, 4096)(r); }},
+          {"uniform", [](std::mt19937_64& r) { return std::uniform_real_distribution<double>(0, 65536)(r); }},
+          {"exponential", [](std::mt19937_64& r) { return std::exponential_distribution<double>(1.0 / 16384)(r); }},
+          // Rare large spikes: one cycle in fifty holds a megabyte for a moment.
+          {"spikes", [](std::mt19937_64& r) {
+             const double spike = std::uniform_real_distribution<double>(0, 1)(r) < 0.02 ? 1 << 20 : 0;
+             return spike + std::uniform_real_distribution<double>(0, 4096)(r);
+           }}};
+}
+
+// The bound of a run that does not leak is what the next run must find. 99 of 100 at least; README.md says how many.
+TEST(GrowthPower, ALeakAsLargeAsTheBoundIsFound) {
+  for (const NoiseKind& kind : NoiseKinds()) {
+    std::mt19937_64 random(20261120);
+    const auto draw = [&] { return kind.draw(random); };
+    int found = 0;
+    constexpr int kTrials = 1000;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const Growth before = JudgeGrowth(Planted(50, 0, 16, draw), 16);
+      ASSERT_TRUE(before.enough);
+      const Growth after = JudgeGrowth(Planted(50, static_cast<double>(before.detectable), 16, draw), 16);
+      if (after.grows) ++found;
+    }
+    EXPECT_GE(found, kTrials * 99 / 100) << kind.name;
+    RecordProperty(std::string("found_of_1000_in_") + kind.name, found);
+  }
+}
+
+// As `cycles --detect` does it: a longer run may be noisier than the one before, so it is asked for again.
+TEST(GrowthPower, TheChosenNumberOfCyclesReachesTheBoundInFourRounds) {
+  constexpr std::uint64_t kBound = 4096;
+  for (const NoiseKind& kind : NoiseKinds()) {
+    std::mt19937_64 random(3);
+    const auto draw = [&] { return kind.draw(random); };
+    int reached = 0;
+    constexpr int kTrials = 100;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      Growth seen = JudgeGrowth(Planted(50, 0, 16, draw), 16);
+      for (int round = 0; round < 4 && seen.detectable > kBound; ++round) {
+        const std::uint64_t cycles = CyclesFor(seen, 16, kBound);
+        ASSERT_EQ(cycles % kBlocks, 0U);
+        seen = JudgeGrowth(Planted(cycles, 0, 16, draw), 16);
+      }
+      if (seen.detectable <= kBound) ++reached;
+    }
+    EXPECT_GE(reached, 95) << kind.name;
+  }
+}
+
+TEST(GrowthFalseAlarms, NoiseAloneNeverFiresInFortyThousandWindows) {
+  for (const NoiseKind& kind : NoiseKinds()) {
+    std::mt19937_64 random(11);
+    const FalseAlarms seen = CountFalseAlarms(Planted(100000, 0, 16, [&] { return kind.draw(random); }), 16);
+    EXPECT_EQ(seen.windows, 10000U);
+    EXPECT_EQ(seen.alarms, 0U) << kind.name;
+  }
+}
+
+TEST(GrowthFalseAlarms, ALeakIsCountedInEveryWindow) {
+  const FalseAlarms seen = CountFalseAlarms(Planted(105, 1, 1, Silent), 1);
+  EXPECT_EQ(seen.windows, 10U);
+  EXPECT_EQ(seen.alarms, 10U);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Readings of a journal as series, and the bounds of --detect as text.
+#include "harness/cycle/meters.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/cycle/certificate.h"
+
+namespace cuaudit::harness {
+namespace {
+
+RunMeters Ends(std::uint64_t heap) {
+  RunMeters run;
+  run.at_exit.push_back({"heap_bytes", 16, {heap}});
+  return run;
+}
+
+TEST(Meters, EndsOfRunsBecomeOneSeries) {
+  std::vector<RunMeters> runs;
+  for (std::uint64_t i = 0; i < 10; ++i) runs.push_back(Ends(1000 + 64 * i));
+  const std::vector<MeterSeries> joined = JoinEnds(runs);
+  ASSERT_EQ(joined.size(), 1U);
+  EXPECT_EQ(joined[0].readings.size(), 10U);
+  const report::Meter row = JudgeMeter(joined[0], nullptr, 2);
+  EXPECT_TRUE(row.grows);
+  EXPECT_EQ(row.per_cycle, 32);
+}
+
+TEST(Meters, AMeterThatOneRunLacksIsLeftOut) {
+  EXPECT_TRUE(JoinEnds(std::vector<RunMeters>{Ends(1), RunMeters()}).empty());
+  EXPECT_TRUE(JoinEnds({}).empty());
+}
+
+TEST(Meters, TheControlArmIsComparedAtItsEndAndSearchedWhole) {
+  const MeterSeries subject{"heap_bytes", 16, std::vector<std::uint64_t>(10, 500)};
+  MeterSeries control{"heap_bytes", 16, std::vector<std::uint64_t>(40, 700)};
+  for (std::uint64_t i = 0; i < 10; ++i) control.readings[i] = 100 + i;  // one window that rises, long before the end
+  const report::Meter row = JudgeMeter(subject, &control, 0);
+  EXPECT_FALSE(row.grows);
+  EXPECT_EQ(row.drift, 0U);
+  EXPECT_EQ(row.control_cycles, 40U);
+  EXPECT_EQ(row.windows, 4U);
+  EXPECT_EQ(row.false_alarms, 1U);
+}
+
+TEST(Meters, TheNoisiestOneChoosesTheNumberOfCycles) {
+  const std::vector<MeterSeries> quiet = {{"heap_bytes", 16, std::vector<std::uint64_t>(10, 500)}};
+  std::vector<MeterSeries> both = quiet;
+  both.push_back({"mapped_bytes", 4096, std::vector<std::uint64_t>(10, 4096)});
+  EXPECT_EQ(CyclesForAll(quiet, {}, 0, 16), 10U);
+  EXPECT_EQ(CyclesForAll(both, {}, 0, 16), 2560U);
+}
+
+TEST(DetectText, ReadsBytesPerCycle) {
+  const auto read = [](const char* text) { return *ParseDetect(text); };
+  EXPECT_EQ(read(""), 0U);
+  EXPECT_EQ(read("512"), 512U);
+  EXPECT_EQ(read("512B/cycle"), 512U);
+  EXPECT_EQ(read("4KiB"), 4096U);
+  EXPECT_EQ(read("2MiB/cycle"), std::uint64_t{2} << 20U);
+  for (const char* const text : {"0", "-1", "KiB", "4 KiB", "4k", "1e3", "4KiB/s", "99999999999999999999"}) {
+    const Result<std::uint64_t> bound = ParseDetect(text);
+    ASSERT_FALSE(bound.ok()) << text;
+    EXPECT_EQ(bound.status().exit(), Exit::Usage);
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
