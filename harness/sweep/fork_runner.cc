@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "faults/plan/fault.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -58,6 +60,7 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
     std::string why = unfit_;
     for (const std::string& fault : order.faults) {
       if (why.empty() && fault.find("@site=") != std::string::npos) why = "the fault is addressed by site";
+      if (why.empty() && fault.ends_with(faults::kHostOom)) why = "an allocation of the host is refused";
     }
     if (why.empty() && order.attempt > 1) why = "the fault hit another place";
     if (!why.empty()) {
