@@ -22,8 +22,8 @@ bool HasWholePage(const Block* block) noexcept {
 
 // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay.
 CUresult Core::SyncArena(Arena* arena) noexcept {
-  const StreamRecord* stuck = nullptr;
-  for (;;) {
+  // Each stream once, by index: what cannot be waited for now must not be tried for ever.
+  for (std::uint32_t from = 0;;) {
     StreamRecord* next = nullptr;
     std::uint64_t sequence = 0;
     {
@@ -32,9 +32,9 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       arena->Resettle(kAll);
       const auto look = [&](const Block* block) {
         for (const Use& use : block->uses.entries()) {
-          if (use.stream == stuck || (next != nullptr && use.stream != next) || use.stream->IsOver(use.sequence)) continue;
+          if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence)) continue;
+          sequence = use.stream == next ? std::max(sequence, use.sequence) : use.sequence;
           next = use.stream;
-          sequence = std::max(sequence, use.sequence);
         }
       };
       for (const Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
@@ -43,15 +43,12 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       }
     }
     if (next == nullptr) break;
+    from = next->index + 1;
     // What was not recorded needs the whole context, which a capture may forbid.
     const bool whole_context = next->word != nullptr || !next->IsRecorded(sequence);
-    if (whole_context && arena->device->routed.load(std::memory_order_relaxed) != 0) {
-      stuck = next;
-      continue;
-    }
+    if (whole_context && arena->device->routed.load(std::memory_order_relaxed) != 0) continue;
     const CUresult result = next->Synchronize(driver, sequence);
     if (result != CUDA_SUCCESS) return result;
-    if (!next->IsOver(sequence)) stuck = next;  // another thread is recording right now
   }
   const Held held(arena->lock);
   for (FreeSet& set : arena->pending) {
