@@ -292,7 +292,7 @@ void Execution::Do(const Step& step) {
   switch (step.act) {
     case Act::Allocate: return DoAllocate(step);
     case Act::Free:
-      if (block != nullptr) DoFree(block);
+      if (block != nullptr && CanTell(*block)) DoFree(block);
       return;
     case Act::Write:
     case Act::Read:

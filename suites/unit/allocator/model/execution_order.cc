@@ -85,6 +85,13 @@ void Execution::Tell(Block* block, Stream* user) {
   block->untold.erase(user->number);
 }
 
+// Nobody can tell of a use before the capture that its stream is in now.
+bool Execution::CanTell(const Block& block) const {
+  const auto possible = [&](int number) { return streams_[static_cast<std::size_t>(number)]->capturing == (block.capture >= 0); };
+  return std::all_of(block.untold.begin(), block.untold.end(), possible) &&
+         std::all_of(block.promised.begin(), block.promised.end(), possible);
+}
+
 // Before the block is freed: what its own stream is not behind.
 void Execution::TellAll(Block* block) {
   Stream* const owner = streams_[static_cast<std::size_t>(block->owner)].get();
