@@ -18,6 +18,11 @@ bool HasWholePage(const Block* block) noexcept {
   return (offset + segment->page - 1) / segment->page < (offset + block->size) / segment->page;
 }
 
+// To wait for that takes the whole context, which a capture in it forbids.
+bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
+  return !stream->IsOver(sequence) && (stream->word != nullptr || !stream->IsRecorded(sequence));
+}
+
 }  // namespace
 
 // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay.
@@ -44,9 +49,7 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     }
     if (next == nullptr) break;
     from = next->index + 1;
-    // What was not recorded needs the whole context, which a capture may forbid.
-    const bool whole_context = next->word != nullptr || !next->IsRecorded(sequence);
-    if (whole_context && arena->device->routed.load(std::memory_order_relaxed) != 0) continue;
+    if (arena->device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
     const CUresult result = next->Synchronize(driver, sequence);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -89,7 +92,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options.release != nullptr;
-        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && !arena->stream->IsRecorded(block->own_sequence)) continue;
+        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(arena->stream, block->own_sequence)) continue;
         arena->Remove(block);
         block->link = list;
         list = block;
