@@ -151,7 +151,7 @@ void RunHead(World& world, Thread* thread, Stream* stream) noexcept {
   }
   if (result != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS) context->sticky = result;
   --world.pending;
-  Tell(world, operation->clock);  // whoever the host function woke may know that it ran
+  Tell(world, operation->clock);  // whoever the host function woke, or who reads the value, may know that it ran
   DropClock(world, &operation->clock);
   for (Marker* const marker : operation->markers) {
     if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // a step before failed
