@@ -65,17 +65,21 @@ void Execution::CheckPending(const Block& block) {
   }
 }
 
-// Refused only when the device does not have what must be asked of it.
+// Refused only when the driver does not grant what must be asked of it.
 void Execution::CheckRefused(std::size_t bytes) {
   const std::size_t rounded = Rounded(bytes);
   std::size_t segment = rounded <= kSmallLimit      ? kSmallSegment
                         : rounded < kMinLargeAlloc ? std::size_t{20} << 20
                                                     : (rounded + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
   if (program_.options.expandable_segments) segment = std::max(segment, rounded + (std::size_t{40} << 20));  // whole pages, both ends
-  std::size_t free = 0;
-  std::size_t total = 0;
-  if (!Ok(d_.MemGetInfo(&free, &total), "MemGetInfo")) return;
-  if (free >= segment && !AnyCapture()) Fail("refused, though the device has %zu bytes free", free);
+  CUdeviceptr probe = 0;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
+  if (!AnyCapture() && d_.MemAlloc(&probe, segment) == CUDA_SUCCESS) {
+    (void)Ok(d_.MemFree(probe), "MemFree");
+    Fail("refused, though the driver grants %zu bytes", segment);
+  }
+  (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
 }
 
 void Execution::CheckBooks() {
