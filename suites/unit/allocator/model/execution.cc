@@ -20,6 +20,11 @@ constexpr const char* kImage =
 void Reader(Launch, Device<const char, 1>, std::uint64_t) {}
 void Writer(Launch, Device<char, 1>, std::uint64_t) {}
 
+template <typename... Arguments>
+CUresult SayDone(void*, Arguments...) noexcept {
+  return CUDA_SUCCESS;
+}
+
 std::string Format(const char* format, va_list arguments) {
   char text[512];
   (void)std::vsnprintf(text, sizeof(text), format, arguments);
@@ -84,7 +89,14 @@ Execution::Execution(const Program& program, const Conditions& conditions)
   ok = ok && Ok(d_.MemGetInfo(&free_at_start_, &total), "MemGetInfo");
   for (int place = 0; place < kPlaces && ok; ++place) MakeStream(place);
   const DeviceConfig config;
-  if (ok) (void)Took(Allocator::Create(d_, &config, 1, program.options, &allocator_), "Create");
+  driver::DriverRef theirs = d_;
+  if (conditions.deceived) {
+    deceiving_ = *d_.table;
+    deceiving_.entry[Index(driver::CallId::StreamWaitEvent)] = reinterpret_cast<driver::Entry>(SayDone<CUstream, CUevent, unsigned int>);
+    deceiving_.entry[Index(driver::CallId::EventQuery)] = reinterpret_cast<driver::Entry>(SayDone<CUevent>);
+    theirs.table = &deceiving_;
+  }
+  if (ok) (void)Took(Allocator::Create(theirs, &config, 1, program.options, &allocator_), "Create");
   workers_ = std::make_unique<Workers>(d_, context_);
 }
 
@@ -164,7 +176,10 @@ void Execution::DoFree(Block* block) {
   TellAll(block);
   if (failed()) return;
   Pending pending{block->address, block->size, std::move(block->told)};
-  for (const int promised : block->promised) pending.told.push_back({promised, Mark(*streams_[static_cast<std::size_t>(promised)])});
+  for (const int promised : block->promised) {
+    const Stream& user = *streams_[static_cast<std::size_t>(promised)];
+    if (!user.capturing) pending.told.push_back({promised, Mark(user)});
+  }
   Say("Free(x%d);", block->slot);
   const CUdeviceptr address = block->address;
   if (block->slot >= 0) slots_[block->slot] = nullptr;

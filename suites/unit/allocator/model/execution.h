@@ -32,14 +32,16 @@ struct Conditions {
   sim::Schedule schedule = sim::Schedule::Lazy;
   std::uint64_t seed = 1;  // of the schedule
   bool forgetful = false;  // uses are not told of
+  bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
 };
 
 struct Outcome {
   std::string failure;
-  bool is_misuse = false;            // the world's oracle said so
+  bool is_misuse = false;            // memory given out too early: proved by the world, or seen by the program's own events
   std::string listing;               // what was called, as C++
   std::vector<std::uint64_t> trace;  // addresses from the world's first on, and sizes
   Statistics statistics;             // before the end
+  std::size_t steps = 0;             // that were done
   std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
 };
 
@@ -171,6 +173,7 @@ class Execution {
   Outcome outcome_;
   sim::World* world_ = nullptr;
   driver::DriverRef d_;
+  driver::DriverTable deceiving_;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
   CUfunction reader_ = nullptr, writer_ = nullptr;

@@ -49,7 +49,8 @@ void Execution::CheckPending(const Block& block) {
         const CUresult result = d_.EventQuery(told.event);
         (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
         ++outcome_.checked_pending;
-        if (result == CUDA_ERROR_NOT_READY) Fail("it holds memory that s%d, as RecordUse said, still uses", told.stream);
+        outcome_.is_misuse = outcome_.is_misuse || result == CUDA_ERROR_NOT_READY;
+        if (result == CUDA_ERROR_NOT_READY) Fail("misuse seen: it holds memory that s%d, as was told, still uses", told.stream);
       }
     }
     // A part that was not given out yet stays pending.

@@ -72,6 +72,23 @@ Options AnyOptions(Draw& draw) {
   return options;
 }
 
+// A fork, uses on both branches, mostly a join, and memory asked for again: what a capture is about.
+void AddCapturedWork(Draw& draw, Program* program, std::uint8_t origin) {
+  const auto other = static_cast<std::uint8_t>((origin + 1 + draw.Below(kPlaces - 1)) % kPlaces);
+  program->steps.push_back({Act::Wait, 0, origin, other, 0});
+  for (int round = 0; round < 3; ++round) {
+    const std::uint8_t slot = draw.Small(kSlots);
+    const std::size_t bytes = Bytes(draw);
+    program->steps.push_back({Act::Free, 0, slot, 0, 0});
+    program->steps.push_back({Act::Allocate, 0, slot, origin, bytes});
+    program->steps.push_back({draw.OneIn(2) ? Act::Read : Act::Write, 0, slot, other, 0});
+    program->steps.push_back({draw.OneIn(4) ? Act::RecordStream : Act::RecordUse, 0, slot, other, 0});
+    program->steps.push_back({Act::Free, 0, slot, 0, 0});
+    if (!draw.OneIn(3)) program->steps.push_back({Act::Wait, 0, other, origin, 0});
+    program->steps.push_back({Act::Allocate, 0, draw.Small(kSlots), draw.OneIn(3) ? other : origin, bytes});
+  }
+}
+
 }  // namespace
 
 Program MakeProgram(std::uint64_t seed, std::size_t steps) {
@@ -94,6 +111,7 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
     if (step.act == Act::Allocate) step.bytes = Bytes(draw);
     if (step.act == Act::Trim) step.bytes = draw.Below(4) * 20 * kMiB;
     program.steps.push_back(step);
+    if (step.act == Act::BeginCapture) AddCapturedWork(draw, &program, step.b);
   }
   return program;
 }
