@@ -14,7 +14,7 @@ namespace cuaudit::alloc {
 namespace {
 
 constexpr std::size_t kSteps = 120;
-constexpr std::uint64_t kPrograms = 100;  // that are fixed
+constexpr std::uint64_t kPrograms = 80;  // that are fixed
 constexpr sim::Schedule kSchedules[] = {sim::Schedule::Lazy, sim::Schedule::Fifo, sim::Schedule::Random, sim::Schedule::Adversarial};
 constexpr const char* kScheduleNames[] = {"Lazy", "Fifo", "Random", "Adversarial"};
 
@@ -57,12 +57,10 @@ class Reached {
         {"served from another stream", s.served_other_ready},
         {"served pending", s.served_pending},
         {"served by the order of a capture", s.served_capture_order},
-        {"borrowed from a pool", s.served_shared_pool},
         {"out of memory", static_cast<std::uint64_t>(s.num_ooms)},
         {"retries", static_cast<std::uint64_t>(s.num_alloc_retries)},
         {"all uses waited for", static_cast<std::uint64_t>(s.num_sync_all_streams)},
         {"waits", s.waits_issued},
-        {"waits spared", s.waits_elided},
         {"uses merged", s.uses_merged},
         {"uses captured", s.uses_captured},
         {"stamps shared", s.stamps_shared},
@@ -138,7 +136,7 @@ TEST(Model, AnAllocatorThatReusesTooEarlyIsToldOf) {
 
 TEST(Model, DeterministicAddressesAndPeaksAreTheSameHoweverTheDeviceRuns) {
   std::uint64_t addresses = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Program program = MakeProgram(seed, kSteps);
     program.options.reuse = Reuse::Wait;
     program.options.completion = Completion::Events;

@@ -42,7 +42,7 @@ void Execution::CheckPending(const Block& block) {
       continue;
     }
     for (const Told& told : at->told) {
-      if (told.event == nullptr) continue;
+      if (told.event == nullptr || told.stream == block.owner) continue;
       if (program_.options.reuse == Reuse::Poll && !conditions_.forgetful) {
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
         (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
