@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "expandable") == 0) options.expandable_segments = true;
     if (std::atoi(argv[i]) > 0) cycles = std::atoi(argv[i]);
   }
-  // By its SONAME, as any program finds it; the table is made from the file that this led to.
+  // As any program finds it; the table is made from the file that this led to.
   static cuaudit::driver::GenuineDriver driver;
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   link_map* found = nullptr;
