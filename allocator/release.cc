@@ -37,7 +37,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       arena->Resettle(kAll);
       const auto look = [&](const Block* block) {
         for (const Use& use : block->uses.entries()) {
-          if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence)) continue;
+          if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
+            continue;
           sequence = use.stream == next ? std::max(sequence, use.sequence) : use.sequence;
           next = use.stream;
         }

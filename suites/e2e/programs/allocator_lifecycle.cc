@@ -34,10 +34,10 @@ CUresult Report(const char* what, CUresult result) {
   return result;
 }
 
-#define TRY(call)                                         \
-  do {                                                    \
-    const CUresult result = Report(#call, (call));        \
-    if (result != CUDA_SUCCESS) return result;            \
+#define TRY(call)                                  \
+  do {                                             \
+    const CUresult result = Report(#call, (call)); \
+    if (result != CUDA_SUCCESS) return result;     \
   } while (false)
 
 // A release that was refused is tried once more.
@@ -145,7 +145,8 @@ int main(int argc, char** argv) {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   link_map* found = nullptr;
   const char* wrong = "not found";
-  if (library != nullptr && dlinfo(library, RTLD_DI_LINKMAP, &found) == 0) wrong = cuaudit::driver::OpenGenuineDriver(found->l_name, &driver);
+  if (library != nullptr && dlinfo(library, RTLD_DI_LINKMAP, &found) == 0)
+    wrong = cuaudit::driver::OpenGenuineDriver(found->l_name, &driver);
   if (wrong != nullptr) {
     std::fprintf(stderr, "allocator_lifecycle: libcuda.so.1: %s\n", wrong);
     return 3;

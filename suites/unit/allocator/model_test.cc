@@ -151,13 +151,12 @@ TEST(Model, DeterministicAddressesAndPeaksAreTheSameHoweverTheDeviceRuns) {
       const Outcome outcome = Execute(program, conditions);
       ASSERT_EQ(outcome.failure, "") << outcome.listing;
       if (i == 0) expected = outcome.trace;
-      const auto differs = [&](const Program& one) {
-        return Execute(one, conditions).trace != Execute(one, Conditions()).trace;
-      };
+      const auto differs = [&](const Program& one) { return Execute(one, conditions).trace != Execute(one, Conditions()).trace; };
       if (outcome.trace != expected) {
         const Program small = Shrink(program, differs);
-        ADD_FAILURE() << "seed " << seed << ": differs from Lazy under " << kScheduleNames[i % 4] << " with Options" << TextOf(small.options)
-                      << ":\n" << Execute(small, conditions).listing;
+        ADD_FAILURE() << "seed " << seed << ": differs from Lazy under " << kScheduleNames[i % 4] << " with Options"
+                      << TextOf(small.options) << ":\n"
+                      << Execute(small, conditions).listing;
         break;
       }
       addresses += outcome.trace.size();

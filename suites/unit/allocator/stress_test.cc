@@ -106,7 +106,8 @@ TEST_P(Stress, ThreadsComeAndGoWhileTheCacheIsEmptied) {
     for (CUstream& stream : own) stream = a.Stream();
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < kThreads; ++i)
-      threads.emplace_back([&, i] { Work(a, table, shared, own[i], user[i], static_cast<unsigned>(generation * kThreads) + static_cast<unsigned>(i)); });
+      threads.emplace_back(
+          [&, i] { Work(a, table, shared, own[i], user[i], static_cast<unsigned>(generation * kThreads) + static_cast<unsigned>(i)); });
     for (std::thread& thread : threads) thread.join();
     for (const CUstream stream : own) {
       EXPECT_OK(a->RetireStream(0, stream));
@@ -133,8 +134,8 @@ TEST_P(Stress, ThreadsComeAndGoWhileTheCacheIsEmptied) {
 
 std::string NameOfCase(const testing::TestParamInfo<Case>& chosen) {
   const char* const cross[] = {"Never", "Ready", "Wait"};
-  return std::string(std::get<0>(chosen.param) == Reuse::Poll ? "Poll" : "Wait") + cross[static_cast<std::size_t>(std::get<1>(chosen.param))] +
-         (std::get<2>(chosen.param) ? "Expandable" : "Segments");
+  return std::string(std::get<0>(chosen.param) == Reuse::Poll ? "Poll" : "Wait") +
+         cross[static_cast<std::size_t>(std::get<1>(chosen.param))] + (std::get<2>(chosen.param) ? "Expandable" : "Segments");
 }
 INSTANTIATE_TEST_SUITE_P(All, Stress,
                          testing::Values(Case{Reuse::Poll, CrossStream::Never, false}, Case{Reuse::Wait, CrossStream::Wait, false},

@@ -33,40 +33,6 @@ std::string Format(const char* format, va_list arguments) {
 
 }  // namespace
 
-Workers::~Workers() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ending_ = true;
-  }
-  changed_.notify_all();
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
-  }
-}
-
-void Workers::Serve(int worker) {
-  (void)driver_.CtxSetCurrent(context_);
-  std::unique_lock<std::mutex> lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return ending_ || turn_ == worker; });
-    if (turn_ != worker) break;
-    (*work_)();
-    turn_ = 0;
-    changed_.notify_all();
-  }
-  (void)driver_.CtxSetCurrent(nullptr);
-}
-
-void Workers::Run(int worker, const std::function<void()>& work) {
-  if (worker == 0) return work();
-  if (!threads_[worker].joinable()) threads_[worker] = std::thread([this, worker] { Serve(worker); });
-  std::unique_lock<std::mutex> lock(mutex_);
-  work_ = &work;
-  turn_ = worker;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return turn_ == 0; });
-}
-
 Execution::Execution(const Program& program, const Conditions& conditions)
     : program_(program), conditions_(conditions), host_(kMostStreams, 0) {
   static const HostKernel<Reader> reader("reader");
@@ -129,7 +95,8 @@ bool Execution::Ok(CUresult result, const char* what) {
 }
 
 bool Execution::Took(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
+  if (result != CUDA_SUCCESS)
+    Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
   return result == CUDA_SUCCESS;
 }
 
@@ -138,7 +105,8 @@ void Execution::MakeStream(int place) {
   stream->number = static_cast<int>(streams_.size());
   stream->clock.assign(kMostStreams, 0);
   unsigned long long id = 0;
-  (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") && Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
+         Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
   stream->id = id;
   at_place_[place] = stream->number;
   streams_.push_back(std::move(stream));
@@ -256,7 +224,8 @@ void Execution::DoPool(const Step& step) {
     case Act::Restore:
       if (pool.exists && pool.has_checkpoint && !AnyCapture()) DoRestore(&pool);
       return;
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -305,7 +274,8 @@ void Execution::Do(const Step& step) {
   Stream* const b = At(step.b);
   Block* const block = step.a < kSlots ? In(step.a) : nullptr;
   switch (step.act) {
-    case Act::Allocate: return DoAllocate(step);
+    case Act::Allocate:
+      return DoAllocate(step);
     case Act::Free:
       if (block != nullptr && CanTell(*block)) DoFree(block);
       return;
@@ -332,7 +302,8 @@ void Execution::Do(const Step& step) {
       if (AnyCapture()) return;
       Say("cuStreamSynchronize(s%d);", a->number);
       if (!Ok(d_.StreamSynchronize(a->handle), "StreamSynchronize")) return;
-      for (int i = 0; i < kMostStreams; ++i) host_[static_cast<std::size_t>(i)] = std::max(host_[static_cast<std::size_t>(i)], a->clock[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < kMostStreams; ++i)
+        host_[static_cast<std::size_t>(i)] = std::max(host_[static_cast<std::size_t>(i)], a->clock[static_cast<std::size_t>(i)]);
       return;
     case Act::Query:
       if (AnyCapture()) return;
@@ -348,7 +319,8 @@ void Execution::Do(const Step& step) {
       (void)Took(allocator_->Trim(0, step.bytes), "Trim");
       return;
     case Act::Retire:
-    case Act::Destroy: return DoGoodbye(step);
+    case Act::Destroy:
+      return DoGoodbye(step);
     case Act::BeginCapture:
       if (!AnyCapture() && !graph_there_[step.a]) BeginCapture(step.a, b);
       return;
@@ -367,7 +339,8 @@ void Execution::Do(const Step& step) {
     case Act::ReleasePool:
     case Act::EmptyPool:
     case Act::TakeCheckpoint:
-    case Act::Restore: return DoPool(step);
+    case Act::Restore:
+      return DoPool(step);
   }
 }
 

@@ -12,19 +12,17 @@
 //   Source    ours.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
 #include "suites/unit/allocator/model/program.h"
+#include "suites/unit/allocator/model/workers.h"
 
 namespace cuaudit::alloc {
 
@@ -46,27 +44,6 @@ struct Outcome {
 };
 
 Outcome Execute(const Program& program, const Conditions& conditions);
-
-// Threads that do as they are told, one at a time.
-class Workers {
- public:
-  Workers(driver::DriverRef driver, CUcontext context) : driver_(driver), context_(context) {}
-  ~Workers();
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
-  void Run(int worker, const std::function<void()>& work);  // 0: here
-
- private:
-  void Serve(int worker);
-  driver::DriverRef driver_;
-  CUcontext context_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int turn_ = 0;
-  bool ending_ = false;
-  const std::function<void()>* work_ = nullptr;
-  std::thread threads_[kWorkers];
-};
 
 class Execution {
  public:
@@ -161,7 +138,7 @@ class Execution {
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  bool Ok(CUresult result, const char* what);  // a driver call of the program
+  bool Ok(CUresult result, const char* what);    // a driver call of the program
   bool Took(CUresult result, const char* what);  // a call of the allocator that must not fail
   bool failed() const { return !outcome_.failure.empty(); }
   Stream* At(int place) { return streams_[static_cast<std::size_t>(at_place_[place])].get(); }

@@ -69,9 +69,9 @@ void Execution::CheckPending(const Block& block) {
 // Refused only when the driver does not grant what must be asked of it.
 void Execution::CheckRefused(std::size_t bytes) {
   const std::size_t rounded = Rounded(bytes);
-  std::size_t segment = rounded <= kSmallLimit      ? kSmallSegment
+  std::size_t segment = rounded <= kSmallLimit     ? kSmallSegment
                         : rounded < kMinLargeAlloc ? std::size_t{20} << 20
-                                                    : (rounded + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
+                                                   : (rounded + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
   if (program_.options.expandable_segments) segment = std::max(segment, rounded + (std::size_t{40} << 20));  // whole pages, both ends
   CUdeviceptr probe = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -104,7 +104,9 @@ void Execution::CheckBooks() {
   }
   for (std::size_t i = 0; i < kPoolKinds; ++i) {
     const auto expect = [&](const char* what, std::int64_t have, std::int64_t want) {
-      if (have != want) Fail("statistics: %s[%zu]: %lld, where the calls add up to %lld", what, i, static_cast<long long>(have), static_cast<long long>(want));
+      if (have != want)
+        Fail("statistics: %s[%zu]: %lld, where the calls add up to %lld", what, i, static_cast<long long>(have),
+             static_cast<long long>(want));
     };
     expect("allocation", now.allocation[i].current, count[i]);
     expect("allocated_bytes", now.allocated_bytes[i].current, size[i]);
@@ -112,19 +114,22 @@ void Execution::CheckBooks() {
     if (now.active_bytes[i].current < size[i] || now.active_bytes[i].current > now.reserved_bytes[i].current)
       Fail("statistics: active_bytes[%zu]: %lld of %lld reserved", i, static_cast<long long>(now.active_bytes[i].current),
            static_cast<long long>(now.reserved_bytes[i].current));
-    for (const StatArray* stat : {&now.allocation, &now.segment, &now.allocated_bytes, &now.reserved_bytes, &now.active_bytes, &now.requested_bytes}) {
+    for (const StatArray* stat :
+         {&now.allocation, &now.segment, &now.allocated_bytes, &now.reserved_bytes, &now.active_bytes, &now.requested_bytes}) {
       const Stat& one = (*stat)[i];
       if (one.allocated - one.freed != one.current || one.peak < one.current || one.current < 0)
-        Fail("statistics: [%zu]: %lld now, peak %lld, +%lld -%lld", i, static_cast<long long>(one.current), static_cast<long long>(one.peak),
-             static_cast<long long>(one.allocated), static_cast<long long>(one.freed));
+        Fail("statistics: [%zu]: %lld now, peak %lld, +%lld -%lld", i, static_cast<long long>(one.current),
+             static_cast<long long>(one.peak), static_cast<long long>(one.allocated), static_cast<long long>(one.freed));
     }
   }
-  if (now.reserved_bytes[0].current != now.reserved_bytes[1].current + now.reserved_bytes[2].current) Fail("statistics: small and large do not add up");
+  if (now.reserved_bytes[0].current != now.reserved_bytes[1].current + now.reserved_bytes[2].current)
+    Fail("statistics: small and large do not add up");
   std::size_t free = 0;
   std::size_t total = 0;
   if (!Ok(d_.MemGetInfo(&free, &total), "MemGetInfo")) return;
   if (now.reserved_bytes[0].current != static_cast<std::int64_t>(free_at_start_ - free))
-    Fail("statistics: %lld reserved, and the driver has given %zu", static_cast<long long>(now.reserved_bytes[0].current), free_at_start_ - free);
+    Fail("statistics: %lld reserved, and the driver has given %zu", static_cast<long long>(now.reserved_bytes[0].current),
+         free_at_start_ - free);
   if (now.double_frees != 0 || now.foreign_pointers != 0 || now.releases_refused != 0) Fail("statistics: it refused what was right");
 }
 
@@ -205,8 +210,9 @@ void Execution::CheckEnd() {
   for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
                                   driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation}) {
     const std::string_view name = driver::Name(kind);
-    if (sim::LiveCount(world_, kind) != 0) Fail("%llu x %.*s outlive the allocator", static_cast<unsigned long long>(sim::LiveCount(world_, kind)),
-                                                static_cast<int>(name.size()), name.data());
+    if (sim::LiveCount(world_, kind) != 0)
+      Fail("%llu x %.*s outlive the allocator", static_cast<unsigned long long>(sim::LiveCount(world_, kind)),
+           static_cast<int>(name.size()), name.data());
   }
   if (sim::LiveCount(world_, driver::Kind::PrimaryContext) != 1) Fail("the primary context was not let go");
   if (oracle_rule_ >= 0 && !failed()) {

@@ -22,13 +22,17 @@ class Draw {
 
 // Sizes that repeat, so that memory is asked for again, and borders.
 std::size_t Bytes(Draw& draw) {
-  static constexpr std::size_t kUsual[] = {512,           4096,          100 * 1024,   700 * 1024, kMiB,      kMiB + 1,  2 * kMiB,
-                                           3 * kMiB + 77, 5 * kMiB,      9 * kMiB + 5, 10 * kMiB,  12 * kMiB, 20 * kMiB, 33 * kMiB};
+  static constexpr std::size_t kUsual[] = {512,           4096,     100 * 1024,   700 * 1024, kMiB,      kMiB + 1,  2 * kMiB,
+                                           3 * kMiB + 77, 5 * kMiB, 9 * kMiB + 5, 10 * kMiB,  12 * kMiB, 20 * kMiB, 33 * kMiB};
   switch (draw.Below(8)) {
-    case 0: return 1 + draw.Below(3000);
-    case 1: return 1 + draw.Below(2 * kMiB);
-    case 2: return 1 + draw.Below(24 * kMiB);
-    default: return kUsual[draw.Below(std::size(kUsual))];
+    case 0:
+      return 1 + draw.Below(3000);
+    case 1:
+      return 1 + draw.Below(2 * kMiB);
+    case 2:
+      return 1 + draw.Below(24 * kMiB);
+    default:
+      return kUsual[draw.Below(std::size(kUsual))];
   }
 }
 
@@ -37,11 +41,11 @@ struct Weight {
   std::size_t parts;
 };
 constexpr Weight kWeights[] = {
-    {Act::Allocate, 34},   {Act::Free, 24},         {Act::Write, 9},       {Act::Read, 9},           {Act::RecordUse, 7},
-    {Act::RecordStream, 2}, {Act::KeepAlive, 2},     {Act::Wait, 6},        {Act::Synchronize, 1},    {Act::Query, 4},
-    {Act::EmptyCache, 1},  {Act::Trim, 1},          {Act::CreatePool, 2},  {Act::BeginPool, 2},      {Act::EndPool, 3},
-    {Act::ReleasePool, 1}, {Act::EmptyPool, 1},     {Act::Retire, 1},      {Act::Destroy, 1},        {Act::BeginCapture, 3},
-    {Act::EndCapture, 2},  {Act::Launch, 2},        {Act::DropGraph, 1},   {Act::TakeCheckpoint, 2}, {Act::Restore, 2},
+    {Act::Allocate, 34},    {Act::Free, 24},     {Act::Write, 9},      {Act::Read, 9},           {Act::RecordUse, 7},
+    {Act::RecordStream, 2}, {Act::KeepAlive, 2}, {Act::Wait, 6},       {Act::Synchronize, 1},    {Act::Query, 4},
+    {Act::EmptyCache, 1},   {Act::Trim, 1},      {Act::CreatePool, 2}, {Act::BeginPool, 2},      {Act::EndPool, 3},
+    {Act::ReleasePool, 1},  {Act::EmptyPool, 1}, {Act::Retire, 1},     {Act::Destroy, 1},        {Act::BeginCapture, 3},
+    {Act::EndCapture, 2},   {Act::Launch, 2},    {Act::DropGraph, 1},  {Act::TakeCheckpoint, 2}, {Act::Restore, 2},
 };
 static_assert(std::size(kWeights) == kActs);
 
@@ -63,7 +67,8 @@ Options AnyOptions(Draw& draw) {
   options.expandable_segments = draw.OneIn(3);
   options.thread_cache = !draw.OneIn(3);
   options.cross_stream = draw.OneIn(2) ? CrossStream::Never : CrossStream::Ready;
-  if (options.cross_stream == CrossStream::Ready && options.reuse == Reuse::Wait && !draw.OneIn(3)) options.cross_stream = CrossStream::Wait;
+  if (options.cross_stream == CrossStream::Ready && options.reuse == Reuse::Wait && !draw.OneIn(3))
+    options.cross_stream = CrossStream::Wait;
   if (options.reuse == Reuse::Poll && draw.OneIn(3)) options.completion = Completion::StreamWrites;
   options.trust_stream_handles = draw.OneIn(4);
   options.capture_reuse_by_topology = !draw.OneIn(3);
