@@ -177,6 +177,7 @@ TEST_P(RfcUses, ANewStreamWithAnOldHandleIsAnotherStream) {
   EXPECT_OK(a.d.StreamSynchronize(first));
   a.Destroy(first);
   std::vector<CUstream> more;
+  more.reserve(8);
   for (int i = 0; i < 8; ++i) more.push_back(a.Stream());
   for (CUstream stream : more) {
     EXPECT_NE(a.Ref(stream).id(), was.id());
