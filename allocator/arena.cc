@@ -176,7 +176,7 @@ Block* Arena::FindIn(FreeSet* set, const Request& request) const noexcept {
   const auto found = set[Index(request.large)].lower_bound(FreeKey{request.size, 0, nullptr});
   if (found == set[Index(request.large)].end()) return nullptr;
   const Options& options = core->options;
-  if (request.large && options.max_split_size != 0) {
+  if (request.large && options.max_split_size != 0 && !found->block->segment->expandable) {
     if (request.size < options.max_split_size && found->size >= options.max_split_size) return nullptr;
     if (request.size >= options.max_split_size && found->size > request.size + options.max_non_split_rounding) return nullptr;
   }

@@ -191,7 +191,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
   arena->Settle(room);
   ++arena->growths;
   Block* const block = arena->FindIn(arena->ready, *request);
-  if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;  // max_split_size forbids what was made
+  if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;  // merging lacked host memory
   arena->Remove(block);
   arena->Split(block, request->size);
   arena->GiveOut(block, *request);

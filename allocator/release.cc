@@ -18,12 +18,17 @@ bool HasWholePage(const Block* block) noexcept {
   return (offset + segment->page - 1) / segment->page < (offset + block->size) / segment->page;
 }
 
+// To wait for that takes the whole context, which a capture in it forbids.
+bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
+  return !stream->IsOver(sequence) && (stream->word != nullptr || !stream->IsRecorded(sequence));
+}
+
 }  // namespace
 
 // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay.
 CUresult Core::SyncArena(Arena* arena) noexcept {
-  const StreamRecord* stuck = nullptr;
-  for (;;) {
+  // Each stream once, by index: what cannot be waited for now must not be tried for ever.
+  for (std::uint32_t from = 0;;) {
     StreamRecord* next = nullptr;
     std::uint64_t sequence = 0;
     {
@@ -32,9 +37,10 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       arena->Resettle(kAll);
       const auto look = [&](const Block* block) {
         for (const Use& use : block->uses.entries()) {
-          if (use.stream == stuck || (next != nullptr && use.stream != next) || use.stream->IsOver(use.sequence)) continue;
+          if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
+            continue;
+          sequence = use.stream == next ? std::max(sequence, use.sequence) : use.sequence;
           next = use.stream;
-          sequence = std::max(sequence, use.sequence);
         }
       };
       for (const Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
@@ -43,15 +49,10 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       }
     }
     if (next == nullptr) break;
-    // What was not recorded needs the whole context, which a capture may forbid.
-    const bool whole_context = next->word != nullptr || !next->IsRecorded(sequence);
-    if (whole_context && arena->device->routed.load(std::memory_order_relaxed) != 0) {
-      stuck = next;
-      continue;
-    }
+    from = next->index + 1;
+    if (arena->device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
     const CUresult result = next->Synchronize(driver, sequence);
     if (result != CUDA_SUCCESS) return result;
-    if (!next->IsOver(sequence)) stuck = next;  // another thread is recording right now
   }
   const Held held(arena->lock);
   for (FreeSet& set : arena->pending) {
@@ -92,7 +93,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options.release != nullptr;
-        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && !arena->stream->IsRecorded(block->own_sequence)) continue;
+        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(arena->stream, block->own_sequence)) continue;
         arena->Remove(block);
         block->link = list;
         list = block;

@@ -116,7 +116,7 @@ void Core::ForgetSegment(Segment* segment) noexcept {
       Block* const next = block->next;
       arena->Remove(block);
       DropCaptured(block);
-      if (!segment->unusable && (!segment->expandable || block->mapped)) map.Remove(block);
+      if (segment->expandable && !segment->unusable && block->mapped) map.Remove(block);
       store.Give(block);
       block = next;
     }
@@ -142,6 +142,11 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
   Device* const device = arena->device;
   Block* const block = segment->first;
   const PoolOptions& pool = arena->pool->options;
+  // Before the driver may give the address to another thread's segment.
+  if (!segment->unusable) {
+    const Held held(arena->lock);
+    for (Block* one = segment->first; one != nullptr; one = one->next) map.Remove(one);
+  }
   CUresult result = CUDA_SUCCESS;
   if (pool.release != nullptr && !segment->unusable) result = arena->stream->Synchronize(driver, block->own_sequence);
   CUresult left = CUDA_SUCCESS;

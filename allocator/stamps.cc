@@ -272,12 +272,16 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
   bool possible = false;
   std::uint64_t covered = 0;
   if (word == nullptr) {
+    RelaxedCapture relaxed(driver);
+    if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
     const CUresult result = Visit_(sequence, &possible, &covered, [&](CUevent event, bool* is_over) {
       const CUresult answer = driver.EventSynchronize(event);
       *is_over = answer == CUDA_SUCCESS;
       return answer;
     });
-    if (result != CUDA_SUCCESS || possible) return result;
+    const CUresult left = relaxed.Leave();
+    if (result != CUDA_SUCCESS || left != CUDA_SUCCESS) return result != CUDA_SUCCESS ? result : left;
+    if (possible) return CUDA_SUCCESS;
   } else {
     const Held held(lock_);
     LoadWord();

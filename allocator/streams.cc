@@ -113,11 +113,14 @@ CUresult Core::MakeWord(StreamRecord* stream) noexcept {
     CurrentContext current(driver, stream->context);
     CUresult result = current.result();
     if (result != CUDA_SUCCESS) return result;
+    RelaxedCapture relaxed(driver);
+    if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
     result = driver.MemHostAlloc(&page->host, kWordPageBytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result != CUDA_SUCCESS) return result;
     result = driver.MemHostGetDevicePointer(&page->device, page->host, 0);
+    const CUresult mode = relaxed.Leave();
     const CUresult left = current.Leave();
-    if (result == CUDA_SUCCESS) result = left;
+    if (result == CUDA_SUCCESS) result = mode != CUDA_SUCCESS ? mode : left;
     if (result != CUDA_SUCCESS) page->used = kWordPageBytes;  // kept, to be given back by Close
     for (std::size_t at = 0; at < kWordPageBytes / sizeof(std::uint64_t); ++at) static_cast<std::uint64_t*>(page->host)[at] = 0;
     held.lock();

@@ -142,6 +142,7 @@ void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   stream->busy = true;
   world.now = StartOf(stream, operation);
   // Before it runs: whom a host function wakes may call while it has not returned.
+  if (operation->work.type == WorkType::Write) seen = Seen::ByAll;  // any thread may read the value
   if (seen == Seen::ByOthers) Spread(world, &operation->clock, thread->serial);
   if (seen == Seen::ByAll) Tell(world, operation->clock);
   DropClock(world, &operation->clock);

@@ -222,7 +222,9 @@ void ObserveWork(World& world, Stream* stream, Operation* operation, bool staged
   for (Marker* const marker : operation->markers) {
     if (marker != nullptr && marker->ticket == operation->ticket) marker->clock = ClockOf(world, stream);
   }
-  if (RunsHostFunctions(work) || (world.on_awaited != nullptr && MayBeAwaited(world, work))) operation->clock = ClockOf(world, stream);
+  // Once it has run, the CPU may know of it without a call: from its host function, or by reading the value.
+  const bool seen = MayBeAwaited(world, work) && (world.on_awaited != nullptr || work.type == WorkType::Write);
+  if (RunsHostFunctions(work) || seen) operation->clock = ClockOf(world, stream);
   if (work.type == WorkType::Free) {
     CheckFree(world, stream, work.address, trace);
   } else if (work.type == WorkType::Launch) {

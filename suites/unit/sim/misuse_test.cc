@@ -34,6 +34,21 @@ TEST_P(Misused, TwoWritersWithoutAnOrder) {
   EXPECT_EQ(w.record.seen.at(0).bytes, 10U);
 }
 
+// A value in memory that the CPU reads orders what comes after it was seen, and nothing before.
+TEST(MisusedValue, ThatIsNotThereYet) {
+  Witnessed w(Schedule::Lazy);
+  void* host = nullptr;
+  CUdeviceptr word = 0;
+  EXPECT_OK(w.d.MemHostAlloc(&host, sizeof(std::uint64_t), CU_MEMHOSTALLOC_DEVICEMAP));
+  EXPECT_OK(w.d.MemHostGetDevicePointer(&word, host, 0));
+  CUdeviceptr p = w.Memory();
+  CUstream s = w.Stream();
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  EXPECT_OK(w.At(2).StreamWriteValue64(s, word, 1, 0));
+  EXPECT_OK(w.At(3).MemsetD8Async(p, 2, 4096, w.Stream()));
+  w.ExpectOne(MisuseRule::UnorderedAccess, 3, 1);
+}
+
 TEST_P(Misused, AReaderBeforeItsWriter) {
   CUdeviceptr p = w.Memory();
   CUdeviceptr q = w.Memory();

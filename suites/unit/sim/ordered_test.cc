@@ -45,6 +45,24 @@ TEST_P(Ordered, AnEventThatIsDestroyedAtOnce) {
   Fill(p, s);
 }
 
+// The CPU reads the value without a driver call; before it is there, nothing may follow.
+TEST_P(Ordered, AValueThatTheCpuHasRead) {
+  void* host = nullptr;
+  CUdeviceptr word = 0;
+  EXPECT_OK(w.d.MemHostAlloc(&host, sizeof(std::uint64_t), CU_MEMHOSTALLOC_DEVICEMAP));
+  EXPECT_OK(w.d.MemHostGetDevicePointer(&word, host, 0));
+  auto* const value = static_cast<std::uint64_t*>(host);
+  *value = 0;
+  Fill(p, s);
+  EXPECT_OK(w.d.StreamWriteValue64(s, word, 1, 0));
+  EXPECT_EQ(__atomic_load_n(value, __ATOMIC_ACQUIRE) == 1, GetParam() == Schedule::Fifo || *value == 1);
+  if (*value == 1) Fill(p, t);
+  EXPECT_OK(w.d.CtxSynchronize(nullptr));
+  Fill(p, t);
+  EXPECT_OK(w.d.CtxSynchronize(nullptr));
+  EXPECT_OK(w.d.MemFreeHost(host));
+}
+
 TEST_P(Ordered, AThirdStreamBetween) {
   CUstream between = w.Stream();
   Fill(p, s);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The caching allocator under the tool: every driver call of its lifecycle fails in turn, and its cycles leave nothing behind.
+#include <gtest/gtest.h>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e {
+namespace {
+
+constexpr int kSweepDeadlineMs = 240000;
+
+class AllocatorLifecycle : public testing::TestWithParam<const char*> {
+ protected:
+  static std::vector<std::string> Subject(const std::string& cycles) {
+    std::vector<std::string> command{Program("allocator_lifecycle")};
+    for (const std::string& word : Words(GetParam())) command.push_back(word);
+    command.push_back(cycles);
+    return command;
+  }
+};
+
+TEST_P(AllocatorLifecycle, EveryCallOfItFailsInTurnAndNothingIsLost) {
+  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  ASSERT_EQ(audit.result(), "clean") << audit.findings();
+  EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 200);
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+}
+
+TEST_P(AllocatorLifecycle, MoreCyclesTakeNoMore) {
+  const Audit audit = RunAudit({"cycles", "--host", "--n=1,4"}, Subject("{n}"));
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "clean") << audit.findings();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AllocatorLifecycle, testing::Values("poll segments", "wait expandable"),
+                         [](const testing::TestParamInfo<const char*>& chosen) {
+                           return std::string(chosen.param[0] == 'p' ? "PollSegments" : "WaitExpandable");
+                         });
+
+}  // namespace
+}  // namespace cuaudit::e2e

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "suites/unit/allocator/model/execution.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <functional>
+
+#include "faults/driver/result.h"
+#include "include/cuaudit/kernel.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr const char* kImage =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry reader(.param .u64 data, .param .u64 n)\n{\n ret;\n}\n"
+    ".visible .entry writer(.param .u64 data, .param .u64 n)\n{\n ret;\n}\n";
+
+// What they touch is told by their parameters; the bytes themselves do not matter.
+void Reader(Launch, Device<const char, 1>, std::uint64_t) {}
+void Writer(Launch, Device<char, 1>, std::uint64_t) {}
+
+template <typename... Arguments>
+CUresult SayDone(void*, Arguments...) noexcept {
+  return CUDA_SUCCESS;
+}
+
+std::string Format(const char* format, va_list arguments) {
+  char text[512];
+  (void)std::vsnprintf(text, sizeof(text), format, arguments);
+  return text;
+}
+
+}  // namespace
+
+Execution::Execution(const Program& program, const Conditions& conditions)
+    : program_(program), conditions_(conditions), host_(kMostStreams, 0) {
+  static const HostKernel<Reader> reader("reader");
+  static const HostKernel<Writer> writer("writer");
+  sim::WorldOptions options;
+  options.device_bytes = program.device_bytes;
+  options.schedule = conditions.schedule;
+  options.seed = conditions.seed;
+  options.on_misuse = OnMisuse;
+  options.observer = this;
+  world_ = sim::CreateWorld(options);
+  d_ = sim::Driver(world_);
+  bool ok = Ok(d_.Init(0), "Init") && Ok(d_.DevicePrimaryCtxRetain(&context_, 0), "DevicePrimaryCtxRetain") &&
+            Ok(d_.CtxSetCurrent(context_), "CtxSetCurrent") && Ok(d_.ModuleLoadData(&module_, kImage), "ModuleLoadData") &&
+            Ok(d_.ModuleGetFunction(&reader_, module_, "reader"), "ModuleGetFunction") &&
+            Ok(d_.ModuleGetFunction(&writer_, module_, "writer"), "ModuleGetFunction") &&
+            Ok(d_.MemAlloc(&first_address_, std::size_t{2} << 20), "MemAlloc");
+  if (!sim::RegisterKernel(world_, &reader.kernel) || !sim::RegisterKernel(world_, &writer.kernel)) Fail("no host kernels");
+  std::size_t total = 0;
+  ok = ok && Ok(d_.MemGetInfo(&free_at_start_, &total), "MemGetInfo");
+  for (int place = 0; place < kPlaces && ok; ++place) MakeStream(place);
+  const DeviceConfig config;
+  driver::DriverRef theirs = d_;
+  if (conditions.deceived) {
+    deceiving_ = *d_.table;
+    deceiving_.entry[Index(driver::CallId::StreamWaitEvent)] = reinterpret_cast<driver::Entry>(SayDone<CUstream, CUevent, unsigned int>);
+    deceiving_.entry[Index(driver::CallId::EventQuery)] = reinterpret_cast<driver::Entry>(SayDone<CUevent>);
+    theirs.table = &deceiving_;
+  }
+  if (ok) (void)Took(Allocator::Create(theirs, &config, 1, program.options, &allocator_), "Create");
+  workers_ = std::make_unique<Workers>(d_, context_);
+}
+
+Execution::~Execution() {
+  workers_.reset();
+  allocator_.reset();
+  sim::DestroyWorld(world_);
+}
+
+void Execution::Fail(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (outcome_.failure.empty()) {
+    outcome_.failure = Format(format, arguments);
+    outcome_.listing += "  // <-- " + outcome_.failure + "\n";
+  }
+  va_end(arguments);
+}
+
+void Execution::Say(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  outcome_.listing += "  " + Format(format, arguments) + "\n";
+  va_end(arguments);
+}
+
+bool Execution::Ok(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) Fail("%s: %s", what, std::string(driver::ResultName(result)).c_str());
+  return result == CUDA_SUCCESS;
+}
+
+bool Execution::Took(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS)
+    Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
+  return result == CUDA_SUCCESS;
+}
+
+void Execution::MakeStream(int place) {
+  auto stream = std::make_unique<Stream>();
+  stream->number = static_cast<int>(streams_.size());
+  stream->clock.assign(kMostStreams, 0);
+  unsigned long long id = 0;
+  (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
+         Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  stream->id = id;
+  at_place_[place] = stream->number;
+  streams_.push_back(std::move(stream));
+}
+
+void Execution::DoAllocate(const Step& step) {
+  Stream* const stream = At(step.b);
+  if (In(step.a) != nullptr) return;
+  CUdeviceptr address = 0;
+  Say("x%d = Allocate(%zu, s%d);", step.a, step.bytes, stream->number);
+  const CUresult result = allocator_->Allocate(0, step.bytes, stream->handle, &address);
+  outcome_.trace.push_back(static_cast<std::uint64_t>(result));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return CheckRefused(step.bytes);
+  if (!Took(result, "Allocate")) return;
+  outcome_.trace.push_back(address - first_address_);
+  auto block = std::make_unique<Block>();
+  block->address = address;
+  block->bytes = step.bytes;
+  block->owner = stream->number;
+  block->capture = stream->capturing ? capturing_ : -1;
+  block->slot = step.a;
+  CUdeviceptr base = 0;
+  if (!allocator_->FindBlock(address, &base, &block->size) || base != address) return Fail("FindBlock does not know it");
+  bool whole_blocks = false;
+  for (const UserPool& pool : pools_) whole_blocks = whole_blocks || (pool.exists && pool.no_split);
+  CheckGiven(*block, step.bytes, whole_blocks);
+  CheckPending(*block);
+  Block* const known = block.get();
+  blocks_[address] = std::move(block);
+  slots_[step.a] = known;
+  if (!failed()) Use(known, stream, true);
+}
+
+void Execution::DoFree(Block* block) {
+  TellAll(block);
+  if (failed()) return;
+  Pending pending{block->address, block->size, std::move(block->told)};
+  for (const int promised : block->promised) {
+    const Stream& user = *streams_[static_cast<std::size_t>(promised)];
+    if (!user.capturing) pending.told.push_back({promised, Mark(user)});
+  }
+  Say("Free(x%d);", block->slot);
+  const CUdeviceptr address = block->address;
+  if (block->slot >= 0) slots_[block->slot] = nullptr;
+  if (!Took(allocator_->Free(address), "Free")) return;
+  if (!pending.told.empty()) pending_.push_back(std::move(pending));
+  blocks_.erase(address);
+}
+
+// A stream ends; work that it was given goes on.
+void Execution::DoGoodbye(const Step& step) {
+  Stream* const stream = At(step.a);
+  if (streams_.size() == kMostStreams || stream->capturing || AnyCapture()) return;
+  for (const auto& [address, block] : blocks_) {
+    if (block->promised.count(stream->number) != 0) return;
+  }
+  for (const auto& [address, block] : blocks_) {
+    if (block->untold.count(stream->number) != 0) Tell(block.get(), stream);
+  }
+  stream->tail = Mark(*stream);
+  // With handles that are trusted the allocator must hear of the end.
+  if (step.act == Act::Retire || program_.options.trust_stream_handles) {
+    Say("RetireStream(s%d);", stream->number);
+    ++outcome_.retired;
+    if (!Took(allocator_->RetireStream(0, stream->handle), "RetireStream")) return;
+  }
+  Say("cuStreamDestroy(s%d);", stream->number);
+  if (!Ok(d_.StreamDestroy(stream->handle), "StreamDestroy")) return;
+  stream->handle = nullptr;
+  MakeStream(step.a);
+}
+
+void Execution::DoPool(const Step& step) {
+  UserPool& pool = pools_[step.a];
+  switch (step.act) {
+    case Act::CreatePool: {
+      if (pool.exists) return;
+      PoolOptions options;
+      pool = {};
+      options.no_split = pool.no_split = (step.b & 1) != 0;
+      options.use_on_oom = (step.b & 2) != 0;
+      Say("p%d = CreatePool({.use_on_oom = %d, .no_split = %d});", step.a, options.use_on_oom, options.no_split);
+      pool.exists = Took(allocator_->CreatePool(options, &pool.id), "CreatePool");
+      return;
+    }
+    case Act::BeginPool:
+      if (!pool.exists || pool.routed || AnyCapture()) return;
+      Say("BeginAllocateToPool(p%d);", step.a);
+      pool.routed = Took(allocator_->BeginAllocateToPool(0, pool.id, {}), "BeginAllocateToPool");
+      return;
+    case Act::EndPool:
+      if (!pool.routed) return;
+      Say("EndAllocateToPool(p%d);", step.a);
+      pool.routed = !Took(allocator_->EndAllocateToPool(0, pool.id), "EndAllocateToPool");
+      (void)allocator_->ReleasePool(pool.id);  // the user that BeginAllocateToPool added
+      return;
+    case Act::ReleasePool:
+      if (!pool.exists || pool.routed) return;
+      Say("ReleasePool(p%d);", step.a);
+      pool.exists = !Took(allocator_->ReleasePool(pool.id), "ReleasePool");
+      return;
+    case Act::EmptyPool:
+      if (!pool.exists || pool.routed || AnyCapture()) return;
+      Say("EmptyCache(p%d);", step.a);
+      (void)Took(allocator_->EmptyCache(pool.id), "EmptyCache(pool)");
+      return;
+    case Act::TakeCheckpoint: {
+      if (!pool.exists) return;
+      Say("TakeCheckpoint(p%d);", step.a);
+      const CUresult result = allocator_->TakeCheckpoint(0, pool.id, &pool.checkpoint);
+      if (result != CUDA_ERROR_ILLEGAL_STATE) (void)Took(result, "TakeCheckpoint");
+      pool.has_checkpoint = result == CUDA_SUCCESS;
+      return;
+    }
+    case Act::Restore:
+      if (pool.exists && pool.has_checkpoint && !AnyCapture()) DoRestore(&pool);
+      return;
+    default:
+      return;
+  }
+}
+
+void Execution::DoRestore(UserPool* pool) {
+  SynchronizeAll();
+  Say("RestoreCheckpoint(p%d);", static_cast<int>(pool - pools_));
+  RestoreResult done;
+  const CUresult result = allocator_->RestoreCheckpoint(pool->checkpoint, &done);
+  // There may be uses, and EmptyCache may have taken segments.
+  if (result == CUDA_ERROR_ILLEGAL_STATE || result == CUDA_ERROR_INVALID_VALUE || !Took(result, "RestoreCheckpoint")) return;
+  ++outcome_.restores;
+  for (const CUdeviceptr address : done.freed) {
+    const auto at = blocks_.find(address);
+    if (at == blocks_.end()) return Fail("restoring freed what was not allocated");
+    if (at->second->slot >= 0) slots_[at->second->slot] = nullptr;
+    for (const Told& told : at->second->told) (void)Ok(d_.EventDestroy(told.event), "EventDestroy");
+    blocks_.erase(at);
+  }
+  Snapshot snapshot;
+  if (!Took(allocator_->TakeSnapshot(&snapshot), "TakeSnapshot")) return;
+  for (const CUdeviceptr address : done.allocated) {
+    auto block = std::make_unique<Block>();
+    block->address = address;
+    for (const SnapshotSegment& segment : snapshot.segments) {
+      for (const SnapshotBlock& one : segment.blocks) {
+        if (one.address != address) continue;
+        block->bytes = one.requested;
+        block->size = one.size;
+        for (const auto& stream : streams_) {
+          if (stream->id == one.stream) block->owner = stream->number;
+        }
+      }
+    }
+    if (block->size == 0) return Fail("restoring allocated what the snapshot does not have");
+    for (int slot = 0; slot < kSlots && block->slot < 0; ++slot) {
+      if (slots_[slot] == nullptr) block->slot = slot;
+    }
+    if (block->slot >= 0) slots_[block->slot] = block.get();
+    CheckGiven(*block, block->bytes, true);
+    blocks_[address] = std::move(block);
+  }
+}
+
+void Execution::Do(const Step& step) {
+  Stream* const a = At(step.a % kPlaces);
+  Stream* const b = At(step.b);
+  Block* const block = step.a < kSlots ? In(step.a) : nullptr;
+  switch (step.act) {
+    case Act::Allocate:
+      return DoAllocate(step);
+    case Act::Free:
+      if (block != nullptr && CanTell(*block)) DoFree(block);
+      return;
+    case Act::Write:
+    case Act::Read:
+      if (block != nullptr && CanOrder(*b, *block, step.act == Act::Write)) Use(block, b, step.act == Act::Write);
+      return;
+    case Act::RecordUse:
+      if (block != nullptr && (!b->capturing || block->capture >= 0)) Tell(block, b);
+      return;
+    case Act::RecordStream:
+      if (block == nullptr || b->capturing != (block->capture >= 0)) return;
+      Say("RecordStream(x%d, s%d);", step.a, b->number);
+      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && b->number != block->owner)
+        block->promised.insert(b->number);
+      return;
+    case Act::KeepAlive:
+      if (block != nullptr && !b->capturing && block->capture < 0) KeepAlive(block, b);
+      return;
+    case Act::Wait:
+      if (a != b && (a->capturing || !b->capturing)) Order(a, b);
+      return;
+    case Act::Synchronize:
+      if (AnyCapture()) return;
+      Say("cuStreamSynchronize(s%d);", a->number);
+      if (!Ok(d_.StreamSynchronize(a->handle), "StreamSynchronize")) return;
+      for (int i = 0; i < kMostStreams; ++i)
+        host_[static_cast<std::size_t>(i)] = std::max(host_[static_cast<std::size_t>(i)], a->clock[static_cast<std::size_t>(i)]);
+      return;
+    case Act::Query:
+      if (AnyCapture()) return;
+      Say("cuStreamQuery(s%d);", a->number);
+      (void)d_.StreamQuery(a->handle);
+      return;
+    case Act::EmptyCache:
+      Say("EmptyCache();");
+      (void)Took(allocator_->EmptyCache(), "EmptyCache");
+      return;
+    case Act::Trim:
+      Say("Trim(0, %zu);", step.bytes);
+      (void)Took(allocator_->Trim(0, step.bytes), "Trim");
+      return;
+    case Act::Retire:
+    case Act::Destroy:
+      return DoGoodbye(step);
+    case Act::BeginCapture:
+      if (!AnyCapture() && !graph_there_[step.a]) BeginCapture(step.a, b);
+      return;
+    case Act::EndCapture:
+      if (AnyCapture()) EndCapture();
+      return;
+    case Act::Launch:
+      if (!AnyCapture() && graph_there_[step.a]) LaunchGraph(&graphs_[step.a], b);
+      return;
+    case Act::DropGraph:
+      if (!AnyCapture() && graph_there_[step.a]) DropGraph(step.a);
+      return;
+    case Act::CreatePool:
+    case Act::BeginPool:
+    case Act::EndPool:
+    case Act::ReleasePool:
+    case Act::EmptyPool:
+    case Act::TakeCheckpoint:
+    case Act::Restore:
+      return DoPool(step);
+  }
+}
+
+Outcome Execution::Run() {
+  for (std::size_t i = 0; i < program_.steps.size() && !failed(); ++i) {
+    const Step& step = program_.steps[i];
+    // A capture ends on the thread that began it.
+    const bool here = step.act >= Act::BeginCapture && step.act <= Act::DropGraph;
+    const int worker = here ? 0 : step.thread;
+    const std::size_t said = outcome_.listing.size();
+    workers_->Run(worker, [&] { Do(step); });
+    if (worker != 0 && outcome_.listing.size() != said) {
+      outcome_.listing.insert(outcome_.listing.size() - 1, "  // thread " + std::to_string(worker));
+      ++outcome_.borrowed_threads;
+    }
+    if (!failed()) CheckBooks();
+    if (!failed() && (i % 8 == 7 || i + 1 == program_.steps.size())) CheckSnapshot();
+  }
+  if (!failed()) CheckEnd();
+  workers_.reset();
+  return outcome_;
+}
+
+Outcome Execute(const Program& program, const Conditions& conditions) {
+  Execution execution(program, conditions);
+  return execution.Run();
+}
+
+}  // namespace cuaudit::alloc

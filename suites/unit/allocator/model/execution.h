@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// execution.h: one program run on a simulated device, beside a reference of what the allocator must have done.
+//
+//   Owns      the world, the allocator, streams, events, graphs, worker threads; all gone when Execute returns.
+//   Threads   one step at a time, each on the thread that it names: the order is the program's.
+//   Streams   a vector clock per stream says what is ordered behind what by the program's own waits. Before a block is used the execution
+//             makes the waits that its users owe one another; before it is freed, it tells the allocator of each use that the block's own
+//             stream is not behind. So every misuse that the world proves is the allocator's, or the program's in `Conditions::forgetful`.
+//   Units     bytes.
+//   Errors    Outcome::failure, empty when all was right.
+//   Faults    makes driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator/allocator.h"
+#include "faults/sim/world.h"
+#include "suites/unit/allocator/model/program.h"
+#include "suites/unit/allocator/model/workers.h"
+
+namespace cuaudit::alloc {
+
+struct Conditions {
+  sim::Schedule schedule = sim::Schedule::Lazy;
+  std::uint64_t seed = 1;  // of the schedule
+  bool forgetful = false;  // uses are not told of
+  bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
+};
+
+struct Outcome {
+  std::string failure;
+  bool is_misuse = false;            // memory given out too early: proved by the world, or seen by the program's own events
+  std::string listing;               // what was called, as C++
+  std::vector<std::uint64_t> trace;  // addresses from the world's first on, and sizes
+  Statistics statistics;             // before the end
+  std::size_t steps = 0;             // that were done
+  std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
+};
+
+Outcome Execute(const Program& program, const Conditions& conditions);
+
+class Execution {
+ public:
+  Execution(const Program& program, const Conditions& conditions);
+  ~Execution();
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  Outcome Run();
+
+ private:
+  static constexpr int kMostStreams = 16;
+  using Clock = std::vector<std::uint32_t>;  // by stream number
+  using Ticks = std::map<int, std::uint32_t>;
+
+  struct Stream {
+    int number = 0;
+    CUstream handle = nullptr;
+    std::uint64_t id = 0;
+    CUevent tail = nullptr;  // of a stream that is gone: the end of its work
+    Clock clock;
+    bool capturing = false;
+    Clock before_capture;
+  };
+  struct Told {
+    int stream;
+    CUevent event;  // the program's own, recorded where the use was told of
+  };
+  struct Block {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    std::size_t size = 0;
+    int owner = 0;
+    int capture = -1;  // graph slot of the capture under way that it belongs to
+    Ticks writes, reads;
+    std::set<int> untold;    // other streams that have used it and were not told of
+    std::set<int> promised;  // RecordStream's
+    std::vector<Told> told;
+    int slot = -1;
+  };
+  struct Pending {
+    CUdeviceptr address;
+    std::size_t size;
+    std::vector<Told> told;
+  };
+  struct UserPool {
+    PoolId id;
+    bool exists = false;
+    bool routed = false;
+    bool no_split = false;
+    bool has_checkpoint = false;
+    Checkpoint checkpoint;
+  };
+  struct Graph {
+    PoolId pool;
+    CUgraphExec exec = nullptr;
+    std::vector<std::pair<CUdeviceptr, std::size_t>> ranges;
+  };
+
+  // execution.cc
+  void Do(const Step& step);
+  void DoAllocate(const Step& step);
+  void DoFree(Block* block);
+  void DoGoodbye(const Step& step);
+  void DoPool(const Step& step);
+  void DoRestore(UserPool* pool);
+  void MakeStream(int place);
+  // execution_order.cc
+  bool CanOrder(const Stream& user, const Block& block, bool writes) const;
+  void Use(Block* block, Stream* user, bool writes);
+  void Launch(Stream* stream, CUdeviceptr address, std::size_t bytes, bool writes);
+  void Order(Stream* before, Stream* after);
+  void OrderAll(Stream* hub, bool into);
+  void Tell(Block* block, Stream* user);
+  bool CanTell(const Block& block) const;
+  void TellAll(Block* block);
+  void KeepAlive(Block* block, Stream* user);
+  void SynchronizeAll();
+  CUevent Mark(const Stream& stream);
+  void BeginCapture(int slot, Stream* stream);
+  void EndCapture();
+  void LaunchGraph(Graph* graph, Stream* stream);
+  void DropGraph(int slot);
+  static bool Applies(void* self, StreamRef stream) noexcept;
+  // execution_checks.cc
+  void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
+  void CheckPending(const Block& block);
+  void CheckRefused(std::size_t bytes);
+  void CheckBooks();
+  void CheckSnapshot();
+  void CheckEnd();
+  static void OnMisuse(void* self, const driver::Misuse& misuse);
+
+  void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  bool Ok(CUresult result, const char* what);    // a driver call of the program
+  bool Took(CUresult result, const char* what);  // a call of the allocator that must not fail
+  bool failed() const { return !outcome_.failure.empty(); }
+  Stream* At(int place) { return streams_[static_cast<std::size_t>(at_place_[place])].get(); }
+  Block* In(int slot) { return slots_[slot]; }
+  bool AnyCapture() const { return capturing_ >= 0; }
+
+  const Program& program_;
+  const Conditions conditions_;
+  Outcome outcome_;
+  sim::World* world_ = nullptr;
+  driver::DriverRef d_;
+  driver::DriverTable deceiving_;
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+  CUfunction reader_ = nullptr, writer_ = nullptr;
+  CUdeviceptr first_address_ = 0;
+  std::size_t free_at_start_ = 0;
+  std::unique_ptr<Allocator> allocator_;
+  std::unique_ptr<Workers> workers_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // by number
+  int at_place_[kPlaces] = {};
+  Clock host_;
+  std::map<CUdeviceptr, std::unique_ptr<Block>> blocks_;  // live
+  Block* slots_[kSlots] = {};
+  std::vector<Pending> pending_;
+  UserPool pools_[kPoolSlots];
+  Graph graphs_[kGraphSlots];
+  bool graph_there_[kGraphSlots] = {};
+  int capturing_ = -1;  // graph slot
+  int capture_origin_ = -1;
+  int oracle_rule_ = -1;
+};
+
+}  // namespace cuaudit::alloc

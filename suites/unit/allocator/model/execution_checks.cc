@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// What must be true after each step, whatever the allocator chose.
+#include <algorithm>
+
+#include "suites/unit/allocator/model/execution.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+std::size_t Rounded(std::size_t bytes) { return (bytes + kMinBlock - 1) / kMinBlock * kMinBlock; }
+
+}  // namespace
+
+void Execution::OnMisuse(void* self, const driver::Misuse& misuse) {
+  auto* const me = static_cast<Execution*>(self);
+  if (me->oracle_rule_ < 0) me->oracle_rule_ = static_cast<int>(misuse.rule);
+}
+
+// No two live blocks overlap; the size is what the rules say.
+void Execution::CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks) {
+  const auto after = blocks_.lower_bound(block.address);
+  if (after != blocks_.end() && after->first < block.address + block.size) return Fail("it overlaps live x%d", after->second->slot);
+  if (after != blocks_.begin()) {
+    const Block& before = *std::prev(after)->second;
+    if (before.address + before.size > block.address) return Fail("it overlaps live x%d", before.slot);
+  }
+  if (block.address % kMinBlock != 0 || block.size % kMinBlock != 0) return Fail("%zu bytes: not a multiple of 512", block.size);
+  const std::size_t rounded = Rounded(bytes);
+  if (block.size < rounded) return Fail("a block of %zu for %zu bytes", block.size, bytes);
+  if (whole_blocks || program_.options.max_split_size != 0) return;
+  const std::size_t most = rounded <= kSmallLimit ? 0 : kMiB;
+  if (block.size - rounded > most) Fail("a block of %zu for %zu bytes: the rest should have been cut off", block.size, bytes);
+}
+
+// Reuse::Poll: nobody waits, so every use that was told of must be over by now. The program's own event at the same place knows.
+void Execution::CheckPending(const Block& block) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    if (at->address + at->size <= block.address || at->address >= block.address + block.size) {
+      ++at;
+      continue;
+    }
+    for (const Told& told : at->told) {
+      if (told.event == nullptr || told.stream == block.owner) continue;
+      if (program_.options.reuse == Reuse::Poll && !conditions_.forgetful) {
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
+        const CUresult result = d_.EventQuery(told.event);
+        (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
+        ++outcome_.checked_pending;
+        outcome_.is_misuse = outcome_.is_misuse || result == CUDA_ERROR_NOT_READY;
+        if (result == CUDA_ERROR_NOT_READY) Fail("misuse seen: it holds memory that s%d, as was told, still uses", told.stream);
+      }
+    }
+    // A part that was not given out yet stays pending.
+    const CUdeviceptr end = at->address + at->size;
+    if (at->address >= block.address && end <= block.address + block.size) {
+      for (const Told& told : at->told) {
+        if (told.event != nullptr) (void)Ok(d_.EventDestroy(told.event), "EventDestroy");
+      }
+      at = pending_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+// Refused only when the driver does not grant what must be asked of it.
+void Execution::CheckRefused(std::size_t bytes) {
+  const std::size_t rounded = Rounded(bytes);
+  std::size_t segment = rounded <= kSmallLimit     ? kSmallSegment
+                        : rounded < kMinLargeAlloc ? std::size_t{20} << 20
+                                                   : (rounded + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
+  if (program_.options.expandable_segments) segment = std::max(segment, rounded + (std::size_t{40} << 20));  // whole pages, both ends
+  CUdeviceptr probe = 0;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
+  if (!AnyCapture() && d_.MemAlloc(&probe, segment) == CUDA_SUCCESS) {
+    (void)Ok(d_.MemFree(probe), "MemFree");
+    Fail("refused, though the driver grants %zu bytes", segment);
+  }
+  (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
+}
+
+void Execution::CheckBooks() {
+  if (oracle_rule_ >= 0) {
+    outcome_.is_misuse = true;
+    const std::string_view rule = driver::Name(static_cast<driver::MisuseRule>(oracle_rule_));
+    return Fail("misuse proved: %.*s", static_cast<int>(rule.size()), rule.data());
+  }
+  Statistics now;
+  allocator_->GetStatistics(0, &now);
+  std::int64_t count[kPoolKinds] = {};
+  std::int64_t size[kPoolKinds] = {};
+  std::int64_t asked[kPoolKinds] = {};
+  for (const auto& [address, block] : blocks_) {
+    const std::size_t kind = Rounded(block->bytes) <= kSmallLimit ? 1 : 2;
+    for (const std::size_t i : {std::size_t{0}, kind}) {
+      ++count[i];
+      size[i] += static_cast<std::int64_t>(block->size);
+      asked[i] += static_cast<std::int64_t>(block->bytes);
+    }
+  }
+  for (std::size_t i = 0; i < kPoolKinds; ++i) {
+    const auto expect = [&](const char* what, std::int64_t have, std::int64_t want) {
+      if (have != want)
+        Fail("statistics: %s[%zu]: %lld, where the calls add up to %lld", what, i, static_cast<long long>(have),
+             static_cast<long long>(want));
+    };
+    expect("allocation", now.allocation[i].current, count[i]);
+    expect("allocated_bytes", now.allocated_bytes[i].current, size[i]);
+    expect("requested_bytes", now.requested_bytes[i].current, asked[i]);
+    if (now.active_bytes[i].current < size[i] || now.active_bytes[i].current > now.reserved_bytes[i].current)
+      Fail("statistics: active_bytes[%zu]: %lld of %lld reserved", i, static_cast<long long>(now.active_bytes[i].current),
+           static_cast<long long>(now.reserved_bytes[i].current));
+    for (const StatArray* stat :
+         {&now.allocation, &now.segment, &now.allocated_bytes, &now.reserved_bytes, &now.active_bytes, &now.requested_bytes}) {
+      const Stat& one = (*stat)[i];
+      if (one.allocated - one.freed != one.current || one.peak < one.current || one.current < 0)
+        Fail("statistics: [%zu]: %lld now, peak %lld, +%lld -%lld", i, static_cast<long long>(one.current),
+             static_cast<long long>(one.peak), static_cast<long long>(one.allocated), static_cast<long long>(one.freed));
+    }
+  }
+  if (now.reserved_bytes[0].current != now.reserved_bytes[1].current + now.reserved_bytes[2].current)
+    Fail("statistics: small and large do not add up");
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (!Ok(d_.MemGetInfo(&free, &total), "MemGetInfo")) return;
+  if (now.reserved_bytes[0].current != static_cast<std::int64_t>(free_at_start_ - free))
+    Fail("statistics: %lld reserved, and the driver has given %zu", static_cast<long long>(now.reserved_bytes[0].current),
+         free_at_start_ - free);
+  if (now.double_frees != 0 || now.foreign_pointers != 0 || now.releases_refused != 0) Fail("statistics: it refused what was right");
+}
+
+// Blocks tile their segments, and the live ones are those that are held.
+void Execution::CheckSnapshot() {
+  Snapshot snapshot;
+  if (!Took(allocator_->TakeSnapshot(&snapshot), "TakeSnapshot")) return;
+  std::size_t live = 0;
+  std::size_t reserved = 0;
+  CUdeviceptr end = 0;
+  for (const SnapshotSegment& segment : snapshot.segments) {
+    if (segment.address < end) return Fail("snapshot: segments overlap");
+    CUdeviceptr at = segment.address;
+    std::size_t allocated = 0;
+    for (const SnapshotBlock& block : segment.blocks) {
+      if (block.address != at || block.size == 0) return Fail("snapshot: the blocks of a segment do not tile it");
+      at += block.size;
+      if (block.state != BlockState::ActiveAllocated) continue;
+      ++live;
+      allocated += block.size;
+      const auto known = blocks_.find(block.address);
+      if (known == blocks_.end() || known->second->size != block.size || known->second->bytes != block.requested)
+        return Fail("snapshot: a block of %zu bytes is live that nobody holds", block.size);
+    }
+    end = segment.address + segment.total_size;
+    reserved += segment.total_size;
+    if (at != end || allocated != segment.allocated_size) return Fail("snapshot: the blocks of a segment do not add up");
+  }
+  Statistics now;
+  allocator_->GetStatistics(0, &now);
+  if (live != blocks_.size()) return Fail("snapshot: %zu live blocks, %zu are held", live, blocks_.size());
+  if (reserved != static_cast<std::size_t>(now.reserved_bytes[0].current)) Fail("snapshot: segments of %zu bytes in all", reserved);
+}
+
+void Execution::CheckEnd() {
+  if (AnyCapture()) EndCapture();
+  for (int slot = 0; slot < kGraphSlots && !failed(); ++slot) {
+    if (graph_there_[slot]) DropGraph(slot);
+  }
+  for (int slot = 0; slot < kPoolSlots && !failed(); ++slot) {
+    DoPool({Act::EndPool, 0, static_cast<std::uint8_t>(slot)});
+    DoPool({Act::ReleasePool, 0, static_cast<std::uint8_t>(slot)});
+  }
+  // Every second program leaves blocks to Close.
+  if (program_.seed % 2 == 0) {
+    while (!blocks_.empty() && !failed()) DoFree(blocks_.begin()->second.get());
+  } else if (!failed()) {
+    SynchronizeAll();
+  }
+  if (!failed()) CheckBooks();
+  if (failed()) return;
+  allocator_->GetStatistics(0, &outcome_.statistics);
+  outcome_.trace.push_back(static_cast<std::uint64_t>(outcome_.statistics.reserved_bytes[0].peak));
+  outcome_.trace.push_back(static_cast<std::uint64_t>(outcome_.statistics.allocated_bytes[0].peak));
+  outcome_.trace.push_back(static_cast<std::uint64_t>(outcome_.statistics.num_device_alloc));
+  if (program_.seed % 2 == 0) {
+    Say("EmptyCache();");
+    if (!Took(allocator_->EmptyCache(), "EmptyCache")) return;
+    allocator_->GetStatistics(0, &outcome_.statistics);
+    if (outcome_.statistics.reserved_bytes[0].current != 0 || outcome_.statistics.active_bytes[0].current != 0)
+      return Fail("%lld bytes stay reserved when all is free", static_cast<long long>(outcome_.statistics.reserved_bytes[0].current));
+  }
+  for (const auto& stream : streams_) {
+    if (stream->tail != nullptr) (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
+    if (stream->handle != nullptr) (void)Ok(d_.StreamDestroy(stream->handle), "StreamDestroy");
+  }
+  std::vector<Told> all;
+  for (const Pending& pending : pending_) all.insert(all.end(), pending.told.begin(), pending.told.end());
+  for (const auto& [address, block] : blocks_) all.insert(all.end(), block->told.begin(), block->told.end());
+  for (const Told& told : all) {
+    if (told.event != nullptr) (void)Ok(d_.EventDestroy(told.event), "EventDestroy");
+  }
+  std::size_t left = 0;
+  Say("Close();");
+  if (!Took(allocator_->Close(&left), "Close")) return;
+  if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  (void)Ok(d_.MemFree(first_address_), "MemFree");
+  for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
+                                  driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation}) {
+    const std::string_view name = driver::Name(kind);
+    if (sim::LiveCount(world_, kind) != 0)
+      Fail("%llu x %.*s outlive the allocator", static_cast<unsigned long long>(sim::LiveCount(world_, kind)),
+           static_cast<int>(name.size()), name.data());
+  }
+  if (sim::LiveCount(world_, driver::Kind::PrimaryContext) != 1) Fail("the primary context was not let go");
+  if (oracle_rule_ >= 0 && !failed()) {
+    outcome_.is_misuse = true;
+    Fail("misuse proved at the end");
+  }
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Who is behind whom, and the calls that make it so.
+#include <algorithm>
+
+#include "suites/unit/allocator/model/execution.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+void Join(std::vector<std::uint32_t>* clock, const std::vector<std::uint32_t>& other) {
+  for (std::size_t i = 0; i < clock->size(); ++i) (*clock)[i] = std::max((*clock)[i], other[i]);
+}
+
+}  // namespace
+
+// Whether the waits that the use needs may be made: none crosses the border of a capture.
+bool Execution::CanOrder(const Stream& user, const Block& block, bool writes) const {
+  if (user.capturing != (block.capture >= 0)) return false;
+  const auto possible = [&](const Ticks& ticks) {
+    return std::all_of(ticks.begin(), ticks.end(), [&](const auto& use) {
+      const auto number = static_cast<std::size_t>(use.first);
+      return use.second <= std::max(user.clock[number], host_[number]) || streams_[number]->capturing == user.capturing;
+    });
+  };
+  return possible(block.writes) && (!writes || possible(block.reads));
+}
+
+void Execution::Use(Block* block, Stream* user, bool writes) {
+  const auto order = [&](const Ticks& ticks) {
+    for (const auto& [number, tick] : ticks) {
+      const auto i = static_cast<std::size_t>(number);
+      if (tick > std::max(user->clock[i], host_[i])) Order(streams_[i].get(), user);
+    }
+  };
+  order(block->writes);
+  if (writes) order(block->reads);
+  Say("%s(x%d, s%d);", writes ? "Write" : "Read", block->slot, user->number);
+  Launch(user, block->address, block->bytes, writes);
+  (writes ? block->writes : block->reads)[user->number] = user->clock[static_cast<std::size_t>(user->number)];
+  if (user->number != block->owner) block->untold.insert(user->number);
+  if (user->capturing) graphs_[capturing_].ranges.emplace_back(block->address, block->bytes);
+}
+
+void Execution::Launch(Stream* stream, CUdeviceptr address, std::size_t bytes, bool writes) {
+  std::uint64_t count = bytes;
+  void* parameters[] = {&address, &count};
+  (void)Ok(d_.LaunchKernel(writes ? writer_ : reader_, 1, 1, 1, 1, 1, 1, 0, stream->handle, parameters, nullptr), "LaunchKernel");
+  Join(&stream->clock, host_);
+  ++stream->clock[static_cast<std::size_t>(stream->number)];
+}
+
+CUevent Execution::Mark(const Stream& stream) {
+  CUevent event = nullptr;
+  (void)(Ok(d_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "EventCreate") && Ok(d_.EventRecord(event, stream.handle), "EventRecord"));
+  return event;
+}
+
+void Execution::Order(Stream* before, Stream* after) {
+  if (before == after) return;
+  Say("Wait(s%d, s%d);", before->number, after->number);
+  const CUevent event = before->tail != nullptr ? before->tail : Mark(*before);
+  (void)Ok(d_.StreamWaitEvent(after->handle, event, 0), "StreamWaitEvent");
+  if (before->tail == nullptr) (void)Ok(d_.EventDestroy(event), "EventDestroy");
+  if (before->capturing && !after->capturing) {
+    after->before_capture = after->clock;
+    after->capturing = true;
+  }
+  Join(&after->clock, before->clock);
+}
+
+void Execution::OrderAll(Stream* hub, bool into) {
+  for (int place = 0; place < kPlaces; ++place) into ? Order(At(place), hub) : Order(hub, At(place));
+  for (std::size_t i = 0; into && i < streams_.size(); ++i) {
+    if (streams_[i]->tail != nullptr) Order(streams_[i].get(), hub);
+  }
+}
+
+void Execution::Tell(Block* block, Stream* user) {
+  // The program's own mark of the same place in the stream; a capture has none.
+  const bool marked = !user->capturing && user->number != block->owner;
+  const CUevent event = marked ? Mark(*user) : nullptr;
+  Say("RecordUse(x%d, s%d);", block->slot, user->number);
+  if (!conditions_.forgetful) (void)Took(allocator_->RecordUse(block->address, user->handle), "RecordUse");
+  if (marked) block->told.push_back({user->number, event});
+  block->untold.erase(user->number);
+}
+
+// Nobody can tell of a use before the capture that its stream is in now.
+bool Execution::CanTell(const Block& block) const {
+  const auto possible = [&](int number) { return streams_[static_cast<std::size_t>(number)]->capturing == (block.capture >= 0); };
+  return std::all_of(block.untold.begin(), block.untold.end(), possible) &&
+         std::all_of(block.promised.begin(), block.promised.end(), possible);
+}
+
+// Before the block is freed: what its own stream is not behind.
+void Execution::TellAll(Block* block) {
+  Stream* const owner = streams_[static_cast<std::size_t>(block->owner)].get();
+  const std::set<int> untold = block->untold;
+  for (const int number : untold) {
+    Stream* const user = streams_[static_cast<std::size_t>(number)].get();
+    if (block->promised.count(number) != 0) continue;
+    const auto i = static_cast<std::size_t>(number);
+    const auto last = [&](const Ticks& ticks) {
+      const auto at = ticks.find(number);
+      return at == ticks.end() ? 0 : at->second;
+    };
+    if (std::max(last(block->writes), last(block->reads)) <= std::max(owner->clock[i], host_[i])) continue;
+    if (user->handle != nullptr) Tell(block, user);
+  }
+}
+
+void Execution::KeepAlive(Block* block, Stream* user) {
+  const CUevent event = Mark(*user);
+  Say("KeepAliveUntil(x%d, EventOf(s%d));", block->slot, user->number);
+  if (!conditions_.forgetful) (void)Took(allocator_->KeepAliveUntil(block->address, event), "KeepAliveUntil");
+  block->told.push_back({user->number, event});
+  block->untold.erase(user->number);
+}
+
+void Execution::SynchronizeAll() {
+  Say("cuCtxSynchronize();");
+  if (!Ok(d_.CtxSynchronize(context_), "CtxSynchronize")) return;
+  for (const auto& stream : streams_) Join(&host_, stream->clock);
+}
+
+bool Execution::Applies(void* self, StreamRef stream) noexcept {
+  const auto& streams = static_cast<Execution*>(self)->streams_;
+  return std::any_of(streams.begin(), streams.end(), [&](const auto& one) { return one->capturing && one->id == stream.id(); });
+}
+
+void Execution::BeginCapture(int slot, Stream* stream) {
+  Graph& graph = graphs_[slot];
+  graph = {};
+  Say("g%d = BeginCapture(s%d);", slot, stream->number);
+  Route route;
+  route.applies = Applies;
+  route.user = this;
+  if (!Took(allocator_->CreatePool({}, &graph.pool), "CreatePool") ||
+      !Took(allocator_->BeginAllocateToPool(0, graph.pool, route), "BeginAllocateToPool") ||
+      !Ok(d_.StreamBeginCapture(stream->handle, CU_STREAM_CAPTURE_MODE_GLOBAL), "StreamBeginCapture"))
+    return;
+  graph_there_[slot] = true;
+  capturing_ = slot;
+  capture_origin_ = stream->number;
+  stream->before_capture = stream->clock;
+  stream->capturing = true;
+  ++outcome_.captures;
+}
+
+void Execution::EndCapture() {
+  Stream* const origin = streams_[static_cast<std::size_t>(capture_origin_)].get();
+  Graph& graph = graphs_[capturing_];
+  for (const auto& [address, block] : blocks_) {  // told of while that is a use by the capture
+    if (block->capture < 0) continue;
+    const std::set<int> untold = block->untold;
+    for (const int number : untold) Tell(block.get(), streams_[static_cast<std::size_t>(number)].get());
+  }
+  for (const auto& stream : streams_) {
+    if (stream->capturing && stream.get() != origin) Order(stream.get(), origin);
+  }
+  Say("EndCapture(g%d);", capturing_);
+  CUgraph made = nullptr;
+  if (!Ok(d_.StreamEndCapture(origin->handle, &made), "StreamEndCapture")) return;
+  if (!Ok(d_.GraphInstantiateWithFlags(&graph.exec, made, 0), "GraphInstantiate") || !Ok(d_.GraphDestroy(made), "GraphDestroy")) return;
+  if (!Took(allocator_->EndAllocateToPool(0, graph.pool), "EndAllocateToPool")) return;
+  for (const auto& stream : streams_) {
+    if (!stream->capturing) continue;
+    stream->capturing = false;
+    const auto own = static_cast<std::size_t>(stream->number);
+    const std::uint32_t ticks = stream->clock[own];
+    stream->clock = stream->before_capture;
+    stream->clock[own] = ticks;
+  }
+  // None of it has run.
+  for (const auto& [address, block] : blocks_) {
+    if (block->capture < 0) continue;
+    block->capture = -1;
+    block->writes.clear();
+    block->reads.clear();
+    block->untold.clear();
+  }
+  capturing_ = capture_origin_ = -1;
+}
+
+// Ordered behind everything before it, and everything after it behind it.
+void Execution::LaunchGraph(Graph* graph, Stream* stream) {
+  OrderAll(stream, true);
+  Say("cuGraphLaunch(g%d, s%d);", static_cast<int>(graph - graphs_), stream->number);
+  if (!Ok(d_.GraphLaunch(graph->exec, stream->handle), "GraphLaunch")) return;
+  Join(&stream->clock, host_);
+  const std::uint32_t tick = ++stream->clock[static_cast<std::size_t>(stream->number)];
+  for (const auto& [address, block] : blocks_) {
+    for (const auto& [start, bytes] : graph->ranges) {
+      if (start + bytes <= address || start >= address + block->size) continue;
+      block->writes[stream->number] = tick;
+      if (stream->number != block->owner) block->untold.insert(stream->number);
+    }
+  }
+  OrderAll(stream, false);
+  ++outcome_.launches;
+}
+
+void Execution::DropGraph(int slot) {
+  SynchronizeAll();
+  Say("DropGraph(g%d);", slot);
+  (void)Ok(d_.GraphExecDestroy(graphs_[slot].exec), "GraphExecDestroy");
+  (void)Took(allocator_->ReleasePool(graphs_[slot].pool), "ReleasePool");
+  (void)Took(allocator_->ReleasePool(graphs_[slot].pool), "ReleasePool");  // the user that BeginAllocateToPool added
+  graph_there_[slot] = false;
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// program.h: random programs for an allocator and several streams, and the smallest one that still shows what a larger one showed.
+//
+//   Owns      values.
+//   Threads   values.
+//   Units     bytes.
+//   Errors    none: every list of steps is a program. A step that makes no sense where it stands (freeing an empty slot) is skipped, so
+//             taking steps away leaves a program too.
+//   Faults    makes no driver calls.
+//   Source    ours; shrinking by taking away ever smaller runs of steps is delta debugging as Zeller describes it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "allocator/options.h"
+
+namespace cuaudit::alloc {
+
+inline constexpr int kSlots = 14;
+inline constexpr int kPlaces = 4;  // streams alive at a time
+inline constexpr int kWorkers = 3;
+inline constexpr int kPoolSlots = 2;
+inline constexpr int kGraphSlots = 2;
+
+enum class Act : std::uint8_t {
+  Allocate,      // a: slot, b: stream, bytes
+  Free,          // a: slot
+  Write,         // a: slot, b: stream; ordered behind what the block's users did before
+  Read,          // the same
+  RecordUse,     // a: slot, b: stream
+  RecordStream,  // a: slot, b: stream
+  KeepAlive,     // a: slot, b: stream, whose event it is
+  Wait,          // stream b waits for stream a; into a capture when a is in one
+  Synchronize,   // a: stream
+  Query,         // a: stream
+  EmptyCache,
+  Trim,        // bytes
+  CreatePool,  // a: pool slot, b: 1 no_split, 2 use_on_oom
+  BeginPool,   // a: pool slot
+  EndPool,
+  ReleasePool,
+  EmptyPool,
+  Retire,        // a: stream: RetireStream, then it is destroyed and another takes its place
+  Destroy,       // the same without telling
+  BeginCapture,  // a: graph slot, b: stream
+  EndCapture,
+  Launch,          // a: graph slot, b: stream
+  DropGraph,       // a: graph slot
+  TakeCheckpoint,  // a: pool slot
+  Restore,         // a: pool slot
+};
+inline constexpr int kActs = 25;
+
+struct Step {
+  Act act{};
+  std::uint8_t thread = 0;  // on which of kWorkers threads
+  std::uint8_t a = 0;
+  std::uint8_t b = 0;
+  std::size_t bytes = 0;
+};
+
+struct Program {
+  std::uint64_t seed = 0;
+  Options options;
+  std::size_t device_bytes = 0;
+  std::vector<Step> steps;
+};
+
+Program MakeProgram(std::uint64_t seed, std::size_t steps);
+// `options` as a brace list of what differs from the default.
+std::string TextOf(const Options& options);
+// The smallest program found for which `fails` still answers true; it does for `program`. At most `most_runs` calls.
+Program Shrink(Program program, const std::function<bool(const Program&)>& fails, int most_runs = 2000);
+
+}  // namespace cuaudit::alloc
