@@ -145,6 +145,9 @@ std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) no
     const int length = snprintf(text, capacity, "%s#%u%s=%s", kHostAllocationName.data(), fault.occurrence, phase, kHostOom.data());
     return length < 0 ? 0 : static_cast<std::size_t>(length);
   }
+  const std::string_view name = driver::Name(fault.base);
+  const std::string_view code = driver::ShortResultName(fault.code);
+  const std::string_view how = NameOf(fault.how);
   char site[32] = "";
   if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
   char burst[16] = "";
