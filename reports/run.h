@@ -80,6 +80,7 @@ struct Totals {
   std::uint64_t fired = 0;  // trials whose fault hit
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> how many calls or checks were left out
+  std::map<std::string, std::uint64_t> pruned;   // reason -> how many faults another one stood for
   std::uint64_t forced = 0;                      // how often work that nobody waited for had to be run on the program's behalf
 };
 

@@ -10,6 +10,7 @@
 
 #include <tuple>
 
+#include "faults/interpose/diversion.h"
 #include "faults/interpose/exports.h"
 #include "faults/interpose/process.h"
 
@@ -19,8 +20,18 @@ namespace {
 using driver::CallId;
 
 template <CallId id, typename... P>
+CUresult Answer(P... arguments) noexcept {
+  // Addresses of entry points are always this library's own, so that what they are used for is diverted too.
+  if constexpr (driver::BaseOf(id) != driver::BaseId::GetProcAddress) {
+    if (const driver::DriverRef* const to = diversion.load(std::memory_order_acquire)) [[unlikely]]
+      return reinterpret_cast<CUresult (*)(void*, P...)>(to->table->entry[driver::Index(id)])(to->self, arguments...);
+  }
+  return ProcessGate().Run<id, P...>(arguments...);
+}
+
+template <CallId id, typename... P>
 CUresult Export(P... arguments) noexcept {
-  const CUresult result = ProcessGate().Run<id, P...>(arguments...);
+  const CUresult result = Answer<id, P...>(arguments...);
   if constexpr (id == CallId::GetExportTable) NoteExportTable(std::get<1>(std::tuple<P...>(arguments...)));
   if constexpr (driver::BaseOf(id) == driver::BaseId::Init) {
     if (result == CUDA_SUCCESS) NoteInit();

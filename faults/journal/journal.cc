@@ -33,13 +33,17 @@ const char* Journal::Open(const char* path) noexcept {
   void* memory = mmap(nullptr, header_copy.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) return "cannot map the journal";
-  char* base = static_cast<char*>(memory);
-  modules_ = reinterpret_cast<ModuleRow*>(base + header_copy.modules_offset);
-  stacks_ = reinterpret_cast<StackRow*>(base + header_copy.stacks_offset);
-  records_ = reinterpret_cast<Record*>(base + header_copy.records_offset);
-  header_ = static_cast<JournalHeader*>(memory);
-  Reserve(header_->next_record.load(std::memory_order_relaxed));
+  Adopt(memory);
   return nullptr;
+}
+
+void Journal::Adopt(void* memory) noexcept {
+  header_ = static_cast<JournalHeader*>(memory);
+  char* base = static_cast<char*>(memory);
+  modules_ = reinterpret_cast<ModuleRow*>(base + header_->modules_offset);
+  stacks_ = reinterpret_cast<StackRow*>(base + header_->stacks_offset);
+  records_ = reinterpret_cast<Record*>(base + header_->records_offset);
+  Reserve(header_->next_record.load(std::memory_order_relaxed));
 }
 
 // Every process that wants a slot sees the same `reserved`; two that reserve at once do the same work twice, which does no harm, and

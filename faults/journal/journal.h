@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // journal.h: appends records to a journal file that the tool made; readable at any moment, after SIGKILL too.
 //
-//   Owns      the mapping, for the rest of the process (records may be written from exit handlers). Keeps no file descriptor, so a
+//   Owns      the mapping of a file, for the rest of the process (records may be written from exit handlers). Keeps no file descriptor, so
+//   a
 //             program that closes all of its own loses nothing.
 //   Threads   Begin, Finish and the tables may be used by all threads of all processes that opened the same file.
 //   Units     records.
@@ -21,6 +22,8 @@ namespace cuaudit::faults {
 class Journal {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
+  // A journal in memory, `memory` being formatted (journal_file.h) and as large as its header says; borrowed.
+  void Adopt(void* memory) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
   JournalHeader& header() noexcept { return *header_; }
   ModuleRow* modules() noexcept { return modules_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// journal_file.h: makes an empty journal file for the programs that will append to it.
+// journal_file.h: makes an empty journal: a file for the programs that will append to it, or its header alone for one in memory.
 //
 //   Owns      nothing; the file belongs to the caller.
 //   Threads   safe.
@@ -21,6 +21,9 @@ struct JournalOptions {
   std::uint32_t stack_depth = 16;       // frames kept per call, 0: no stacks, at most kMaxFrames
   bool stacks_of_objects_only = false;  // stacks for calls that acquire or release, and for injected ones, not for the rest
 };
+
+// The header of an empty journal; file_bytes is what header, tables and records need together. Null, or what is wrong with the options.
+[[nodiscard]] const char* FormatHeader(const JournalOptions& options, JournalHeader* header) noexcept;
 
 [[nodiscard]] const char* CreateJournal(const char* path, const JournalOptions& options) noexcept;
 

@@ -25,6 +25,12 @@ class JournalView {
   const JournalHeader& header() const noexcept { return *header_; }
   // Every slot that was handed out, in slot order; some may be Empty (a call that did not reach its record before SIGKILL).
   std::span<const Record> records() const noexcept { return records_; }
+  // The same journal with `count` of its records from `first` on.
+  JournalView Part(std::size_t first, std::size_t count) const noexcept {
+    JournalView part = *this;
+    part.records_ = records_.subspan(first, count);
+    return part;
+  }
   // Fewer bytes than the header promises: records past the cut are missing.
   bool truncated() const noexcept { return truncated_; }
 

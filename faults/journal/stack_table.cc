@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "faults/journal/stack_table.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unwind.h>
 
@@ -13,12 +14,23 @@ struct Walk {
   std::uintptr_t address[kMaxFrames + kOwnFrames];
   std::size_t count = 0;
   std::size_t wanted = 0;
+  std::uintptr_t start = 0;  // 0: to the very end
 };
+
+std::uintptr_t ThisThread() noexcept {
+  const pthread_t self = pthread_self();
+  static_assert(sizeof(self) == sizeof(std::uintptr_t));
+  std::uintptr_t number = 0;
+  memcpy(&number, &self, sizeof(number));
+  return number;
+}
 
 _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   Walk& walk = *static_cast<Walk*>(state);
   const std::uintptr_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
+  // For a frame on its way out of it: the stack pointer that its callee found, which lies below the frame's own address.
+  if (walk.start != 0 && _Unwind_GetCFA(context) > walk.start) return _URC_END_OF_STACK;
   walk.address[walk.count++] = address;
   return walk.count == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
@@ -53,6 +65,8 @@ std::uint32_t StackTable::Capture() noexcept {
   modules_.Refresh();
   Walk walk;
   walk.wanted = (depth < kMaxFrames ? depth : kMaxFrames) + kOwnFrames;
+  const std::uintptr_t start = start_.load(std::memory_order_relaxed);
+  if (start != 0 && start_thread_.load(std::memory_order_relaxed) == ThisThread()) walk.start = start;
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t frames[kMaxFrames + kOwnFrames];
   modules_.Encode(walk.address, walk.count, frames);
@@ -60,6 +74,11 @@ std::uint32_t StackTable::Capture() noexcept {
   while (first < walk.count && own_module_ != kNoModule && FrameModule(frames[first]) == own_module_) ++first;
   const std::size_t count = walk.count - first < depth ? walk.count - first : depth;
   return count == 0 ? 0 : Intern(frames + first, count);
+}
+
+void StackTable::StartAt(const void* frame) noexcept {
+  start_thread_.store(ThisThread(), std::memory_order_relaxed);
+  start_.store(reinterpret_cast<std::uintptr_t>(frame), std::memory_order_relaxed);
 }
 
 std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth) noexcept {

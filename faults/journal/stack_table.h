@@ -21,6 +21,9 @@ class StackTable {
  public:
   // `skip_own_object`: this code is a library of its own (the drop-in), and its frames on top of a stack are not the program's.
   void Attach(Journal* journal, bool skip_own_object) noexcept;
+  // Stacks of the calling thread end with the frame that `frame` (__builtin_frame_address) belongs to, until the next StartAt; null: no
+  // end. So stacks of one place are alike whatever called the code that runs it.
+  void StartAt(const void* frame) noexcept;
   // The stack of the calling thread.
   std::uint32_t Capture() noexcept;
   // Called in a forked child.
@@ -33,6 +36,8 @@ class StackTable {
   ModuleTable modules_;
   PageGuard<kMaxStacks * sizeof(StackRow)> pages_;
   std::uint64_t own_module_ = kNoModule;
+  std::atomic<std::uintptr_t> start_{0};
+  std::atomic<std::uintptr_t> start_thread_{0};
 };
 
 }  // namespace cuaudit::faults

@@ -66,6 +66,17 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
+void Gate::Rearm(const Plan& plan) noexcept {
+  plan_ = plan;
+  std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
+  for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
+  if (journal_ == nullptr) {
+    armed_ = plan.size() != 0 || lost_.any();
+    return;
+  }
+  for (std::atomic<std::uint32_t>& occurrences : journal_->header().occurrences) occurrences.store(0, std::memory_order_relaxed);
+}
+
 Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   if (journal_ == nullptr) return nullptr;
   Record* record = journal_->Begin();

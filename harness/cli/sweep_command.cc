@@ -5,6 +5,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/spawn_runner.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -42,8 +43,9 @@ Exit SweepCommand(const Options& options) {
   sweep.plan.all_codes = options.codes == "all";
   sweep.plan.calls = options.call;
   sweep.plan.limit = options.limit;
+  sweep.plan.prune = !options.no_prune;
+  sweep.depth = static_cast<int>(options.depth);
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
-  sweep.keep = options.keep;
   Status usable = CheckPlanOptions(sweep.plan);
   if (!usable.ok()) {
     Say(usable.message());
@@ -54,14 +56,19 @@ Exit SweepCommand(const Options& options) {
     Say(session.status().message());
     return session.status().exit();
   }
-  sweep.jobs = session->jobs();
 
   report::Run run = session->NewReport();
   int interrupted = 0;
   Status status;
+  Result<Rehearsal> rehearsal = Rehearse(session->subject(), session->dir(), 2, &interrupted);
+  if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
-    SweepEngine engine(session->subject(), session->dir(), sweep, session->Reproduce());
-    status = engine.Prepare();
+    // From here on, so that the rehearsals' own pool saw the signals as they were.
+    SpawnRunner runner(session->subject(), session->dir(),
+                       {session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)});
+    const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep.judge);
+    SweepEngine engine(&runner, &session->dir(), sweep, session->Reproduce());
+    status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {
       if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
@@ -73,7 +80,7 @@ Exit SweepCommand(const Options& options) {
       status = engine.Step();
     }
     progress.Clear();
-    interrupted = engine.interrupted();
+    interrupted = runner.interrupted();
     if (status.ok()) engine.Report(&run);
   }
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
-#include <utility>
+#include <string_view>
+#include <unordered_set>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
-#include "harness/sweep/site_text.h"
-#include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -43,32 +41,15 @@ std::vector<CUresult> CodesFor(driver::BaseId base, faults::How how, bool all) {
   return codes;
 }
 
-std::vector<const faults::Record*> CallsInPlanOrder(const faults::JournalView& rehearsal) {
-  std::vector<const faults::Record*> calls;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
-  for (const faults::Record& record : rehearsal.records()) {
-    if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
-    if (record.call >= driver::kCallCount || record.occurrence == 0) continue;
-    calls.push_back(&record);
-    threads.emplace(record.pid, record.tid);
-  }
-  const bool threaded = threads.size() > 1;
-  std::sort(calls.begin(), calls.end(), [threaded](const faults::Record* a, const faults::Record* b) {
-    if (!threaded) return a->begin < b->begin;
-    const auto order = [](const faults::Record* one) {
-      return std::make_tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(one->call))), one->occurrence, one->begin);
-    };
-    return order(a) < order(b);
-  });
-  return calls;
+// Why no fault can hit a call; empty when one can.
+std::string_view WhyNever(driver::BaseId base) {
+  if (driver::EffectOf(base).effect == driver::Effect::Describes) return "describes the API";
+  return driver::DefaultCode(base) == CUDA_SUCCESS ? "no documented error" : std::string_view();
 }
+
+constexpr const char* kSameState = "first faults at the same place and state as an earlier one";
 
 }  // namespace
-
-std::uint64_t KeptSite(const faults::JournalView& journal, const faults::Record& record) {
-  if (record.stack == 0 && (journal.header().flags.load() & faults::kStacksDropped) != 0) return 0;
-  return SiteKey(journal, RecordSite(record));
-}
 
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
@@ -84,23 +65,21 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
-PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& options) {
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options) {
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
-  for (const faults::Record* const record : CallsInPlanOrder(rehearsal)) {
-    const auto call = static_cast<driver::CallId>(record->call);
+  std::unordered_set<std::uint64_t> known;
+  for (const CallState& place : rehearsal.calls) {
+    const faults::Record& record = *place.record;
+    const auto call = static_cast<driver::CallId>(record.call);
     const driver::BaseId base = driver::BaseOf(call);
-    if (driver::EffectOf(base).effect == driver::Effect::Describes) {
-      ++plan.skipped["describes the API"];
-      continue;
-    }
-    if (driver::DefaultCode(base) == CUDA_SUCCESS) {
-      ++plan.skipped["no documented error"];
+    if (const std::string_view why = WhyNever(base); !why.empty()) {
+      ++plan.skipped[std::string(why)];
       continue;
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan.skipped["not chosen by --call"];
-    const std::uint64_t site = KeptSite(rehearsal, *record);
+    const bool same = options.prune && place.state != 0 && !known.insert(place.state).second;
     for (const std::string& how : options.hows) {
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
@@ -109,8 +88,12 @@ PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& 
         continue;
       }
       fault.base = base;
-      fault.occurrence = record->occurrence;
+      fault.occurrence = record.occurrence;
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
+        if (same) {
+          if (wanted) ++plan.pruned[kSameState];
+          continue;
+        }
         ++plan.possible;
         if (!wanted) continue;
         if (options.limit != 0 && plan.faults.size() == options.limit) {
@@ -118,14 +101,32 @@ PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& 
           continue;
         }
         fault.code = code;
-        char text[faults::kMaxFaultText];
-        const std::size_t length = faults::FormatFault(fault, text, sizeof(text));
-        plan.faults.emplace_back(text, length);
-        plan.sites.push_back(site);
+        plan.faults.push_back(TextOf(fault));
+        plan.sites.push_back(place.site);
       }
     }
   }
   return plan;
+}
+
+std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
+  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  if (!WhyNever(base).empty()) return {};
+  faults::Fault fault;
+  fault.base = base;
+  fault.occurrence = record.occurrence;
+  fault.code = driver::DefaultCode(base);
+  std::vector<faults::Fault> ways = {fault};
+  if (driver::IsRelease(driver::EffectOf(base).effect)) {
+    fault.how = faults::How::After;
+    ways.push_back(fault);
+  }
+  return ways;
+}
+
+std::string TextOf(const faults::Fault& fault) {
+  char text[faults::kMaxFaultText];
+  return {text, faults::FormatFault(fault, text, sizeof(text))};
 }
 
 }  // namespace cuaudit::harness

@@ -7,7 +7,7 @@
 //   Faults    makes no driver calls.
 //   Source    design section 7, step 2, first order.
 //
-// Order: as the calls began. A program with several threads has no such order that holds from run to run: then by name and occurrence.
+// Order: that of CallStates. Of calls in one state (call_state.h) the first stands for all, unless `prune` is off.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 
 #include "faults/journal/journal_view.h"
 #include "faults/plan/fault.h"
+#include "harness/sweep/call_state.h"
 #include "harness/sweep/status.h"
 
 namespace cuaudit::harness {
@@ -27,6 +28,7 @@ struct PlanOptions {
   bool all_codes = false;
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // trials, 0: no limit
+  bool prune = true;               // one trial for all faults in one state
 };
 
 struct PlannedFaults {
@@ -34,14 +36,17 @@ struct PlannedFaults {
   std::vector<std::uint64_t> sites;              // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
   std::size_t possible = 0;                      // faults without --call and --limit
   std::map<std::string, std::uint64_t> skipped;  // reason -> calls or trials
+  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
 };
 
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
-// 0 when the journal's table had no room for the call stack any more.
-std::uint64_t KeptSite(const faults::JournalView& journal, const faults::Record& record);
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options);
 
-PlannedFaults MakePlan(const faults::JournalView& rehearsal, const PlanOptions& options);
+// How one call can fail on the way back from an earlier fault; empty for a call that cannot.
+std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
+
+std::string TextOf(const faults::Fault& fault);
 
 }  // namespace cuaudit::harness

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// sweep_engine.h: all first-order trials of one unmodified program, each in a process of its own.
+// sweep_engine.h: all trials of one case, round after round: first every first fault, then every fault while unwinding from one.
 //
-//   Owns      its work directory's plan, journals and log, the rehearsal and the running trials.
-//   Threads   one thread; `jobs` processes at a time.
-//   Errors    Status: the rehearsal is unfit, the directory holds another plan, a trial cannot be run. What finished stays in the log, and
-//             a sweep in the same directory goes on from there.
+//   Owns      its work directory's plan and log, the rehearsal and the results; of a journal nothing is kept once it is judged.
+//   Threads   one thread; what runs at a time is the runner's.
+//   Errors    Status: the directory holds another plan, a trial cannot be run. What finished stays in the log, and a sweep in the same
+//             directory goes on from there.
 //   Faults    makes no driver calls.
 //   Source    design section 7.
 //
-// A fault whose n-th call came from another place than in the rehearsal, or not at all, is tried again, up to six times.
-// Prepare, then Step until Finished, then Report. The report depends on the plan's order only, never on who finished first.
+// A round is given to the runner whole. The next one is made when the last trial of a round has finished, from what all its trials
+// wrote down about their unwinding, in the order of the plan: so plan and report depend on that order only, never on who finished first.
+// A fault that hit another place than in the rehearsal, or none at all, is tried again, up to six times.
+//
+// Prepare, then Step until Finished, then Report.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +20,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "harness/sweep/aggregate.h"
 #include "harness/sweep/make_plan.h"
-#include "harness/sweep/process.h"
 #include "harness/sweep/rehearsal.h"
+#include "harness/sweep/runner.h"
 #include "harness/sweep/trial_log.h"
+#include "harness/sweep/unwinding.h"
 #include "harness/sweep/work_dir.h"
 
 namespace cuaudit::harness {
@@ -31,56 +36,65 @@ namespace cuaudit::harness {
 struct SweepOptions {
   PlanOptions plan;
   JudgeOptions judge;
-  std::size_t jobs = 1;
-  bool keep = false;  // journals and outputs of the trials stay in the work directory
+  int depth = 2;  // 1: first faults only
+};
+
+// A trial of the plan. Lists that begin alike share the trial of what they have in common.
+struct PlannedTrial {
+  std::vector<std::string> faults;   // in the order in which they fire
+  std::vector<std::uint64_t> sites;  // one per fault, 0: any
 };
 
 class SweepEngine {
  public:
-  SweepEngine(const Subject& subject, const WorkDir& dir, const SweepOptions& options, const Reproduction& reproduction);
+  // `dir` null: nothing is written and nothing can be gone on with.
+  SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction);
 
-  Status Prepare();
-  bool Finished() const noexcept { return results_.size() == plan_.size(); }
-  Status Step();  // starts what may run and waits for one trial
+  // `subject`: what two sweeps must share to go on with each other's trials (SubjectHash).
+  Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
+  bool Finished() const noexcept { return finished_; }
+  Status Step();  // waits for one trial
 
-  std::size_t total() const noexcept { return plan_.size(); }
+  std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
   std::size_t done() const noexcept { return results_.size(); }
   std::size_t resumed() const noexcept { return resumed_; }
+  int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
-  int interrupted() const noexcept { return interrupted_ != 0 || !pool_.has_value() ? interrupted_ : pool_->interrupted(); }
 
   // mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command.
   void Report(report::Run* run);
 
  private:
-  Status LoadOrWritePlan();
-  Status StartTrial(std::size_t index);
+  Status LoadOrWritePlan(PlannedFaults first, std::uint64_t subject);
+  Status TakeLogged(std::size_t from);
+  Status BeginRounds();
+  Status GiveRound(std::size_t from);
+  void PlanUnwinding();
   void Keep(TrialResult trial);
   int AttemptOf(std::size_t index) const;  // the one that runs or comes next
-  std::string TrialName(std::size_t index) const;
-  report::Acquired PlannedSite(std::uint64_t site);
+  bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
+  report::Acquired PlannedSite(const PlannedTrial& planned);
 
-  const Subject& subject_;
-  const WorkDir& dir_;
+  Runner* const runner_;
+  const WorkDir* const dir_;
   const SweepOptions options_;
   const Reproduction reproduction_;
-  std::optional<ProcessPool> pool_;  // from the end of Prepare, so that the rehearsals' own pool sees the signals as they were
   SiteTexts sites_;
   std::optional<Rehearsal> rehearsal_;
-  std::vector<std::string> plan_;
-  std::vector<std::uint64_t> planned_sites_;  // one per fault
+  States first_states_;
+  std::vector<PlannedTrial> plan_;
   std::size_t possible_ = 0;
   std::map<std::string, std::uint64_t> skipped_;
+  std::map<std::string, std::uint64_t> pruned_;
   std::optional<TrialLog> log_;
   std::map<std::size_t, TrialResult> results_;
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
-  std::size_t next_ = 0;
-  std::size_t trial_records_ = 0;
-  int interrupted_ = 0;
+  int round_ = 1;
+  bool finished_ = false;
 };
 
-// What two sweeps must share to go on with each other's trials.
+// What two sweeps of one program must share to go on with each other's trials.
 std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
 
 // One trial under `faults`, beside a single rehearsal; fills the report like a sweep of one.

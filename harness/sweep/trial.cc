@@ -17,6 +17,21 @@ std::vector<std::string> Unfired(const std::vector<std::string>& faults, bool an
 
 bool LostStack(const Observation& trial, const Site& site) { return site.stack == 0 && (trial.flags() & faults::kStacksDropped) != 0; }
 
+// Some fault hit another place than it was meant for.
+bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial) {
+  std::vector<const faults::Record*> first(sites.size(), nullptr);
+  for (const faults::Record& record : trial.journal.records()) {
+    if (record.fault == 0 || record.fault > sites.size()) continue;
+    const faults::Record*& known = first[record.fault - 1];
+    if (known == nullptr || record.begin < known->begin) known = &record;
+  }
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i] == 0 || first[i] == nullptr || LostStack(trial, RecordSite(*first[i]))) continue;
+    if (SiteKey(trial.journal, RecordSite(*first[i])) != sites[i]) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view Name(Missed missed) noexcept {
@@ -55,8 +70,8 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
   return texts;
 }
 
-TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
-                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites) {
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                       const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts) {
   TrialResult result;
   result.index = index;
   result.faults = faults;
@@ -68,14 +83,13 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   }
   const Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
   result.fault_key = judgement.fault_key;
-  result.fault_site = sites->Text(trial.journal, judgement.fault_site, judgement.fault_key);
-  result.findings = Texts(judgement.findings, trial.journal, sites);
-  result.notes = Texts(judgement.notes, trial.journal, sites);
+  result.fault_site = texts->Text(trial.journal, judgement.fault_site, judgement.fault_key);
+  result.findings = Texts(judgement.findings, trial.journal, texts);
+  result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
-  const bool place_unknown = site == 0 || LostStack(trial, judgement.fault_site);
   if (!result.unfired.empty()) {
     result.missed = Missed::Unfired;
-  } else if (!place_unknown && judgement.fault_key != site) {
+  } else if (HitElsewhere(sites, trial)) {
     result.missed = Missed::Elsewhere;
   } else {
     result.verdict = std::string(Name(judgement.verdict));

@@ -10,12 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/sweep/observation.h"
 #include "harness/sweep/site_text.h"
+#include "harness/sweep/unwinding.h"
 #include "harness/verdict/judge.h"
 #include "reports/run.h"
 
@@ -59,13 +61,14 @@ struct TrialResult {
   report::Acquired planned_site;  // where it was to hit; known when the report is made
   std::vector<TrialFindingText> findings;
   std::vector<TrialFindingText> notes;
+  Unwinding unwinding;  // what the next round may try; the engine lets go of it when that round is planned
 };
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
 
-// Judges `trial` beside the rehearsal. `site`: SiteKey of the call that the fault is meant for, 0 when any will do. A journal that lost
-// records cannot be judged, unless the trial hung and filled it on the way.
-TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::uint64_t site, const Observation& rehearsal,
-                       const Observation& trial, const JudgeOptions& options, SiteTexts* sites);
+// Judges `trial` beside the rehearsal. `sites`: per fault the SiteKey of the call that it is meant for; 0, or none at all, when any will
+// do. A journal that lost records cannot be judged, unless the trial hung and filled it on the way.
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                       const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
 }  // namespace cuaudit::harness

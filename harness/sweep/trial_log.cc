@@ -85,6 +85,21 @@ std::optional<Missed> ToMissed(const std::string& name) {
   return std::nullopt;
 }
 
+Json FromUnwinding(const Unwinding& unwinding) {
+  Json rows = Json::array();
+  for (const NextFault& next : unwinding.faults) rows.push_back(Json::array({next.fault, next.site, next.state}));
+  return Json{{"faults", std::move(rows)}, {"pruned", unwinding.pruned}};
+}
+
+Unwinding ToUnwinding(const Json& json) {
+  Unwinding unwinding;
+  for (const Json& row : json.at("faults")) {
+    unwinding.faults.push_back({row.at(0).get<std::string>(), row.at(1).get<std::uint64_t>(), row.at(2).get<std::uint64_t>()});
+  }
+  unwinding.pruned = json.at("pruned").get<std::map<std::string, std::uint64_t>>();
+  return unwinding;
+}
+
 std::optional<TrialResult> ToTrial(const Json& json) {
   TrialResult trial;
   trial.index = json.at("trial").get<std::size_t>();
@@ -104,6 +119,7 @@ std::optional<TrialResult> ToTrial(const Json& json) {
   trial.fault_site = ToSite(json.at("fault_site"));
   trial.findings = ToFindings(json.at("findings"));
   trial.notes = ToFindings(json.at("notes"));
+  trial.unwinding = ToUnwinding(json.at("unwinding"));
   return trial;
 }
 
@@ -124,11 +140,12 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"fault_key", trial.fault_key},
                      {"fault_site", FromSite(trial.fault_site)},
                      {"findings", FromFindings(trial.findings)},
-                     {"notes", FromFindings(trial.notes)}};
+                     {"notes", FromFindings(trial.notes)},
+                     {"unwinding", FromUnwinding(trial.unwinding)}};
   return Dump(json) + "\n";
 }
 
-Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<std::string>& plan, const std::string& name) {
+Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name) {
   TrialLogContent content;
   std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0: the one that counts
   std::size_t line = 1;
@@ -138,11 +155,10 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<s
       std::optional<TrialResult> parsed = ToTrial(Json::parse(text.substr(0, end)));
       if (!parsed.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
       TrialResult& trial = *parsed;
-      const bool planned = trial.index < plan.size() && trial.faults.size() == 1 && trial.faults.front() == plan[trial.index];
-      if (!planned) return Status(Exit::Usage, place + "a trial of plan.txt, with its number and its fault");
       const bool again = !seen.emplace(trial.index, trial.attempt).second;
       if (again || (!trial.stray && !seen.emplace(trial.index, 0).second)) return Status(Exit::Usage, place + "each trial once");
       content.trials.push_back(std::move(trial));
+      content.lines.push_back(line);
     } catch (const Json::exception&) {
       return Status(Exit::Usage, place + "one finished trial as a JSON object");
     }
@@ -152,21 +168,42 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<s
   return content;
 }
 
-Result<TrialLog> TrialLog::Open(const std::string& path, const std::vector<std::string>& plan) {
+Result<TrialLog> TrialLog::Open(const std::string& path) {
   TrialLog log;
   log.path_ = path;
   log.file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + std::strerror(errno));
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  Result<TrialLogContent> content = ParseTrialLog(*text, plan, path);
+  Result<TrialLogContent> content = ParseTrialLog(*text, path);
   if (!content.ok()) return content.status();
   if (content->whole_bytes != text->size() && ftruncate(log.file_.get(), static_cast<off_t>(content->whole_bytes)) != 0) {
     return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + std::strerror(errno));
   }
-  log.trials_ = std::move(content->trials);
+  for (std::size_t i = 0; i < content->trials.size(); ++i) {
+    const std::size_t index = content->trials[i].index;
+    log.logged_[index].push_back({std::move(content->trials[i]), content->lines[i]});
+  }
   return log;
 }
+
+Status TrialLog::NotOfThePlan(std::size_t line) const {
+  return {Exit::Usage, path_ + ":" + std::to_string(line) + ": expected a trial of the plan, with its number and its faults"};
+}
+
+Result<std::vector<TrialResult>> TrialLog::Take(std::size_t index, const std::vector<std::string>& faults) {
+  std::vector<TrialResult> trials;
+  const auto found = logged_.find(index);
+  if (found == logged_.end()) return trials;
+  for (Logged& logged : found->second) {
+    if (logged.trial.faults != faults) return NotOfThePlan(logged.line);
+    trials.push_back(std::move(logged.trial));
+  }
+  logged_.erase(found);
+  return trials;
+}
+
+Status TrialLog::CheckTaken() const { return logged_.empty() ? Status() : NotOfThePlan(logged_.begin()->second.front().line); }
 
 Status TrialLog::Append(const TrialResult& trial) { return WriteAll(file_.get(), FormatTrial(trial), path_); }
 

@@ -9,6 +9,8 @@
 //   Source    ours.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,24 +24,33 @@ std::string FormatTrial(const TrialResult& trial);  // one line with its line fe
 
 struct TrialLogContent {
   std::vector<TrialResult> trials;
-  std::size_t whole_bytes = 0;  // up to and including the last whole line
+  std::vector<std::size_t> lines;  // one per trial, counted from 1
+  std::size_t whole_bytes = 0;     // up to and including the last whole line
 };
 
-// `plan`: the fault of each trial; a line that names another fault at that place is refused.
-Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::vector<std::string>& plan, const std::string& name);
+Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name);
 
 class TrialLog {
  public:
   // Reads what is there, cuts off an unfinished line, and stands ready to append.
-  static Result<TrialLog> Open(const std::string& path, const std::vector<std::string>& plan);
+  static Result<TrialLog> Open(const std::string& path);
 
-  std::vector<TrialResult>& trials() noexcept { return trials_; }
+  // The finished attempts of the trial with that number in the plan, in order. A line with other faults is refused.
+  Result<std::vector<TrialResult>> Take(std::size_t index, const std::vector<std::string>& faults);
+  // Refuses the file when it has lines that nobody took: trials of another plan.
+  Status CheckTaken() const;
   Status Append(const TrialResult& trial);
 
  private:
+  struct Logged {
+    TrialResult trial;
+    std::size_t line = 0;
+  };
+  Status NotOfThePlan(std::size_t line) const;
+
   std::string path_;
   FileDescriptor file_;
-  std::vector<TrialResult> trials_;
+  std::map<std::size_t, std::vector<Logged>> logged_;  // by index
 };
 
 }  // namespace cuaudit::harness

@@ -48,6 +48,23 @@ TEST(GateFaults, AfterForwardsThenAnswersTheError) {
   EXPECT_EQ(world.Last(BaseId::StreamDestroy).flags, kInjected | kForwarded);
 }
 
+TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
+  GatedWorld world({"cuStreamCreate#3=OUT_OF_MEMORY,persist"});
+  world.Start();
+  CUstream stream = nullptr;
+  ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuStreamCreate#2=OUT_OF_MEMORY,refuse", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  world.gate().Rearm(plan);
+  EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(world.Last(BaseId::StreamCreate).occurrence, 2U);
+  world.gate().Rearm(Plan());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+}
+
 TEST(GateFaults, GarbageReachesEveryOutput) {
   GatedWorld world({"cuMemGetInfo#1=INVALID_CONTEXT,refuse+garbage"});
   world.Start();

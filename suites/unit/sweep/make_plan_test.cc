@@ -17,7 +17,11 @@ using testing::StartsWith;
 
 class MakePlanTest : public testing::Test {
  protected:
-  PlannedFaults Plan(const PlanOptions& options = PlanOptions()) { return MakePlan(journal_.Read().journal, options); }
+  // What the test's own calls have no stacks for is in no known state: nothing is pruned.
+  PlannedFaults Plan(const PlanOptions& options = PlanOptions()) {
+    const Observation seen = journal_.Read();
+    return MakePlan(StatesOf(seen.journal, seen.ledger), options);
+  }
 
   TemporaryDir dir_;
   JournalBuilder journal_{dir_.File("journal")};

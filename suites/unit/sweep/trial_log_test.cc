@@ -41,7 +41,7 @@ TrialResult Sample(std::size_t index) {
 
 TEST(TrialLog, RoundTrips) {
   const std::string line = FormatTrial(Sample(1));
-  const Result<TrialLogContent> read = ParseTrialLog(line, kPlan, "trials.jsonl");
+  const Result<TrialLogContent> read = ParseTrialLog(line, "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_THAT(read->trials, SizeIs(1));
   // The text form holds every field, so equal texts are equal trials.
@@ -56,7 +56,7 @@ TEST(TrialLog, KeepsWholeLinesOfALogCutAtAnyByte) {
   const std::string first = FormatTrial(Sample(0));
   const std::string all = first + FormatTrial(Sample(2));
   for (std::size_t size = 0; size <= all.size(); ++size) {
-    const Result<TrialLogContent> read = ParseTrialLog(all.substr(0, size), kPlan, "trials.jsonl");
+    const Result<TrialLogContent> read = ParseTrialLog(all.substr(0, size), "trials.jsonl");
     ASSERT_TRUE(read.ok()) << size << ": " << read.status().message();
     EXPECT_THAT(read->trials, SizeIs(size == all.size() ? 2U : size >= first.size() ? 1U : 0U)) << size;
   }
@@ -67,31 +67,55 @@ TEST(TrialLog, CutsOffAnUnfinishedLineBeforeItAppends) {
   const std::string path = dir.File("trials.jsonl");
   ASSERT_TRUE(WriteFile(path, FormatTrial(Sample(0)) + "{\"trial\":1,\"fau", Exit::Failure).ok());
   {
-    Result<TrialLog> log = TrialLog::Open(path, kPlan);
+    Result<TrialLog> log = TrialLog::Open(path);
     ASSERT_TRUE(log.ok()) << log.status().message();
-    ASSERT_THAT(log->trials(), SizeIs(1));
     ASSERT_TRUE(log->Append(Sample(1)).ok());
   }
-  Result<TrialLog> again = TrialLog::Open(path, kPlan);
+  Result<TrialLog> again = TrialLog::Open(path);
   ASSERT_TRUE(again.ok()) << again.status().message();
-  ASSERT_THAT(again->trials(), SizeIs(2));
-  EXPECT_EQ(again->trials()[1].index, 1U);
+  for (const std::size_t index : {0U, 1U}) {
+    const Result<std::vector<TrialResult>> taken = again->Take(index, {kPlan[index]});
+    ASSERT_TRUE(taken.ok()) << taken.status().message();
+    EXPECT_THAT(*taken, SizeIs(1)) << index;
+  }
+  EXPECT_TRUE(again->CheckTaken().ok());
 }
 
 TEST(TrialLog, NamesTheLineThatMakesNoSense) {
   const std::string good = FormatTrial(Sample(0));
   for (const std::string& bad : {std::string("nonsense\n"), std::string("{}\n"), std::string("\n"), std::string("{\"trial\":\"1\"}\n")}) {
-    const Result<TrialLogContent> read = ParseTrialLog(good + bad, kPlan, "trials.jsonl");
+    const Result<TrialLogContent> read = ParseTrialLog(good + bad, "trials.jsonl");
     ASSERT_FALSE(read.ok()) << bad;
     EXPECT_THAT(read.status().message(), HasSubstr("trials.jsonl:2: expected one finished trial")) << bad;
   }
 }
 
 TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
-  std::vector<std::string> other = kPlan;
-  other[1] = "cuMemAlloc#1=OUT_OF_MEMORY,after";
-  EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(1)), other, "trials.jsonl").ok());
-  EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(2)), {kPlan[0]}, "trials.jsonl").ok());
+  const TemporaryDir dir;
+  const std::string path = dir.File("trials.jsonl");
+  ASSERT_TRUE(WriteFile(path, FormatTrial(Sample(0)) + FormatTrial(Sample(1)), Exit::Failure).ok());
+  Result<TrialLog> log = TrialLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  const Result<std::vector<TrialResult>> other = log->Take(1, {"cuMemAlloc#1=OUT_OF_MEMORY,after"});
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.status().message(), HasSubstr("trials.jsonl:2: expected a trial of the plan"));
+  EXPECT_FALSE(log->Take(1, {kPlan[1], kPlan[2]}).ok()) << "one fault is not two";
+  ASSERT_TRUE(log->Take(0, {kPlan[0]}).ok());
+  EXPECT_THAT(log->CheckTaken().message(), HasSubstr("trials.jsonl:2: expected a trial of the plan")) << "nobody planned the second";
+}
+
+TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
+  TrialResult trial = Sample(1);
+  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5}};
+  trial.unwinding.pruned = {{"why", 3}};
+  const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(trial), "trials.jsonl");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const Unwinding& unwinding = read->trials.front().unwinding;
+  ASSERT_THAT(unwinding.faults, SizeIs(1));
+  EXPECT_EQ(unwinding.faults[0].fault, "cuMemFree#1=INVALID_VALUE,after");
+  EXPECT_EQ(unwinding.faults[0].site, 0xfedcba9876543210U);
+  EXPECT_EQ(unwinding.faults[0].state, 5U);
+  EXPECT_EQ(unwinding.pruned.at("why"), 3U);
 }
 
 TEST(TrialLog, KeepsAttemptsThatMissed) {
@@ -102,20 +126,20 @@ TEST(TrialLog, KeepsAttemptsThatMissed) {
   last.attempt = 2;
   last.missed = Missed::Unfired;
   last.unfired = last.faults;
-  const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), kPlan, "trials.jsonl");
+  const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_THAT(read->trials, SizeIs(2));
   EXPECT_EQ(read->trials[0].missed, Missed::Elsewhere);
   EXPECT_TRUE(read->trials[0].stray);
   EXPECT_EQ(FormatTrial(read->trials[1]), FormatTrial(last));
   // The same attempt again, or a second one that counts, is no log of ours.
-  EXPECT_FALSE(ParseTrialLog(FormatTrial(stray) + FormatTrial(stray), kPlan, "trials.jsonl").ok());
-  EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(1)) + FormatTrial(last), kPlan, "trials.jsonl").ok());
+  EXPECT_FALSE(ParseTrialLog(FormatTrial(stray) + FormatTrial(stray), "trials.jsonl").ok());
+  EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(1)) + FormatTrial(last), "trials.jsonl").ok());
 }
 
 TEST(TrialLog, RefusesATrialThatStandsTwice) {
   const std::string line = FormatTrial(Sample(1));
-  const Result<TrialLogContent> read = ParseTrialLog(line + line, kPlan, "trials.jsonl");
+  const Result<TrialLogContent> read = ParseTrialLog(line + line, "trials.jsonl");
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.status().message(), HasSubstr(":2: expected each trial once"));
 }

@@ -27,7 +27,7 @@ class TrialTest : public testing::Test {
     return SiteKey(trial_.Read().journal, RecordSite(record));
   }
   TrialResult Trial(std::uint64_t site, const std::vector<std::string>& faults = kOne, const Ending& ending = {}) {
-    return JudgeTrial(0, faults, site, rehearsal_.Read(), trial_.Read(ending), JudgeOptions(), &sites_);
+    return JudgeTrial(0, faults, std::vector<std::uint64_t>{site}, rehearsal_.Read(), trial_.Read(ending), JudgeOptions(), &sites_);
   }
 
   TemporaryDir dir_;

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# What a project that tests with cuaudit calls. Included by find_package(cuaudit) and by FetchContent alike.
+
+# cuaudit_add_sweep(NAME name COMMAND program [argument...] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds])
+# A ctest that makes every driver call of a program fail in turn: `cuaudit sweep OPTIONS -- program argument...`. The program may be a
+# target. The test passes when nothing is found, and fails when nothing was tried.
+function(cuaudit_add_sweep)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;OPTIONS;LABELS")
+  if(NOT arg_NAME OR NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cuaudit_add_sweep(${ARGV}): expected NAME name COMMAND program [argument...] [OPTIONS ...] [LABELS ...] [TIMEOUT ...]")
+  endif()
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET "${program}")
+    set(program "$<TARGET_FILE:${program}>")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)
+  endif()
+  add_test(NAME "${arg_NAME}" COMMAND cuaudit::tool sweep ${arg_OPTIONS} -- "${program}" ${arg_COMMAND})
+  set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
+endfunction()
+
+# cuaudit_check_neutrality(target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE])
+# Every GoogleTest of that program fails when it leaves driver objects behind (cuaudit/neutrality_listener.h). The program is linked with
+# the drop-in library instead of libcuda; neither its tests nor its main are touched.
+set(CUAUDIT_NEUTRALITY_SOURCE "${CMAKE_CURRENT_LIST_DIR}/neutrality.cc" CACHE INTERNAL "")
+function(cuaudit_check_neutrality target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MAY_BE_IDLE" "WARM_UP_ITERATIONS" "TOLERATE")
+  if(NOT TARGET "${target}" OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cuaudit_check_neutrality(${ARGV}): expected a target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE]")
+  endif()
+  if(NOT arg_WARM_UP_ITERATIONS)
+    set(arg_WARM_UP_ITERATIONS 0)
+  endif()
+  list(JOIN arg_TOLERATE "," tolerate)
+  target_sources("${target}" PRIVATE "${CUAUDIT_NEUTRALITY_SOURCE}")
+  target_compile_definitions("${target}" PRIVATE CUAUDIT_TOLERATE="${tolerate}" CUAUDIT_WARM_UP_ITERATIONS=${arg_WARM_UP_ITERATIONS}
+    CUAUDIT_MAY_BE_IDLE=$<BOOL:${arg_MAY_BE_IDLE}>)
+  target_link_libraries("${target}" PRIVATE cuaudit::cuaudit cuaudit::dropin)
+endfunction()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# What others use: cuaudit::cuaudit (the library behind cuaudit/lifecycle.h), cuaudit::dropin (libcuda.so.1 for programs that call the driver
+# by name), cuaudit::tool (the program); and how they are installed. The tool finds the drop-in libraries in ../lib/cuaudit.
+include(CMakePackageConfigHelpers)
+include(CuauditTesting)
+
+# The public headers as they are installed: driver.h with all that it includes written out, so that no path of this tree is part of it.
+set(package "${PROJECT_BINARY_DIR}/package")
+set(public_headers gtest.h kernel.h lifecycle.h mark.h neutrality_listener.h watch.h)
+set(staged "${package}/include/cuaudit/driver.h")
+add_custom_command(
+  OUTPUT "${package}/include/cuaudit/driver.h"
+  COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/scripts/flatten_header.py" --header "${PROJECT_SOURCE_DIR}/include/cuaudit/driver.h"
+    --search "${PROJECT_SOURCE_DIR}" --search "${PROJECT_BINARY_DIR}/generated" --cuda-version ${CUAUDIT_CUDA_VERSION}
+    --out "${package}/include/cuaudit/driver.h"
+  DEPENDS scripts/flatten_header.py include/cuaudit/driver.h faults/driver/driver_ref.h faults/driver/call_id.h
+    "${PROJECT_BINARY_DIR}/generated/driver_tables.stamp"
+  COMMENT "Public driver.h" VERBATIM)
+foreach(header IN LISTS public_headers)
+  add_custom_command(
+    OUTPUT "${package}/include/cuaudit/${header}"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${PROJECT_SOURCE_DIR}/include/cuaudit/${header}" "${package}/include/cuaudit/${header}"
+    DEPENDS "include/cuaudit/${header}" VERBATIM)
+  list(APPEND staged "${package}/include/cuaudit/${header}")
+endforeach()
+add_custom_target(cuaudit_public_headers ALL DEPENDS ${staged})
+add_dependencies(cuaudit_public_headers cuaudit_driver_tables)
+
+# One shared library with everything inside: who links it needs none of our rooms, nor what they link.
+file(WRITE "${package}/empty.cc.new" "// Everything comes from cuaudit_lifecycle.\n")
+file(COPY_FILE "${package}/empty.cc.new" "${package}/empty.cc" ONLY_IF_DIFFERENT)
+add_library(cuaudit_package SHARED "${package}/empty.cc")
+target_link_libraries(cuaudit_package PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,cuaudit_lifecycle> cuaudit_instrument)
+target_link_options(cuaudit_package PRIVATE -Wl,--exclude-libs,libdw.a)
+target_compile_features(cuaudit_package INTERFACE cxx_std_20)
+target_include_directories(cuaudit_package INTERFACE "$<BUILD_INTERFACE:${package}/include>" "$<INSTALL_INTERFACE:include>")
+target_include_directories(cuaudit_package SYSTEM INTERFACE "$<BUILD_INTERFACE:${CUAUDIT_CUDA_INCLUDE}>")
+add_dependencies(cuaudit_package cuaudit_public_headers)
+set_target_properties(cuaudit_package PROPERTIES OUTPUT_NAME cuaudit EXPORT_NAME cuaudit
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+target_include_directories(cuaudit_interpose SYSTEM INTERFACE "$<BUILD_INTERFACE:${CUAUDIT_CUDA_INCLUDE}>")
+set_target_properties(cuaudit_interpose PROPERTIES EXPORT_NAME dropin)
+set_target_properties(cuaudit PROPERTIES EXPORT_NAME tool)
+add_library(cuaudit::cuaudit ALIAS cuaudit_package)
+add_library(cuaudit::dropin ALIAS cuaudit_interpose)
+add_executable(cuaudit::tool ALIAS cuaudit)
+
+install(TARGETS cuaudit_package EXPORT cuauditTargets LIBRARY DESTINATION lib)
+install(TARGETS cuaudit_interpose EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
+install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin)
+install(DIRECTORY "${PROJECT_BINARY_DIR}/lib/cuaudit/" DESTINATION lib/cuaudit USE_SOURCE_PERMISSIONS)
+install(FILES ${staged} DESTINATION include/cuaudit)
+install(EXPORT cuauditTargets NAMESPACE cuaudit:: DESTINATION lib/cmake/cuaudit)
+configure_package_config_file(cmake/cuauditConfig.cmake.in "${package}/cuauditConfig.cmake" INSTALL_DESTINATION lib/cmake/cuaudit)
+write_basic_package_version_file("${package}/cuauditConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${package}/cuauditConfig.cmake" "${package}/cuauditConfigVersion.cmake" cmake/CuauditTesting.cmake cmake/neutrality.cc
+  DESTINATION lib/cmake/cuaudit)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/diversion.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+
+#include "faults/driver/call_id.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// 1: the calls of the process go to that driver from now on; a null table ends it.
+using DivertCall = int (*)(const void* table, void* self, std::uint64_t digest);
+
+DivertCall DropIn() noexcept {
+  static const auto divert = reinterpret_cast<DivertCall>(dlsym(RTLD_DEFAULT, "cuaudit_divert"));
+  return divert;
+}
+
+driver::DriverRef current;  // a null table: none
+
+bool Divert(driver::DriverRef driver) noexcept {
+  current = driver;
+  return DropIn() != nullptr && DropIn()(driver.table, driver.self, driver::TableDigest()) != 0;
+}
+
+}  // namespace
+
+driver::DriverRef Diversion::Undiverted() noexcept {
+  using Ask = int (*)(const void** table, void** self, std::uint64_t digest);
+  const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, "cuaudit_undiverted"));
+  const void* table = nullptr;
+  void* self = nullptr;
+  if (ask == nullptr || ask(&table, &self, driver::TableDigest()) == 0) return {};
+  return {static_cast<const driver::DriverTable*>(table), self};
+}
+
+bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
+
+Diversion::Diversion(driver::DriverRef driver) noexcept : before_(current) { (void)Divert(driver); }
+
+Diversion::~Diversion() { (void)Divert(before_); }
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// diversion.h: while it lives, calls that the program makes by name (cuMemAlloc) go where its DriverRef goes, if the drop-in library is
+// in the process.
+//
+//   Owns      the drop-in's diversion, for its lifetime; the last one made counts, and the one before counts again when it goes.
+//   Threads   made and destroyed by one thread while no other is inside a driver call.
+//   Errors    without the drop-in, or with one built from other headers, nothing is diverted: present() says so.
+//   Faults    makes no driver calls.
+//   Source    ours; cuaudit_divert and cuaudit_undiverted are exported by faults/interpose.
+#pragma once
+
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::harness {
+
+class Diversion {
+ public:
+  explicit Diversion(driver::DriverRef driver) noexcept;
+  ~Diversion();
+  Diversion(const Diversion&) = delete;
+  Diversion& operator=(const Diversion&) = delete;
+
+  // Where calls by name go without any diversion; a null table where there is no drop-in.
+  static driver::DriverRef Undiverted() noexcept;
+  // The drop-in is there and was built from the same table.
+  static bool present() noexcept;
+
+ private:
+  driver::DriverRef before_;
+};
+
+}  // namespace cuaudit::harness

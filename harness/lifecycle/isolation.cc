@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/isolation.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "harness/sweep/files.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+constexpr std::size_t kDeadlyCount = sizeof(kDeadly) / sizeof(kDeadly[0]);
+constexpr std::size_t kMostWords = 4096;
+
+// What the handler needs; one sweep at a time has last words.
+struct Words {
+  char text[kMostWords];
+  std::size_t size;
+  struct sigaction before[kDeadlyCount];
+  pid_t owner;
+};
+Words words;
+
+void SayLastWords(int signal, siginfo_t*, void*) {
+  // A forked child dies silently: its parent tells.
+  if (getpid() == words.owner) (void)!write(STDERR_FILENO, words.text, words.size);
+  for (std::size_t i = 0; i < kDeadlyCount; ++i) {
+    if (kDeadly[i] == signal) sigaction(signal, &words.before[i], nullptr);
+  }
+  // A fault is met again when the handler returns; what was sent is sent again.
+  if (signal == SIGABRT) raise(signal);
+}
+
+Ending EndingOf(int status) {
+  Ending ending;
+  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) ending.exit_status = WEXITSTATUS(status);
+  return ending;
+}
+
+[[noreturn]] void BeChild(const std::function<void()>& body) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpgid(0, 0);
+  const struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  body();
+  _exit(0);
+}
+
+}  // namespace
+
+SharedBytes::SharedBytes(std::size_t bytes) noexcept : size_(bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) bytes_ = memory;
+}
+
+SharedBytes::~SharedBytes() {
+  if (bytes_ != nullptr) munmap(bytes_, size_);
+}
+
+Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going) {
+  const pid_t child = fork();
+  if (child < 0) return Status(Exit::Failure, std::string("cannot fork: ") + std::strerror(errno));
+  if (child == 0) BeChild(body);
+  const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  struct pollfd wait = {ended.get(), POLLIN, 0};
+  int ready = 0;
+  // Interrupted waits begin anew: a deadline is a bound against hanging, not a measurement.
+  do ready = poll(&wait, 1, static_cast<int>(deadline_ms));
+  while ((ready < 0 && errno == EINTR) || (ready == 0 && still_going()));
+  const bool late = ended.valid() && ready == 0;
+  if (late) {
+    kill(-child, SIGKILL);
+    kill(child, SIGKILL);
+  }
+  // The group is killed before its number can be anybody else's.
+  siginfo_t info = {};
+  while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  kill(-child, SIGKILL);
+  int status = 0;
+  pid_t got = 0;
+  do got = waitpid(child, &status, 0);
+  while (got < 0 && errno == EINTR);
+  if (got != child) return Status(Exit::Failure, std::string("lost the process of a trial: ") + std::strerror(errno));
+  Ending ending = EndingOf(status);
+  if (late) {
+    ending = Ending();
+    ending.timed_out = true;
+  }
+  return ending;
+}
+
+LastWords::LastWords() {
+  words.size = 0;
+  words.owner = getpid();
+  struct sigaction action = {};
+  action.sa_sigaction = &SayLastWords;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &action, &words.before[i]);
+}
+
+LastWords::~LastWords() {
+  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &words.before[i], nullptr);
+}
+
+void LastWords::Set(const std::string& text) noexcept {
+  words.size = 0;
+  const std::size_t size = text.size() < kMostWords ? text.size() : kMostWords;
+  std::memcpy(words.text, text.data(), size);
+  words.size = size;
+}
+
+}  // namespace cuaudit::harness

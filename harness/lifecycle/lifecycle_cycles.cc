@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/lifecycle_cycles.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "faults/driver/result.h"
+#include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/trial_text.h"
+#include "harness/lifecycle/trial_verdict.h"
+#include "harness/lifecycle/trial_world.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::vector<std::uint64_t> CycleEnds(const faults::JournalView& journal) {
+  std::vector<std::uint64_t> ends;
+  for (const faults::Record& record : journal.records()) {
+    if (record.kind == faults::RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd))
+      ends.push_back(record.begin);
+  }
+  return ends;
+}
+
+struct Place {
+  Object first;  // an object acquired there
+  std::uint64_t bytes = 0;
+  std::vector<std::uint64_t> live;  // at the end of each cycle
+};
+
+// Context-stack entries that are left have a rule of their own; nodes die with their graph.
+bool Counts(const Object& object) {
+  return object.cycle != 0 && !object.driver_owned && object.kind != driver::Kind::ContextStackEntry &&
+         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
+}
+
+std::map<std::pair<driver::Kind, std::uint64_t>, Place> Places(const Observation& run, const std::vector<std::uint64_t>& ends) {
+  std::map<std::pair<driver::Kind, std::uint64_t>, Place> places;
+  for (const Object& object : run.ledger.objects) {
+    if (!Counts(object)) continue;
+    Place& place = places[{object.kind, SiteKey(run.journal, object.acquired)}];
+    if (place.live.empty()) {
+      place.first = object;
+      place.live.resize(ends.size());
+    }
+    if (object.state != State::Released) place.bytes += object.bytes;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const bool alive = object.acquired.begin < ends[i] && (object.state != State::Released || object.released.begin > ends[i]);
+      if (alive) place.live[i] += object.references;
+    }
+  }
+  return places;
+}
+
+std::string Counts(const std::vector<std::uint64_t>& live) {
+  std::string text = "alive after each cycle:";
+  for (const std::uint64_t count : live) text.append(" ").append(std::to_string(count));
+  return text;
+}
+
+void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verdict) {
+  for (const auto& [key, place] : Places(run, CycleEnds(run.journal))) {
+    const std::vector<std::uint64_t> after(place.live.begin() + std::max(warm_up, 1U) - 1, place.live.end());
+    if (place.live.back() == 0) continue;
+    TrialFinding finding;
+    finding.rule = Grows(after) ? Rule::Growth : Rule::ProcessLifetime;
+    finding.kind = key.first;
+    finding.count = finding.rule == Rule::Growth ? after.back() - std::min(after.front(), after.back()) : place.live.back();
+    finding.bytes = place.bytes;
+    finding.acquired = place.first.acquired;
+    finding.acquired_key = key.second;
+    if (finding.rule == Rule::Growth) {
+      verdict->findings.push_back(finding);
+      verdict->details.push_back(Counts(place.live));
+    } else {
+      verdict->notes.push_back(finding);
+    }
+  }
+}
+
+}  // namespace
+
+bool Grows(const std::vector<std::uint64_t>& live) {
+  if (live.size() < 2) return false;
+  if (std::is_sorted(live.begin(), live.end()) && live.back() > live.front()) return true;
+  const auto middle = live.begin() + static_cast<std::ptrdiff_t>(live.size() / 2);
+  return live.size() >= 4 && *std::min_element(middle, live.end()) > *std::max_element(live.begin(), middle);
+}
+
+void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit* audit) {
+  audit->lifecycle = lifecycle.name();
+  audit->outcome = AuditOutcome::Error;
+  const std::size_t cycles = std::size_t{std::max(options.warm_up, 1U)} + options.cycles;
+  if (options.cycles == 0) {
+    audit->message = "expected at least one cycle after the warm-up";
+    return;
+  }
+  Result<std::unique_ptr<TrialWorld>> world = TrialWorld::Open(options.driver, false);
+  if (!world.ok()) {
+    audit->message = world.status().message();
+    return;
+  }
+  TrialTrace trace;
+  (*world)->Run(lifecycle, faults::Plan(), true, cycles, &trace);
+  if (!trace.opened || !trace.prepared) {
+    audit->message = trace.opened ? "preparing the case failed" : "the simulated driver got no address space (limit on virtual memory?)";
+    return;
+  }
+  if (trace.first_failed != 0) {
+    audit->message = "without any fault " + FirstFailure(trace.failed) + " in cycle " + std::to_string(trace.first_failed);
+    return;
+  }
+  const faults::JournalView journal = (*world)->Journal();
+  if ((journal.header().flags.load() & faults::kRecordsDropped) != 0) {
+    audit->message = "the cycles make more driver calls than the journal has room for";
+    return;
+  }
+  Observation run;
+  run.journal = journal;
+  run.ledger = Fold(journal.records());
+  std::erase_if(run.ledger.violations, [&](const Violation& one) { return one.where.begin <= trace.cycle[0].begin; });
+  TrialVerdict verdict;
+  verdict.findings = CompareFaultFree(run);
+  verdict.details.resize(verdict.findings.size());
+  AddPlaces(run, options.warm_up, &verdict);
+  audit->calls = run.ledger.calls;
+  FindingTexts(lifecycle.name()).Add(verdict, journal, {}, audit);
+  if (run.ledger.calls == 0) {
+    audit->outcome = AuditOutcome::NotExercised;
+    audit->message = std::string("no step called the driver") +
+                     (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only");
+  } else if (audit->findings.empty()) {
+    audit->outcome = AuditOutcome::Clean;
+    audit->message = std::to_string(cycles) + " cycles, nothing grew";
+  } else {
+    audit->outcome = AuditOutcome::Findings;
+  }
+}
+
+}  // namespace cuaudit::harness

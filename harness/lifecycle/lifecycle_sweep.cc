@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/lifecycle_sweep.h"
+
+#include <algorithm>
+#include <csignal>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "faults/driver/result.h"
+#include "faults/plan/fault.h"
+#include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/trial_verdict.h"
+#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/rehearsal.h"
+
+namespace cuaudit::harness {
+namespace {
+
+Status ParseFault(const std::string& text, faults::Fault* fault) {
+  const faults::ParseError error = faults::ParseFault(text, fault);
+  if (error.expected == nullptr) return {};
+  return {Exit::Usage, "fault '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
+}
+
+// "cuMemAlloc" or "cuMemAlloc#2": a fault text without what is to happen.
+Status ParseBenign(const std::string& text, faults::Fault* fault) {
+  const bool counted = text.find('#') != std::string::npos;
+  const faults::ParseError error = faults::ParseFault(text + (counted ? "" : "#1") + "=ILLEGAL_ADDRESS,refuse", fault);
+  if (error.expected != nullptr || text.find('=') != std::string::npos)
+    return {Exit::Usage, "Benign(\"" + text + "\"): expected a driver entry point, such as cuMemAlloc or cuMemAlloc#2"};
+  if (!counted) fault->occurrence = 0;
+  return {};
+}
+
+constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls, or has not met its fault
+
+std::string WordsFor(const std::string& lifecycle, const std::vector<std::string>& faults) {
+  std::string words = "cuaudit: lifecycle '" + lifecycle + "' ends this process in the trial CUAUDIT_FAULT='";
+  for (std::size_t i = 0; i < faults.size(); ++i) words.append(i == 0 ? "" : ";").append(faults[i]);
+  return words.append("'; with SweepOptions::isolate that is a verdict\n");
+}
+
+bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
+
+}  // namespace
+
+LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
+    : lifecycle_(lifecycle), options_(options), audit_(audit), texts_(lifecycle.name()) {
+  audit->lifecycle = lifecycle.name();
+}
+
+void LifecycleSweep::Run(const Faults& only) {
+  Status status = Rehearse();
+  std::vector<Faults> round;
+  const std::optional<LastWords> words = shared_trace_ == nullptr ? std::optional<LastWords>(std::in_place) : std::nullopt;
+  if (status.ok() && only.empty()) {
+    JudgeFaultFree();
+    status = Plan(&round);
+  }
+  if (status.ok() && !only.empty()) round.push_back(only);
+  for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
+    std::vector<Faults> next;
+    for (const Faults& faults : round) {
+      if (status.ok()) status = RunTrial(faults, depth < options_.depth ? &next : nullptr);
+    }
+    round = std::move(next);
+  }
+  if (status.ok()) {
+    Conclude();
+    return;
+  }
+  audit_->outcome = status.not_exercised() ? AuditOutcome::NotExercised : AuditOutcome::Error;
+  audit_->message = status.message();
+}
+
+Status LifecycleSweep::Rehearse() {
+  for (const std::string& text : lifecycle_.benign()) {
+    faults::Fault fault;
+    Status status = ParseBenign(text, &fault);
+    if (!status.ok()) return status;
+    benign_.push_back(fault);
+  }
+  benign_seen_.assign(benign_.size(), false);
+  Result<std::unique_ptr<TrialWorld>> first = TrialWorld::Open(options_.driver, false);
+  if (!first.ok()) return first.status();
+  if (options_.isolate && options_.driver == AuditedDriver::Genuine)
+    return {Exit::Usage, "isolate: expected the simulated driver: a genuine one does not survive fork"};
+  Result<std::unique_ptr<TrialWorld>> second = TrialWorld::Open(options_.driver, options_.isolate);
+  if (!second.ok()) return second.status();
+  rehearsed_in_ = std::move(*first);
+  world_ = std::move(*second);
+
+  Observation again;
+  for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
+    TrialTrace trace;
+    world->Run(lifecycle_, faults::Plan(), true, kMostCycles, &trace);
+    if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
+    if (!trace.prepared) {
+      const std::string code = trace.prepare.has_code ? ": CUDA_ERROR_" + std::string(driver::ShortResultName(trace.prepare.code)) : "";
+      return {Exit::Environment, "preparing the case failed" + code};
+    }
+    if (trace.first_failed != 0) {
+      const char* const second_cycle = trace.first_failed == 1 ? "" : " in a second cycle";
+      return {Exit::Environment, "without any fault " + FirstFailure(trace.failed) + second_cycle};
+    }
+    const faults::JournalView journal = world->Journal();
+    if ((journal.header().flags.load() & faults::kRecordsDropped) != 0)
+      return {Exit::Failure, "one cycle makes more driver calls than the journal has room for"};
+    (world == world_.get() ? again : rehearsal_) = Observe(journal, trace, Ending());
+    if (world == rehearsed_in_.get()) rehearsal_spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
+  }
+  if (TraceHash(rehearsal_.journal) != TraceHash(again.journal)) audit_->drift = FirstDifference(rehearsal_.journal, again.journal);
+  if (options_.isolate) {
+    shared_trace_ = std::make_unique<SharedBytes>(sizeof(TrialTrace));
+    if (shared_trace_->get() == nullptr) return {Exit::Failure, "no memory to share with the processes of trials"};
+    ::new (shared_trace_->get()) TrialTrace();
+  }
+  audit_->calls = rehearsal_.ledger.calls;
+  if (rehearsal_.journal.records().empty() || rehearsal_.ledger.calls == 0) {
+    return Status::NotExercised(std::string("no step called the driver") +
+                                (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
+  }
+  return {};
+}
+
+void LifecycleSweep::JudgeFaultFree() {
+  const Judgement judgement = Judge(Evidence(), rehearsal_.evidence(), false, JudgeOptions());
+  TrialVerdict verdict;
+  verdict.findings = judgement.findings;
+  verdict.notes = judgement.notes;
+  texts_.Add(verdict, rehearsal_.journal, {}, audit_);
+}
+
+bool LifecycleSweep::IsBenign(const faults::Fault& fault) {
+  bool benign = false;
+  for (std::size_t i = 0; i < benign_.size(); ++i) {
+    if (benign_[i].base != fault.base || (benign_[i].occurrence != 0 && benign_[i].occurrence != fault.occurrence)) continue;
+    benign = true;
+    benign_seen_[i] = true;
+  }
+  return benign;
+}
+
+Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
+  PlanOptions plan_options;
+  plan_options.hows = options_.hows;
+  plan_options.all_codes = options_.all_codes;
+  plan_options.calls = options_.calls;
+  plan_options.limit = options_.limit;
+  plan_options.prune = options_.prune;
+  Status status = CheckPlanOptions(plan_options);
+  if (!status.ok()) return status;
+  const CallStates states = StatesOf(rehearsal_.journal, rehearsal_.ledger);
+  if (!states.threaded) first_states_ = AllStates(states);
+  const PlannedFaults plan = MakePlan(states, plan_options);
+  for (const auto& [reason, count] : plan.skipped) audit_->skipped[reason] += count;
+  for (const auto& [reason, count] : plan.pruned) audit_->pruned[reason] += count;
+  for (const std::string& text : plan.faults) trials->push_back({text});
+  return {};
+}
+
+void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next) {
+  const Observation trial = Observe(world_->Journal(), trace_, ending);
+  const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_states_, trial, faults.size(), options_.prune);
+  for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
+  for (const NextFault& one : unwinding.faults) {
+    const std::uint64_t way = HashText(one.fault.substr(one.fault.find('=')), HashNumber(one.state, kHashSeed));
+    if (options_.prune && one.state != 0 && !ways_tried_.insert(way).second) {
+      ++audit_->pruned["second faults at the same place and state as an earlier one"];
+    } else if (options_.limit != 0 && audit_->trials + next->size() >= options_.limit) {
+      ++audit_->skipped["trials beyond the limit"];
+    } else {
+      next->push_back(faults);
+      next->back().push_back(one.fault);
+    }
+  }
+}
+
+void LifecycleSweep::Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped) {
+  ++audit_->trials;
+  if (fired) ++audit_->fired;
+  ++audit_->verdicts[verdict];
+  for (const std::string& reason : skipped) ++audit_->skipped[reason];
+}
+
+Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) {
+  PlannedFaultList faults;
+  faults::Plan plan;
+  for (const std::string& text : texts) {
+    PlannedFault planned;
+    Status status = ParseFault(text, &planned.fault);
+    if (!status.ok()) return status;
+    planned.benign = IsBenign(planned.fault);
+    faults.push_back(planned);
+    if (!plan.Add(planned.fault)) return {Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
+  }
+  if (shared_trace_ == nullptr) LastWords::Set(WordsFor(lifecycle_.name(), texts));
+  const bool with_stacks = next != nullptr || !rehearsal_spotless_;
+  Result<Ending> ending = Execute(plan, with_stacks);
+  if (!ending.ok()) return ending.status();
+  if (rehearsal_spotless_ && !Died(*ending)) {
+    std::vector<std::string> skipped;
+    const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace_, &skipped);
+    if (!verdict.empty()) {
+      Count(verdict, true, skipped);
+      if (next != nullptr) PlanUnwinding(texts, *ending, next);
+      return {};
+    }
+  }
+  if (!with_stacks) ending = Execute(plan, true);
+  if (!ending.ok()) return ending.status();
+  const faults::JournalView journal = world_->Journal();
+  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
+  Count(verdict.verdict, verdict.fired, verdict.skipped);
+  texts_.Add(verdict, journal, texts, audit_);
+  if (next != nullptr && verdict.fired) PlanUnwinding(texts, *ending, next);
+  return {};
+}
+
+Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, bool with_stacks) {
+  if (shared_trace_ == nullptr) {
+    world_->Run(lifecycle_, plan, with_stacks, kMostCycles, &trace_);
+    return Ending();
+  }
+  auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
+  *trace = TrialTrace();
+  world_->Forget();
+  // It hangs when the faults have fired and nothing has been called since the last look; a machine that is slow is no hang.
+  std::uint64_t clock = 0;
+  int looks = 0;
+  const auto still_going = [&] {
+    const faults::JournalView journal = world_->Journal();
+    const std::uint64_t before = std::exchange(clock, journal.header().clock.load());
+    return ++looks < kMostLooks && (before != clock || !AllFired(journal, plan.size()));
+  };
+  Result<Ending> ending =
+      RunForked([&] { world_->Run(lifecycle_, plan, with_stacks, kMostCycles, trace); }, options_.deadline_ms, still_going);
+  trace_ = *trace;
+  const bool left = ending.ok() && !Died(*ending) && !trace_.finished;
+  if (left) ending->signal = SIGABRT;  // it exited in the middle of a step, or a sanitizer ended it
+  return ending;
+}
+
+void LifecycleSweep::Conclude() {
+  for (std::size_t i = 0; i < benign_.size(); ++i) {
+    if (!benign_seen_[i]) ++audit_->skipped["benign calls that no planned fault hits: " + lifecycle_.benign()[i]];
+  }
+  if (!audit_->findings.empty()) {
+    audit_->outcome = AuditOutcome::Findings;
+  } else if (audit_->fired == 0 || audit_->fired != audit_->trials) {
+    audit_->outcome = AuditOutcome::NotExercised;
+    audit_->message = audit_->trials == 0 ? "no call of the lifecycle can fail"
+                                          : std::to_string(audit_->trials - audit_->fired) + " of " + std::to_string(audit_->trials) +
+                                                " planned faults did not fire";
+  } else if (!audit_->drift.empty() && !options_.may_drift) {
+    audit_->outcome = AuditOutcome::NotExercised;
+    audit_->message = "two fault-free runs differ, so faults may have hit other calls than planned (SweepOptions::may_drift)";
+  } else {
+    audit_->outcome = AuditOutcome::Clean;
+    audit_->message = std::to_string(audit_->fired) + " faults fired, each unwound cleanly";
+  }
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// lifecycle_sweep.h: all trials of one lifecycle in this process, each in a simulated world of its own.
+//
+//   Owns      rehearsal, plan and results of one sweep; borrows the lifecycle.
+//   Threads   one thread.
+//   Errors    what makes a sweep impossible becomes Audit::message with outcome Error or NotExercised.
+//   Faults    makes no driver calls but the lifecycle's.
+//   Source    design section 7.
+//
+// A trial is run without call stacks first and is done when it is spotless: everything released, nothing wrong, reported, recovered. Only
+// what is not is run again with stacks and judged. Where the fault-free run itself leaves something, every trial is run with stacks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "harness/lifecycle/isolation.h"
+#include "harness/lifecycle/trial_text.h"
+#include "harness/lifecycle/trial_world.h"
+#include "harness/sweep/observation.h"
+#include "harness/sweep/unwinding.h"
+#include "include/cuaudit/lifecycle.h"
+
+namespace cuaudit::harness {
+
+class LifecycleSweep {
+ public:
+  LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit);
+  // Rehearses, plans and runs everything; `only`: the faults of the one trial to run, empty: all.
+  void Run(const std::vector<std::string>& only);
+
+ private:
+  using Faults = std::vector<std::string>;  // of one trial, as texts, in the order in which they fire
+
+  Status Rehearse();
+  Status Plan(std::vector<Faults>* trials);
+  // Adds to `next` what the trial may do wrong on its way back; null: nobody asks.
+  Status RunTrial(const Faults& faults, std::vector<Faults>* next);
+  void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
+  // One run of the lifecycle, in a process of its own where that was asked for.
+  Result<Ending> Execute(const faults::Plan& plan, bool with_stacks);
+  void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
+  void JudgeFaultFree();
+  bool IsBenign(const faults::Fault& fault);
+  void Conclude();
+
+  const Lifecycle& lifecycle_;
+  const cuaudit::SweepOptions& options_;
+  Audit* audit_;
+  std::unique_ptr<TrialWorld> rehearsed_in_;  // its journal is the rehearsal's and stays as it is
+  std::unique_ptr<TrialWorld> world_;
+  std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
+  TrialTrace trace_;                           // of the last run
+  Observation rehearsal_;
+  bool rehearsal_spotless_ = false;
+  States first_states_;
+  std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how
+  std::vector<faults::Fault> benign_;             // where only: code and how mean nothing
+  std::vector<bool> benign_seen_;
+  FindingTexts texts_;
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/trial_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "harness/ledger/rules.h"
+#include "harness/lifecycle/command_line.h"
+#include "harness/sweep/aggregate.h"
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/shell_quote.h"
+#include "harness/sweep/site_text.h"
+
+namespace cuaudit::harness {
+namespace {
+
+struct StepRule {
+  std::string_view name;
+  std::string_view title;
+};
+// Rules about what steps answer, which no ledger can break.
+constexpr std::array<StepRule, 6> kStepRules = {{
+    {"swallowed", "a driver call failed and the caller was told of success"},
+    {"spurious", "a step reported a failure although no driver call failed"},
+    {"wrong_code", "the error that was reported is not the one that the driver answered"},
+    {"output_written", "a step failed and wrote its output all the same"},
+    {"not_recovered", "after the fault a clean cycle does not succeed or leaves more behind than before"},
+    {"benign_reported", "a call that is declared benign fails, and a step reports a failure"},
+}};
+
+std::string TitleOf(std::string_view rule) {
+  for (const StepRule& row : kStepRules) {
+    if (row.name == rule) return std::string(row.title);
+  }
+  for (const RuleRow& row : kRules) {
+    if (row.name == rule) return std::string(row.title);
+  }
+  return {};
+}
+
+// The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
+bool IsGate(const report::Frame& frame) {
+  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc", "faults/shim/", "faults/journal/", "faults/interpose/"};
+  if (frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit.so")) return true;
+  for (const std::string_view file : kFiles) {
+    if (frame.file.find(file) != std::string::npos) return true;
+  }
+  return frame.function.starts_with("cuaudit::driver::DriverRef::") || frame.function.starts_with("cuaudit::faults::") ||
+         frame.function.find(" cuaudit::faults::Gate::") != std::string::npos;
+}
+
+// From the program's innermost frame to the last one before the step was called.
+std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
+  std::vector<std::string> lines;
+  const auto first = std::find_if_not(frames.begin(), frames.end(), IsGate);
+  for (auto at = first; at != frames.end(); ++at) {
+    const report::Frame& frame = *at;
+    if (frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::")) break;
+    std::string line = frame.function;
+    if (line.empty()) {
+      char offset[32];
+      std::snprintf(offset, sizeof(offset), "+0x%llx", static_cast<unsigned long long>(frame.offset));
+      line = frame.module + offset;
+    }
+    if (!frame.file.empty()) {
+      line.append(" ").append(frame.file, frame.file.rfind('/') + 1).append(":").append(std::to_string(frame.line));
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+Finding FromText(const TrialFindingText& text) {
+  Finding finding;
+  finding.rule = text.rule;
+  finding.title = TitleOf(text.rule);
+  finding.kind = text.kind;
+  finding.count = text.count;
+  finding.bytes = text.bytes;
+  finding.acquired = text.acquired.call;
+  finding.acquired_stack = Lines(text.acquired.stack);
+  finding.where = text.where.call;
+  finding.where_stack = Lines(text.where.stack);
+  if (!text.other.call.empty()) finding.detail = "collides with " + text.other.call;
+  return finding;
+}
+
+}  // namespace
+
+std::string ReplayLine(const std::string& lifecycle, const std::vector<std::string>& faults) {
+  if (lifecycle.empty()) return CommandLine();
+  std::string line = "CUAUDIT_CASE=" + ShellQuote(lifecycle);
+  std::string texts;
+  for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
+  if (!texts.empty()) line += " CUAUDIT_FAULT='" + texts + "'";
+  return line.append(" ").append(CommandLine());
+}
+
+void FindingTexts::Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to) {
+  // With fewer faults the same finding came already: what failed later has no part in it.
+  std::uint64_t key = HashNumber(kHashSeed, group);
+  auto known = shown->index.find(key);
+  for (std::size_t i = 1; i < finding.faults.size() && known == shown->index.end(); ++i) {
+    key = HashText(finding.faults[i], key);
+    known = shown->index.find(key);
+  }
+  if (known == shown->index.end()) {
+    shown->index.emplace(key, to->size());
+    finding.fingerprint = fingerprints_.Claim(finding.fingerprint);
+    to->push_back(std::move(finding));
+    return;
+  }
+  Finding& first = (*to)[known->second];
+  ++first.trials;
+  first.count = std::max(first.count, finding.count);
+  first.bytes = std::max(first.bytes, finding.bytes);
+}
+
+void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults,
+                       Audit* audit) {
+  // Places are the same for the life of a process, and opening its debug information costs more than many sweeps.
+  thread_local SiteTexts sites;
+  const report::Acquired site = sites.Text(journal, verdict.fault_site, verdict.fault_key);
+  const std::optional<report::Fault> fault = faults.empty() ? std::nullopt : FaultText(faults.front(), site);
+  const auto complete = [&](Finding finding, const TrialFindingText& text, Shown* shown, std::vector<Finding>* to) {
+    finding.faults = faults;
+    finding.fault_stack = Lines(site.stack);
+    finding.replay = ReplayLine(lifecycle_, faults);
+    finding.fingerprint = Fingerprint(text, fault);
+    Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
+  };
+  const std::vector<TrialFindingText> texts = Texts(verdict.findings, journal, &sites);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Finding finding = FromText(texts[i]);
+    if (i < verdict.details.size() && !verdict.details[i].empty()) finding.detail = verdict.details[i];
+    complete(std::move(finding), texts[i], &findings_, &audit->findings);
+  }
+  for (const StepFinding& one : verdict.step_findings) {
+    TrialFindingText text;
+    text.rule = one.rule;
+    Finding finding = FromText(text);
+    finding.detail = one.detail;
+    complete(std::move(finding), text, &findings_, &audit->findings);
+  }
+  for (const TrialFindingText& text : Texts(verdict.notes, journal, &sites)) complete(FromText(text), text, &notes_, &audit->notes);
+}
+
+}  // namespace cuaudit::harness

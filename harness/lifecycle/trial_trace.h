@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// trial_trace.h: what the steps of one trial answered, beside what the journal has of its calls.
+//
+//   Owns      nothing; plain values that may lie in memory shared with a forked child.
+//   Threads   values; no shared state.
+//   Units     records and tickets of the journal.
+//   Errors    `finished` false: the trial did not come to the end of that cycle.
+//   Faults    makes no driver calls.
+//   Source    ours.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuaudit::harness {
+
+enum class StepName : std::uint8_t { Init, Work, Teardown, SecondTeardown, Destructor };
+inline constexpr std::size_t kSteps = 5;
+
+struct StepTrace {
+  bool ran = false;
+  bool returned = false;
+  bool failed = false;
+  bool threw = false;
+  bool can_report = false;
+  bool has_code = false;
+  CUresult code = CUDA_SUCCESS;
+  std::uint64_t begin = 0;       // the clock when the step was entered
+  char text[96] = {};            // of the exception
+  char written_output[48] = {};  // the first output that a failed step wrote; empty: none
+};
+
+struct CycleTrace {
+  bool finished = false;
+  std::size_t first_record = 0;
+  std::size_t end_record = 0;  // one past the last
+  std::uint64_t begin = 0;     // the clock at its begin and end
+  std::uint64_t end = 0;
+  StepTrace step[kSteps];
+
+  const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
+  StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }
+};
+
+inline constexpr std::size_t kMostCycles = 2;
+
+struct TrialTrace {
+  bool opened = false;    // there was a world
+  bool finished = false;  // the run came to its end, whatever the steps answered
+  bool prepared = false;  // what the case itself does beforehand succeeded
+  StepTrace prepare;
+  CycleTrace cycle[kMostCycles];  // the faulted one, then a clean one in the same world
+  std::size_t first_failed = 0;   // which cycle first reported a failure, counted from 1; 0: none
+  CycleTrace failed;              // that one
+};
+
+}  // namespace cuaudit::harness

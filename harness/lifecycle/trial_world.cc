@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "harness/lifecycle/trial_world.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+#include "faults/driver/find_driver.h"
+#include "faults/driver/genuine_driver.h"
+#include "faults/journal/memory_journal.h"
+#include "faults/journal/stack_table.h"
+#include "faults/shim/gate.h"
+#include "faults/sim/world.h"
+#include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/own_object.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kRecords = std::size_t{1} << 20;
+constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
+
+// The steps of the runs of one trial.
+class Runner {
+ public:
+  Runner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks)
+      : lifecycle_(lifecycle), gate_(gate), journal_(journal), stacks_(stacks), cycle_(faults::Driver(gate)) {}
+
+  bool Prepare(StepTrace* trace) {
+    if (lifecycle_.with_context()) {
+      const Lifecycle::Step make_current = [](void*, Cycle& cycle) {
+        CUcontext context = nullptr;
+        CUresult code = cycle.driver().Init(0);
+        if (code == CUDA_SUCCESS) code = cycle.driver().DevicePrimaryCtxRetain(&context, 0);
+        if (code == CUDA_SUCCESS) code = cycle.driver().CtxSetCurrent(context);
+        return StepResult::Of(code);
+      };
+      RunStep(make_current, nullptr, trace);
+      if (trace->failed) return false;
+    }
+    if (lifecycle_.prepare()) RunStep(lifecycle_.prepare(), nullptr, trace);
+    return !trace->failed;
+  }
+
+  void RunCycle(CycleTrace* trace) {
+    trace->first_record = journal_->header().next_record.load(std::memory_order_relaxed);
+    trace->begin = Clock();
+    gate_->Mark(faults::MarkKind::CycleBegin, 0);
+    std::shared_ptr<void> state;
+    Phase(faults::Phase::Init);
+    StepTrace& init = trace->at(StepName::Init);
+    RunStep(
+        [&](void*, Cycle& cycle) {
+          state = lifecycle_.MakeState();
+          return lifecycle_.init() ? lifecycle_.init()(state.get(), cycle) : StepResult{false, false, CUDA_SUCCESS, false};
+        },
+        nullptr, &init);
+    if (!init.failed && lifecycle_.work()) {
+      Phase(faults::Phase::Work);
+      RunStep(lifecycle_.work(), state.get(), &trace->at(StepName::Work));
+    }
+    if (!init.failed || lifecycle_.teardown_after_failed_init()) {
+      Phase(init.failed || trace->at(StepName::Work).failed ? faults::Phase::Unwind : faults::Phase::Teardown);
+      StepTrace& teardown = trace->at(StepName::Teardown);
+      if (lifecycle_.teardown()) RunStep(lifecycle_.teardown(), state.get(), &teardown);
+      if (teardown.failed && lifecycle_.retry_teardown()) {
+        gate_->Rearm(faults::Plan());
+        RunStep(lifecycle_.teardown(), state.get(), &trace->at(StepName::SecondTeardown));
+      }
+    }
+    if (state != nullptr) {
+      const auto destroy = [&](void*, Cycle&) {
+        state.reset();
+        return StepResult{false, false, CUDA_SUCCESS, false};
+      };
+      RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
+    }
+    gate_->Mark(faults::MarkKind::CycleEnd, 0);
+    trace->end = Clock();
+    trace->end_record = journal_->header().next_record.load(std::memory_order_relaxed);
+    trace->finished = true;
+  }
+
+ private:
+  std::uint64_t Clock() const { return journal_->header().clock.load(std::memory_order_relaxed); }
+  void Phase(faults::Phase phase) { gate_->Mark(faults::MarkKind::Phase, static_cast<std::uint32_t>(phase)); }
+
+  // Call stacks end here, so that they are the same in a rehearsal, a trial and a replay.
+  template <typename Step>
+  [[gnu::noinline]] void RunStep(const Step& step, void* state, StepTrace* trace) {
+    stacks_->StartAt(__builtin_frame_address(0));
+    cycle_.ForgetOutputs();
+    trace->ran = true;
+    trace->begin = Clock();
+    try {
+      const StepResult result = step(state, cycle_);
+      trace->failed = result.failed;
+      trace->can_report = result.can_report;
+      trace->has_code = result.has_code;
+      trace->code = result.code;
+    } catch (const std::exception& thrown) {
+      trace->failed = trace->threw = trace->can_report = true;
+      std::snprintf(trace->text, sizeof(trace->text), "%s", thrown.what());
+    } catch (...) {
+      trace->failed = trace->threw = trace->can_report = true;
+    }
+    trace->returned = true;
+    if (trace->failed) {
+      const char* const written = cycle_.WrittenOutput();
+      if (written != nullptr) std::snprintf(trace->written_output, sizeof(trace->written_output), "%s", written);
+    }
+    stacks_->StartAt(nullptr);
+  }
+
+  const Lifecycle& lifecycle_;
+  faults::Gate* gate_;
+  faults::Journal* journal_;
+  faults::StackTable* stacks_;
+  Cycle cycle_;
+};
+
+driver::GenuineDriver* OpenedGenuineDriver(std::string* why) {
+  static driver::GenuineDriver genuine;
+  static const char* const wrong = []() -> const char* {
+    static char path[4096];
+    if (!driver::FindGenuineDriver(nullptr, path, sizeof(path))) return "no genuine libcuda.so.1 found";
+    return driver::OpenGenuineDriver(path, &genuine);
+  }();
+  if (wrong == nullptr) return &genuine;
+  *why = wrong;
+  return nullptr;
+}
+
+class GatedTrialWorld : public TrialWorld {
+ public:
+  Status Open(AuditedDriver driver, bool shared) {
+    faults::JournalOptions options;
+    options.record_capacity = kRecords;
+    options.stack_depth = kStackDepth;
+    if (const char* wrong = journal_.Open(options, shared)) return {Exit::Failure, wrong};
+    stacks_->Attach(journal_.journal(), IsOwnObject());
+    if (driver == AuditedDriver::Simulated) return {};
+    std::string why;
+    driver::GenuineDriver* const genuine = OpenedGenuineDriver(&why);
+    if (genuine == nullptr) return {Exit::Environment, why};
+    genuine_ = driver::Driver(genuine);
+    return KeepPrimaryContext();
+  }
+
+  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, bool with_stacks, std::size_t cycles, TrialTrace* trace) override {
+    *trace = TrialTrace();
+    journal_.Clear();
+    gate_.emplace();
+    sim::World* const world = genuine_.has_value() ? nullptr : NewWorld();
+    if (world == nullptr && !genuine_.has_value()) return;
+    trace->opened = true;
+    gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), with_stacks ? stacks_.get() : nullptr,
+               faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
+    const Diversion diversion(faults::Driver(&*gate_));
+    Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
+    trace->prepared = runner.Prepare(&trace->prepare);
+    for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
+      CycleTrace beyond;
+      gate_->Rearm(i == 0 ? plan : faults::Plan());
+      CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
+      runner.RunCycle(cycle);
+      const bool failed = std::any_of(cycle->step, cycle->step + kSteps, [](const StepTrace& step) { return step.failed; });
+      if (!failed || trace->first_failed != 0) continue;
+      trace->first_failed = i + 1;
+      trace->failed = *cycle;
+    }
+    if (world != nullptr) sim::DestroyWorld(world);
+    trace->finished = true;
+  }
+
+  void Forget() override { journal_.Clear(); }
+  faults::JournalView Journal() const override { return journal_.View(); }
+
+ private:
+  sim::World* NewWorld() {
+    sim::WorldOptions options;
+    options.observer = &*gate_;
+    options.origin = &faults::Gate::CallUnderWay;
+    options.on_misuse = &faults::Gate::NoteMisuse;
+    return sim::CreateWorld(options);
+  }
+
+  Status KeepPrimaryContext() {
+    static bool kept = false;
+    if (kept) return {};
+    CUcontext context = nullptr;
+    CUresult code = genuine_->Init(0);
+    if (code == CUDA_SUCCESS) code = genuine_->DevicePrimaryCtxRetain(&context, 0);
+    if (code != CUDA_SUCCESS) return {Exit::Environment, "no device answers: cuInit or cuDevicePrimaryCtxRetain failed"};
+    kept = true;
+    return {};
+  }
+
+  faults::MemoryJournal journal_;
+  std::unique_ptr<faults::StackTable> stacks_ = std::make_unique<faults::StackTable>();
+  std::optional<faults::Gate> gate_;
+  std::optional<driver::DriverRef> genuine_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TrialWorld>> TrialWorld::Open(AuditedDriver driver, bool shared) {
+  auto world = std::make_unique<GatedTrialWorld>();
+  Status status = world->Open(driver, shared);
+  if (!status.ok()) return status;
+  return std::unique_ptr<TrialWorld>(std::move(world));
+}
+
+}  // namespace cuaudit::harness

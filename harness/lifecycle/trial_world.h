@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// trial_world.h: where trials take place: for each a new simulated world (or the one genuine driver), a gate in front of it, and one
+// journal that is emptied in between.
+//
+//   Owns      journal, call stacks and gate; during a trial its world. Of a genuine driver one reference of the primary context, taken
+//             by the first trial and kept for the process, so that no trial destroys what another one's objects live in.
+//   Threads   one thread at a time; the steps of a lifecycle may use more.
+//   Units     records.
+//   Errors    Open answers a Status; a world that the system refuses leaves TrialTrace::opened false.
+//   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent for lifecycles WithCurrentContext, recorded and never failed.
+//   Source    ours.
+#pragma once
+
+#include <memory>
+
+#include "faults/journal/journal_view.h"
+#include "faults/plan/plan.h"
+#include "harness/lifecycle/trial_trace.h"
+#include "harness/sweep/status.h"
+#include "include/cuaudit/lifecycle.h"
+
+namespace cuaudit::harness {
+
+class TrialWorld {
+ public:
+  // `shared`: children forked later write into the same journal.
+  static Result<std::unique_ptr<TrialWorld>> Open(AuditedDriver driver, bool shared);
+  virtual ~TrialWorld() = default;
+
+  // Runs the lifecycle `cycles` times in one world, the first time under `plan`; only the first kMostCycles leave a CycleTrace. What was
+  // recorded before is gone.
+  virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, bool with_stacks, std::size_t cycles, TrialTrace* trace) = 0;
+  virtual void Forget() = 0;  // what was recorded
+  virtual faults::JournalView Journal() const = 0;
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/call_state.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "faults/driver/call_id.h"
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/site_text.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::uint64_t kMany = 3;
+
+bool IsLeft(const Object& object) { return object.state == State::Live || object.state == State::ReleaseRefused; }
+
+bool IsDriverObject(const Object& object) { return object.acquired.record_kind == RecordKind::Call; }
+
+std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* threaded) {
+  std::vector<CallState> calls;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
+  SiteKeys keys(journal);
+  const bool dropped = (journal.header().flags.load() & faults::kStacksDropped) != 0;
+  for (const Record& record : journal.records()) {
+    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0 || record.begin == 0) continue;
+    if (record.call >= driver::kCallCount || record.occurrence == 0) continue;
+    calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record)), 0});
+    threads.emplace(record.pid, record.tid);
+  }
+  *threaded = threads.size() > 1;
+  std::sort(calls.begin(), calls.end(), [](const CallState& a, const CallState& b) { return a.record->begin < b.record->begin; });
+  if (*threaded) {
+    const auto order = [](const CallState& one) {
+      return std::make_tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(one.record->call))), one.record->occurrence);
+    };
+    std::stable_sort(calls.begin(), calls.end(), [&](const CallState& a, const CallState& b) { return order(a) < order(b); });
+  }
+  return calls;
+}
+
+// The live objects as one number that changes by one step when one object comes or goes: the sum over all (kind, site) of a hash of
+// their count.
+class LiveHash {
+ public:
+  std::uint64_t value() const { return sum_; }
+  void Add(driver::Kind kind, std::uint64_t site, std::int64_t by) {
+    std::uint64_t& count = counts_[{kind, site}];
+    sum_ -= Term(kind, site, count);
+    count = static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(count) + by, 0));
+    sum_ += Term(kind, site, count);
+  }
+
+ private:
+  static std::uint64_t Term(driver::Kind kind, std::uint64_t site, std::uint64_t count) {
+    if (count == 0) return 0;
+    return HashNumber(std::min(count, kMany), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed)));
+  }
+  std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> counts_;
+  std::uint64_t sum_ = 0;
+};
+
+struct Turn {
+  std::uint64_t ticket = 0;
+  std::size_t object = 0;
+  bool gone = false;
+};
+
+std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without) {
+  std::vector<Turn> turns;
+  for (std::size_t i = 0; i < ledger.objects.size(); ++i) {
+    const Object& object = ledger.objects[i];
+    if (!IsDriverObject(object) || (i < without.size() && without[i])) continue;
+    turns.push_back({object.acquired.begin, i, false});
+    const bool gone = object.state == State::Released || object.state == State::Orphaned;
+    if (gone && object.released.begin != 0) turns.push_back({object.released.begin, i, true});
+  }
+  std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.ticket < b.ticket; });
+  return turns;
+}
+
+}  // namespace
+
+std::uint64_t SiteKeys::Of(const Site& site) {
+  if (site.record_kind == RecordKind::Empty) return 0;
+  const std::uint64_t id =
+      (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
+  const auto [found, added] = keys_.try_emplace(id, 0);
+  if (added) found->second = SiteKey(*journal_, site);
+  return found->second;
+}
+
+CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without) {
+  CallStates states;
+  states.calls = CallsInOrder(journal, &states.threaded);
+  if (states.threaded) return states;
+  const std::vector<Turn> turns = TurnsOf(ledger, without);
+  SiteKeys keys(journal);
+  LiveHash live;
+  std::size_t next = 0;
+  for (CallState& call : states.calls) {
+    for (; next < turns.size() && turns[next].ticket < call.record->begin; ++next) {
+      const Object& object = ledger.objects[turns[next].object];
+      live.Add(object.kind, keys.Of(object.acquired), turns[next].gone ? -1 : 1);
+    }
+    if (call.record->stack == 0 || call.site == 0) continue;
+    const std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
+    call.state = std::max<std::uint64_t>(HashNumber(live.value(), hash), 1);
+  }
+  return states;
+}
+
+std::vector<bool> LostBeyond(const faults::JournalView& rehearsal, const Ledger& rehearsed, const faults::JournalView& trial,
+                             const Ledger& tried) {
+  std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> allowed;
+  SiteKeys before(rehearsal);
+  for (const Object& object : rehearsed.objects) {
+    if (IsDriverObject(object) && IsLeft(object)) ++allowed[{object.kind, before.Of(object.acquired)}];
+  }
+  std::vector<bool> lost(tried.objects.size(), false);
+  SiteKeys keys(trial);
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    const Object& object = tried.objects[i];
+    if (!IsDriverObject(object) || !IsLeft(object)) continue;
+    std::uint64_t& left = allowed[{object.kind, keys.Of(object.acquired)}];
+    if (left > 0) {
+      --left;
+    } else {
+      lost[i] = true;
+    }
+  }
+  return lost;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// unwinding.h: which calls a program makes while it unwinds from the faults of a trial, and how each of them can fail in turn.
+//
+//   Owns      its texts.
+//   Threads   pure.
+//   Errors    none. What is left out is counted by reason.
+//   Faults    makes no driver calls.
+//   Source    design section 7, step 2, second order.
+//
+// Unwinding are all fallible calls after the last fault, up to the end of the cycle where the program marks its cycles. A release fails in
+// two ways: refused, and the object lives on; after, and it is gone. Other calls are refused.
+//
+// A call in a state (call_state.h) in which the fault-free run makes it too is not tried: the program has unwound, and a first fault there
+// told all that a second one could. What the first fault lost for good does not count for that. So the second order costs what the
+// program does on the way back, not what it does afterwards.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "harness/sweep/call_state.h"
+#include "harness/sweep/observation.h"
+
+namespace cuaudit::harness {
+
+struct NextFault {
+  std::string fault;        // text
+  std::uint64_t site = 0;   // where it is to hit
+  std::uint64_t state = 0;  // in which state; 0: unknown
+};
+
+struct Unwinding {
+  std::vector<NextFault> faults;                // in the order of the calls
+  std::map<std::string, std::uint64_t> pruned;  // reason -> faults
+};
+
+// Every state in which the fault-free run makes a call.
+using States = std::unordered_set<std::uint64_t>;
+[[nodiscard]] States AllStates(const CallStates& calls);
+
+// `faults`: how many the trial had. `first`: the states of the rehearsal. Without `prune` every call after the last fault counts.
+[[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial,
+                                             std::size_t faults, bool prune);
+
+}  // namespace cuaudit::harness

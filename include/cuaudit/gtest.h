@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// gtest.h: lifecycles as GoogleTest expectations. Header-only: it uses the GoogleTest of the test that includes it.
+//
+//     TEST(Pool, IsNeutral)       { EXPECT_ALLOCATION_NEUTRAL(pool); }
+//     TEST(Pool, UnwindsCleanly)  { EXPECT_UNWINDS_CLEANLY(pool, {.depth = 1}); }
+//
+//   Owns      nothing.
+//   Threads   as GoogleTest: one test at a time.
+//   Errors    a failure carries each finding with its call stacks and a line that runs the one trial again. A lifecycle that does not
+//             work, or under which no fault fired, fails too.
+//   Faults    makes no driver calls but the lifecycle's.
+//   Source    ours. GoogleTest's sharding, repeats and parameters work as for any test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cuaudit/lifecycle.h"
+
+// Nothing is left behind by n clean cycles. Optional second argument: cuaudit::CycleOptions.
+#define EXPECT_ALLOCATION_NEUTRAL(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Cycles(__VA_ARGS__))
+#define ASSERT_ALLOCATION_NEUTRAL(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Cycles(__VA_ARGS__))
+
+// Every driver call fails in turn, the error is reported, nothing is lost, and a clean cycle follows. Optional: cuaudit::SweepOptions.
+#define EXPECT_UNWINDS_CLEANLY(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
+#define ASSERT_UNWINDS_CLEANLY(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
+
+// Skips the test, with the reason, where no genuine driver can answer.
+#define CUAUDIT_SKIP_WITHOUT_DEVICE() \
+  if (const char* const cuaudit_reason = ::cuaudit::WhyNoDevice()) GTEST_SKIP() << cuaudit_reason
+
+namespace cuaudit::gtest {
+
+// Findings name the test that shows them again.
+inline void NameTest() {
+  const ::testing::TestInfo* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  SetRunningTest(test == nullptr ? std::string() : std::string(test->test_suite_name()) + "." + test->name());
+}
+
+inline Audit Cycles(const Lifecycle& lifecycle, const CycleOptions& options = {}) {
+  NameTest();
+  return RunCycles(lifecycle, options);
+}
+
+inline Audit Swept(const Lifecycle& lifecycle, const SweepOptions& options = {}) {
+  NameTest();
+  return Sweep(lifecycle, options);
+}
+
+inline ::testing::AssertionResult IsClean(const char*, const Audit& audit) {
+  if (audit.clean()) return ::testing::AssertionSuccess() << audit.Text();
+  return ::testing::AssertionFailure() << audit.Text();
+}
+
+}  // namespace cuaudit::gtest

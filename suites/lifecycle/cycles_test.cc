@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "harness/lifecycle/lifecycle_cycles.h"
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using harness::Grows;
+
+TEST(Grows, OneMoreACycle) { EXPECT_TRUE(Grows({0, 1, 2, 3})); }
+TEST(Grows, OneMoreEveryThirdCycle) { EXPECT_TRUE(Grows({0, 0, 1, 1, 1, 2, 2})); }
+TEST(Grows, OneMoreInTheLastCycleOnly) { EXPECT_TRUE(Grows({2, 2, 2, 3})); }
+TEST(Grows, WhileItFluctuates) { EXPECT_TRUE(Grows({1, 0, 2, 1, 4, 3, 5, 4})); }
+TEST(Grows, NotWhenNothingChanges) { EXPECT_FALSE(Grows({5, 5, 5})); }
+TEST(Grows, NotWhenACacheIsEmptiedEveryOtherCycle) { EXPECT_FALSE(Grows({0, 1, 0, 1, 0, 1})); }
+TEST(Grows, NotWhenItFalls) { EXPECT_FALSE(Grows({4, 3, 3, 1})); }
+TEST(Grows, NotFromOneMomentAlone) { EXPECT_FALSE(Grows({7})); }
+
+TEST(RunCycles, SaysWhichCycleFailed) {
+  int cycle = 0;
+  const auto lifecycle = Lifecycle("third_fails").WithCurrentContext().Init([&](DriverRef driver) {
+    int count = 0;
+    (void)driver.DeviceGetCount(&count);
+    return ++cycle == 3 ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+  });
+  const Audit audit = RunCycles(lifecycle);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_EQ(audit.message, "without any fault init returned CUDA_ERROR_UNKNOWN in cycle 3");
+}
+
+TEST(RunCycles, WithoutAnyDriverCallProvesNothing) {
+  const Audit audit = RunCycles(Lifecycle("idle").Init([] {}));
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);
+  EXPECT_FALSE(audit.clean());
+}
+
+TEST(RunCycles, AreAtLeastOne) {
+  const Audit audit = RunCycles(Lifecycle("idle").Init([] {}), {.cycles = 0});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+}
+
+TEST(Sweep, WithoutAnyDriverCallProvesNothing) {
+  const Audit audit = Sweep(Lifecycle("idle").Init([] {}));
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);
+  EXPECT_NE(audit.message.find("with the drop-in library only"), std::string::npos);
+}
+
+TEST(Sweep, WithoutAnyCallThatCanFailProvesNothing) {
+  const Audit audit = Sweep(Lifecycle("asks_only").Init([](DriverRef driver) {
+    const char* name = nullptr;
+    (void)driver.GetErrorName(CUDA_SUCCESS, &name);
+  }));
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);
+  EXPECT_EQ(audit.message, "no call of the lifecycle can fail");
+}
+
+TEST(Sweep, AnInitThatFailsByItselfIsAnErrorOfTheCase) {
+  const Audit audit = Sweep(Lifecycle("fails").WithCurrentContext().Init([](DriverRef driver) { return driver.StreamDestroy(nullptr); }));
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_EQ(audit.message.find("without any fault init returned CUDA_ERROR_"), 0U) << audit.message;
+}
+
+TEST(Sweep, APreparationThatFailsIsAnErrorOfTheCase) {
+  const Audit audit = Sweep(Lifecycle("unprepared").Prepare([] { return CUDA_ERROR_INVALID_VALUE; }).Init([] {}));
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_EQ(audit.message, "preparing the case failed: CUDA_ERROR_INVALID_VALUE");
+}
+
+// Which call comes second depends on how often it ran: told, never passed silently.
+TEST(Sweep, ALifecycleThatDriftsSaysSo) {
+  int runs = 0;
+  const auto lifecycle = Lifecycle("drifts").WithCurrentContext().Init([&](DriverRef driver) {
+    CUevent event = nullptr;
+    CUstream stream = nullptr;
+    const bool swap = ++runs % 3 == 0;
+    const CUresult code = swap ? driver.StreamCreate(&stream, 0) : driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    return swap ? driver.StreamDestroy(stream) : driver.EventDestroy(event);
+  });
+  const Audit audit = Sweep(lifecycle);
+  EXPECT_EQ(audit.drift, "call 1: cuEventCreate, then cuStreamCreate");
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();
+  runs = 0;
+  EXPECT_TRUE(Sweep(lifecycle, {.may_drift = true}).clean());
+}
+
+TEST(Sweep, BadOptionsAreOneClearLine) {
+  const auto lifecycle = Lifecycle("event").WithCurrentContext().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
+  });
+  SweepOptions options;
+  options.hows = {"refused"};
+  EXPECT_EQ(Sweep(lifecycle, options).message.find("--how: 'refused': expected one of"), 0U);
+  EXPECT_EQ(Sweep(Lifecycle(lifecycle).Benign("cuEventMake")).message,
+            "Benign(\"cuEventMake\"): expected a driver entry point, such as cuMemAlloc or cuMemAlloc#2");
+  const Audit unused = Sweep(Lifecycle(lifecycle).Benign("cuMemAlloc"));
+  EXPECT_EQ(unused.skipped.count("benign calls that no planned fault hits: cuMemAlloc"), 1U) << unused.Text();
+  EXPECT_EQ(Sweep(lifecycle, {.isolate = true, .driver = AuditedDriver::Genuine}).outcome, AuditOutcome::Error);
+}
+
+TEST(Sweep, ALimitIsTold) {
+  const auto lifecycle = Lifecycle("three_calls").WithCurrentContext().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    const CUresult recorded = driver.EventRecord(event, nullptr);
+    const CUresult destroyed = driver.EventDestroy(event);
+    return recorded == CUDA_SUCCESS ? destroyed : recorded;
+  });
+  const Audit audit = Sweep(lifecycle, {.limit = 2});
+  EXPECT_EQ(audit.trials, 2U);
+  EXPECT_FALSE(audit.skipped.empty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// positive_test.cc: lifecycles without a defect, on which the sweep must stay silent, and counts that show that it was no empty sweep.
+#include <cuaudit/gtest.h>
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+
+const std::vector<std::string> kAllHows = {"refuse", "refuse+garbage", "after", "persist", "burst:2", "sticky"};
+
+// Releases what it has in any state, and goes on after errors.
+struct Careful {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUdeviceptr memory = 0;
+
+  CUresult Init(DriverRef driver) {
+    CUstream made = nullptr;
+    CUresult code = driver.StreamCreate(&made, 0);
+    if (code == CUDA_SUCCESS) stream = made;
+    CUevent second = nullptr;
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&second, 0);
+    if (code == CUDA_SUCCESS) event = second;
+    CUdeviceptr third = 0;
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&third, 256);
+    if (code == CUDA_SUCCESS) memory = third;
+    if (code != CUDA_SUCCESS) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Work(DriverRef driver) {
+    const CUresult code = driver.MemsetD8Async(memory, 1, 256, stream);
+    if (code != CUDA_SUCCESS) return code;
+    const CUresult recorded = driver.EventRecord(event, stream);
+    return recorded == CUDA_SUCCESS ? driver.StreamSynchronize(stream) : recorded;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUresult first = CUDA_SUCCESS;
+    const auto note = [&first](CUresult code) { first = first == CUDA_SUCCESS ? code : first; };
+    if (memory != 0) note(driver.MemFree(std::exchange(memory, 0)));
+    if (event != nullptr) note(driver.EventDestroy(std::exchange(event, nullptr)));
+    if (stream != nullptr) note(driver.StreamDestroy(std::exchange(stream, nullptr)));
+    return first;
+  }
+};
+
+class EveryHow : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryHow, UnwindsCleanly) {
+  SweepOptions options;
+  options.hows = {GetParam()};
+  const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), options);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_EQ(audit.fired, audit.trials);
+  EXPECT_GE(audit.trials, 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hows, EveryHow, ::testing::ValuesIn(kAllHows), [](const auto& how) {
+  std::string name = how.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+});
+
+TEST(Positive, NothingIsPrunedAwayThatFires) {
+  SweepOptions options;
+  options.hows = kAllHows;
+  options.all_codes = true;
+  options.prune = false;
+  const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), options);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_GT(audit.trials, 300U);
+  EXPECT_THAT(audit.pruned, IsEmpty());
+}
+
+TEST(Positive, IsolatedTrialsSayTheSame) {
+  const auto careful = Lifecycle::Of<Careful>("careful").WithCurrentContext();
+  const Audit here = Sweep(careful);
+  const Audit apart = Sweep(careful, {.isolate = true});
+  EXPECT_EQ(apart.outcome, AuditOutcome::Clean) << apart.Text();
+  EXPECT_EQ(here.trials, apart.trials);
+  EXPECT_EQ(here.verdicts, apart.verdicts);
+}
+
+// It owns its context: the last release of it is part of the audit.
+struct WithItsOwnContext {
+  CUstream stream = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUcontext context = nullptr;
+    CUresult code = driver.Init(0);
+    if (code == CUDA_SUCCESS) code = driver.DevicePrimaryCtxRetain(&context, 0);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.CtxPushCurrent(context);
+    if (code == CUDA_SUCCESS) {
+      code = driver.StreamCreate(&stream, 0);
+      if (code != CUDA_SUCCESS) (void)driver.CtxPopCurrent(&context);
+    }
+    if (code != CUDA_SUCCESS) (void)driver.DevicePrimaryCtxRelease(0);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUcontext context = nullptr;
+    const CUresult one = driver.StreamDestroy(stream);
+    const CUresult two = driver.CtxPopCurrent(&context);
+    const CUresult three = driver.DevicePrimaryCtxRelease(0);
+    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
+  }
+};
+
+TEST(Positive, ALifecycleWithAContextOfItsOwn) {
+  const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// The destructor is the teardown, a constructor that throws the report.
+class Raii {
+ public:
+  void Init(DriverRef driver) {
+    driver_ = driver;
+    if (driver.StreamCreate(&stream_, 0) != CUDA_SUCCESS) {
+      stream_ = nullptr;
+      throw std::runtime_error("no stream");
+    }
+  }
+  ~Raii() {
+    if (stream_ != nullptr) (void)driver_.StreamDestroy(stream_);
+  }
+
+ private:
+  DriverRef driver_;
+  CUstream stream_ = nullptr;
+};
+
+TEST(Positive, DestructorsAndExceptions) {
+  const auto lifecycle = Lifecycle::Of<Raii>("raii").WithCurrentContext();
+  const Audit audit = Sweep(lifecycle);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.skipped, Contains(Pair("reporting: the step of the fault returns nothing", 1U)));
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// Tries twice; that the first attempt may fail is declared.
+struct Retries {
+  CUdeviceptr memory = 0;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.MemAlloc(&memory, 256);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) code = driver.MemAlloc(&memory, 256);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) { return driver.MemFree(memory); }
+};
+
+TEST(Positive, ARetryThatIsDeclaredBenign) {
+  const auto lifecycle = Lifecycle::Of<Retries>("retries").WithCurrentContext();
+  EXPECT_THAT(Texts(Sweep(lifecycle, {.depth = 1})), ElementsAre("swallowed after cuMemAlloc#1=OUT_OF_MEMORY,refuse"));
+  const Audit audit = Sweep(Lifecycle(lifecycle).Benign("cuMemAlloc#1"));
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.verdicts, Contains(Pair("absorbed", 1U)));
+}
+
+// A first cycle fills a cache for the process: no growth, and every trial is judged beside a rehearsal that leaves it too.
+CUevent cached = nullptr;
+struct FillsACache : Careful {
+  CUresult Init(DriverRef driver) {
+    if (cached == nullptr) {
+      CUevent made = nullptr;
+      const CUresult code = driver.EventCreate(&made, 0);
+      if (code != CUDA_SUCCESS) return code;
+      cached = made;
+    }
+    return Careful::Init(driver);
+  }
+};
+
+TEST(Positive, AProcessLifetimeCache) {
+  const auto lifecycle = Lifecycle::Of<FillsACache>("fills_a_cache").WithCurrentContext().Prepare([] { cached = nullptr; });
+  const Audit audit = Sweep(lifecycle);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.notes, Not(IsEmpty()));
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// Keeps what it could not release and lets its caller try again.
+struct KeepsForRetry {
+  CUstream stream = nullptr;
+  CUresult Init(DriverRef driver) { return driver.StreamCreate(&stream, 0); }
+  CUresult Teardown(DriverRef driver) {
+    if (stream == nullptr) return CUDA_SUCCESS;
+    const CUresult code = driver.StreamDestroy(stream);
+    if (code == CUDA_SUCCESS) stream = nullptr;
+    return code;
+  }
+};
+
+TEST(Positive, RetainedForRetry) {
+  const Audit audit = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown());
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U)));
+  const Audit once = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext());
+  EXPECT_THAT(once.verdicts, Contains(Pair("release_refused", 1U)));
+}
+
+// The caller's stream, made beforehand, is used and left alone.
+TEST(Positive, WhatIsPreparedIsNobodysLeak) {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  const auto lifecycle = Lifecycle("borrows_a_stream")
+                             .WithCurrentContext()
+                             .Prepare([&](DriverRef driver) { return driver.StreamCreate(&stream, 0); })
+                             .Init([&](DriverRef driver) { return driver.EventCreate(&event, 0); })
+                             .Work([&](DriverRef driver) { return driver.EventRecord(event, stream); })
+                             .Teardown([&](DriverRef driver) { return driver.EventDestroy(event); });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// Two threads take turns as they like; each makes and releases its own.
+struct Threaded {
+  CUresult code[2] = {};
+  CUresult Init(Cycle& cycle) {
+    CUcontext context = nullptr;
+    const CUresult current = cycle.driver().CtxGetCurrent(&context);
+    if (current != CUDA_SUCCESS) return current;
+    const auto work = [&](CUresult* answer) {
+      CUevent event = nullptr;
+      *answer = cycle.driver().CtxSetCurrent(context);
+      if (*answer == CUDA_SUCCESS) *answer = cycle.driver().EventCreate(&event, 0);
+      if (*answer == CUDA_SUCCESS) *answer = cycle.driver().EventDestroy(event);
+    };
+    std::thread one(work, &code[0]);
+    std::thread two(work, &code[1]);
+    one.join();
+    two.join();
+    return code[0] != CUDA_SUCCESS ? code[0] : code[1];
+  }
+};
+
+TEST(Positive, TwoThreads) {
+  const auto lifecycle = Lifecycle::Of<Threaded>("threaded").WithCurrentContext();
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle, {.cycles = 3});
+}
+
+TEST(Positive, CodesOfItsOwnAreDeclared) {
+  const auto lifecycle = Lifecycle("own_codes").WithCurrentContext().AnyCode().Init([](DriverRef driver) {
+    CUstream stream = nullptr;
+    if (driver.StreamCreate(&stream, 0) != CUDA_SUCCESS) return CUDA_ERROR_UNKNOWN;
+    return driver.StreamDestroy(stream) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+}
+
+TEST(Positive, StepsThatReportByBoolOrInt) {
+  CUstream stream = nullptr;
+  const auto lifecycle = Lifecycle("bool_and_int")
+                             .WithCurrentContext()
+                             .Init([&](DriverRef driver) { return driver.StreamCreate(&stream, 0) == CUDA_SUCCESS; })
+                             .Teardown([&](DriverRef driver) { return driver.StreamDestroy(stream) == CUDA_SUCCESS ? 0 : -1; });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
