@@ -66,8 +66,9 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
-void Gate::Rearm(const Plan& plan) noexcept {
+void Gate::Rearm(const Plan& plan, StackTable* stacks) noexcept {
   plan_ = plan;
+  stacks_ = stacks;
   std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
   for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
   if (journal_ == nullptr) {

@@ -97,13 +97,13 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     audit->message = "expected at least one cycle after the warm-up";
     return;
   }
-  Result<std::unique_ptr<TrialWorld>> world = TrialWorld::Open(options.driver, false);
+  Result<TrialWorld::Pointer> world = TrialWorld::Open(options.driver, false);
   if (!world.ok()) {
     audit->message = world.status().message();
     return;
   }
   TrialTrace trace;
-  (*world)->Run(lifecycle, faults::Plan(), true, cycles, &trace);
+  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles, &trace);
   if (!trace.opened || !trace.prepared) {
     audit->message = trace.opened ? "preparing the case failed" : "the simulated driver got no address space (limit on virtual memory?)";
     return;

@@ -83,11 +83,11 @@ Status LifecycleSweep::Rehearse() {
     benign_.push_back(fault);
   }
   benign_seen_.assign(benign_.size(), false);
-  Result<std::unique_ptr<TrialWorld>> first = TrialWorld::Open(options_.driver, false);
+  Result<TrialWorld::Pointer> first = TrialWorld::Open(options_.driver, false);
   if (!first.ok()) return first.status();
   if (options_.isolate && options_.driver == AuditedDriver::Genuine)
     return {Exit::Usage, "isolate: expected the simulated driver: a genuine one does not survive fork"};
-  Result<std::unique_ptr<TrialWorld>> second = TrialWorld::Open(options_.driver, options_.isolate);
+  Result<TrialWorld::Pointer> second = TrialWorld::Open(options_.driver, options_.isolate);
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
   world_ = std::move(*second);
@@ -95,7 +95,7 @@ Status LifecycleSweep::Rehearse() {
   Observation again;
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
     TrialTrace trace;
-    world->Run(lifecycle_, faults::Plan(), true, kMostCycles, &trace);
+    world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, &trace);
     if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
     if (!trace.prepared) {
       const std::string code = trace.prepare.has_code ? ": CUDA_ERROR_" + std::string(driver::ShortResultName(trace.prepare.code)) : "";
@@ -197,8 +197,8 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
     if (!plan.Add(planned.fault)) return {Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
   }
   if (shared_trace_ == nullptr) LastWords::Set(WordsFor(lifecycle_.name(), texts));
-  const bool with_stacks = next != nullptr || !rehearsal_spotless_;
-  Result<Ending> ending = Execute(plan, with_stacks);
+  const Stacks stacks = !rehearsal_spotless_ ? Stacks::All : next != nullptr ? Stacks::FaultedCycle : Stacks::None;
+  Result<Ending> ending = Execute(plan, stacks);
   if (!ending.ok()) return ending.status();
   if (rehearsal_spotless_ && !Died(*ending)) {
     std::vector<std::string> skipped;
@@ -209,7 +209,7 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
       return {};
     }
   }
-  if (!with_stacks) ending = Execute(plan, true);
+  if (stacks != Stacks::All) ending = Execute(plan, Stacks::All);
   if (!ending.ok()) return ending.status();
   const faults::JournalView journal = world_->Journal();
   const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
@@ -219,9 +219,9 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
   return {};
 }
 
-Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, bool with_stacks) {
+Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
-    world_->Run(lifecycle_, plan, with_stacks, kMostCycles, &trace_);
+    world_->Run(lifecycle_, plan, stacks, kMostCycles, &trace_);
     return Ending();
   }
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
@@ -235,8 +235,7 @@ Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, bool with_stack
     const std::uint64_t before = std::exchange(clock, journal.header().clock.load());
     return ++looks < kMostLooks && (before != clock || !AllFired(journal, plan.size()));
   };
-  Result<Ending> ending =
-      RunForked([&] { world_->Run(lifecycle_, plan, with_stacks, kMostCycles, trace); }, options_.deadline_ms, still_going);
+  Result<Ending> ending = RunForked([&] { world_->Run(lifecycle_, plan, stacks, kMostCycles, trace); }, options_.deadline_ms, still_going);
   trace_ = *trace;
   const bool left = ending.ok() && !Died(*ending) && !trace_.finished;
   if (left) ending->signal = SIGABRT;  // it exited in the middle of a step, or a sanitizer ended it

@@ -40,7 +40,7 @@ class LifecycleSweep {
   Status RunTrial(const Faults& faults, std::vector<Faults>* next);
   void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
   // One run of the lifecycle, in a process of its own where that was asked for.
-  Result<Ending> Execute(const faults::Plan& plan, bool with_stacks);
+  Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
@@ -49,8 +49,8 @@ class LifecycleSweep {
   const Lifecycle& lifecycle_;
   const cuaudit::SweepOptions& options_;
   Audit* audit_;
-  std::unique_ptr<TrialWorld> rehearsed_in_;  // its journal is the rehearsal's and stays as it is
-  std::unique_ptr<TrialWorld> world_;
+  TrialWorld::Pointer rehearsed_in_;  // its journal is the rehearsal's and stays as it is
+  TrialWorld::Pointer world_;
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
   TrialTrace trace_;                           // of the last run
   Observation rehearsal_;

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "faults/driver/find_driver.h"
 #include "faults/driver/genuine_driver.h"
@@ -44,7 +47,8 @@ class Runner {
     return !trace->failed;
   }
 
-  void RunCycle(CycleTrace* trace) {
+  void RunCycle(bool with_stacks, CycleTrace* trace) {
+    with_stacks_ = with_stacks;
     trace->first_record = journal_->header().next_record.load(std::memory_order_relaxed);
     trace->begin = Clock();
     gate_->Mark(faults::MarkKind::CycleBegin, 0);
@@ -66,7 +70,7 @@ class Runner {
       StepTrace& teardown = trace->at(StepName::Teardown);
       if (lifecycle_.teardown()) RunStep(lifecycle_.teardown(), state.get(), &teardown);
       if (teardown.failed && lifecycle_.retry_teardown()) {
-        gate_->Rearm(faults::Plan());
+        gate_->Rearm(faults::Plan(), with_stacks_ ? stacks_ : nullptr);
         RunStep(lifecycle_.teardown(), state.get(), &trace->at(StepName::SecondTeardown));
       }
     }
@@ -118,6 +122,7 @@ class Runner {
   faults::Gate* gate_;
   faults::Journal* journal_;
   faults::StackTable* stacks_;
+  bool with_stacks_ = false;
   Cycle cycle_;
 };
 
@@ -141,6 +146,7 @@ class GatedTrialWorld : public TrialWorld {
     options.stack_depth = kStackDepth;
     if (const char* wrong = journal_.Open(options, shared)) return {Exit::Failure, wrong};
     stacks_->Attach(journal_.journal(), IsOwnObject());
+    reusable_ = driver == AuditedDriver::Simulated && !shared;
     if (driver == AuditedDriver::Simulated) return {};
     std::string why;
     driver::GenuineDriver* const genuine = OpenedGenuineDriver(&why);
@@ -149,23 +155,24 @@ class GatedTrialWorld : public TrialWorld {
     return KeepPrimaryContext();
   }
 
-  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, bool with_stacks, std::size_t cycles, TrialTrace* trace) override {
+  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, TrialTrace* trace) override {
     *trace = TrialTrace();
     journal_.Clear();
     gate_.emplace();
     sim::World* const world = genuine_.has_value() ? nullptr : NewWorld();
     if (world == nullptr && !genuine_.has_value()) return;
     trace->opened = true;
-    gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), with_stacks ? stacks_.get() : nullptr,
+    gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), wanted == Stacks::None ? nullptr : stacks_.get(),
                faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
     const Diversion diversion(faults::Driver(&*gate_));
     Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
     trace->prepared = runner.Prepare(&trace->prepare);
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
       CycleTrace beyond;
-      gate_->Rearm(i == 0 ? plan : faults::Plan());
+      const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
+      gate_->Rearm(i == 0 ? plan : faults::Plan(), with_stacks ? stacks_.get() : nullptr);
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
-      runner.RunCycle(cycle);
+      runner.RunCycle(with_stacks, cycle);
       const bool failed = std::any_of(cycle->step, cycle->step + kSteps, [](const StepTrace& step) { return step.failed; });
       if (!failed || trace->first_failed != 0) continue;
       trace->first_failed = i + 1;
@@ -175,6 +182,7 @@ class GatedTrialWorld : public TrialWorld {
     trace->finished = true;
   }
 
+  bool reusable() const { return reusable_; }
   void Forget() override { journal_.Clear(); }
   faults::JournalView Journal() const override { return journal_.View(); }
 
@@ -198,19 +206,49 @@ class GatedTrialWorld : public TrialWorld {
     return {};
   }
 
+  bool reusable_ = false;
   faults::MemoryJournal journal_;
   std::unique_ptr<faults::StackTable> stacks_ = std::make_unique<faults::StackTable>();
   std::optional<faults::Gate> gate_;
   std::optional<driver::DriverRef> genuine_;
 };
 
+// Worlds that wait for the next sweep of the process; nothing of a trial is left in them but call stacks.
+struct Spares {
+  static constexpr std::size_t kMost = 4;
+  std::mutex guard;
+  std::vector<std::unique_ptr<GatedTrialWorld>> worlds;
+};
+
+Spares& TheSpares() {
+  static auto* const spares = new Spares;  // sweeps may end in exit handlers
+  return *spares;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<TrialWorld>> TrialWorld::Open(AuditedDriver driver, bool shared) {
+void TrialWorld::Return::operator()(TrialWorld* world) const noexcept {
+  std::unique_ptr<GatedTrialWorld> owned(static_cast<GatedTrialWorld*>(world));
+  if (!owned->reusable()) return;
+  Spares& spares = TheSpares();
+  const std::lock_guard<std::mutex> lock(spares.guard);
+  if (spares.worlds.size() < Spares::kMost) spares.worlds.push_back(std::move(owned));
+}
+
+Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) {
+  if (driver == AuditedDriver::Simulated && !shared) {
+    Spares& spares = TheSpares();
+    const std::lock_guard<std::mutex> lock(spares.guard);
+    if (!spares.worlds.empty()) {
+      Pointer spare(spares.worlds.back().release());
+      spares.worlds.pop_back();
+      return spare;
+    }
+  }
   auto world = std::make_unique<GatedTrialWorld>();
   Status status = world->Open(driver, shared);
   if (!status.ok()) return status;
-  return std::unique_ptr<TrialWorld>(std::move(world));
+  return Pointer(world.release());
 }
 
 }  // namespace cuaudit::harness

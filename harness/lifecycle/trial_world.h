@@ -11,6 +11,8 @@
 //   Source    ours.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "faults/journal/journal_view.h"
@@ -21,15 +23,28 @@
 
 namespace cuaudit::harness {
 
+// For which calls the program's stack is taken; it costs several times the call.
+enum class Stacks : std::uint8_t {
+  None,
+  FaultedCycle,  // and what prepares it
+  All,
+};
+
 class TrialWorld {
  public:
+  // Where it goes when it is no longer needed: kept for the next sweep of the process.
+  struct Return {
+    void operator()(TrialWorld* world) const noexcept;
+  };
+  using Pointer = std::unique_ptr<TrialWorld, Return>;
+
   // `shared`: children forked later write into the same journal.
-  static Result<std::unique_ptr<TrialWorld>> Open(AuditedDriver driver, bool shared);
+  static Result<Pointer> Open(AuditedDriver driver, bool shared);
   virtual ~TrialWorld() = default;
 
   // Runs the lifecycle `cycles` times in one world, the first time under `plan`; only the first kMostCycles leave a CycleTrace. What was
   // recorded before is gone.
-  virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, bool with_stacks, std::size_t cycles, TrialTrace* trace) = 0;
+  virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, TrialTrace* trace) = 0;
   virtual void Forget() = 0;  // what was recorded
   virtual faults::JournalView Journal() const = 0;
 };
