@@ -89,10 +89,10 @@ class Fuzzer {
 }  // namespace cuaudit
 
 // A whole fuzz target for one lifecycle.
-#define CUAUDIT_FUZZ(...)                                                                           \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {               \
-    static auto* const fuzzer = new ::cuaudit::Fuzzer(__VA_ARGS__);                                 \
-    ::cuaudit::FuzzInput input(data, size);                                                         \
-    fuzzer->Require(::cuaudit::FaultChoice(&input));                                                \
-    return 0;                                                                                       \
+#define CUAUDIT_FUZZ(...)                                                             \
+  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { \
+    static auto* const fuzzer = new ::cuaudit::Fuzzer(__VA_ARGS__);                   \
+    ::cuaudit::FuzzInput input(data, size);                                           \
+    fuzzer->Require(::cuaudit::FaultChoice(&input));                                  \
+    return 0;                                                                         \
   }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // That cuaudit/fuzz.h finds what is planted, and stays silent where nothing is.
-#include "cuaudit/fuzz.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuaudit/fuzz.h"
 #include "suites/fuzz/subjects.h"
 
 namespace cuaudit::fuzz {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <set>
 
 #include "faults/driver/result.h"
 #include "faults/journal/memory_journal.h"
@@ -17,6 +18,23 @@ struct Run::Parts {
   faults::MemoryJournal journal;
   std::optional<faults::Gate> gate;
 };
+
+namespace {
+
+// Queued frees count when they have run. The contexts are those that calls of the journal were made in.
+bool Settle(driver::DriverRef below, std::span<const faults::Record> records) {
+  std::set<std::uint64_t> contexts;
+  for (const faults::Record& record : records) contexts.insert(record.context);
+  bool settled = true;
+  for (const std::uint64_t context : contexts) {
+    if (context == 0) continue;
+    const CUresult result = below.CtxSynchronize(reinterpret_cast<CUcontext>(context));
+    settled = settled && (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  }
+  return settled;
+}
+
+}  // namespace
 
 Run::Run() : parts_(std::make_unique<Parts>()) {
   faults::JournalOptions options;
@@ -49,6 +67,7 @@ void Run::Execute(const RunOptions& options, FuzzInput program) {
   if (machine.d.DevicePrimaryCtxRetain(&machine.contexts.place[0], 0) == CUDA_SUCCESS)
     (void)machine.d.CtxSetCurrent(machine.contexts.place[0]);
   RunProgram(&machine);
+  settled = Settle(sim::Driver(world), records());
   live = sim::CountAll(world);
   sim::DestroyWorld(world);
 }
@@ -63,11 +82,11 @@ std::string Run::Text() const {
     if (record.kind == faults::RecordKind::Call) {
       const std::string_view name = driver::Name(static_cast<driver::CallId>(record.call));
       const std::string_view code = driver::ShortResultName(static_cast<CUresult>(record.result));
-      length = std::snprintf(line, sizeof(line), "  %llu %.*s = %.*s%s%s in %llx:", static_cast<unsigned long long>(record.begin),
-                             static_cast<int>(name.size()), name.data(), static_cast<int>(code.size()), code.data(),
-                             (record.flags & faults::kInjected) != 0 ? " injected" : "",
-                             (record.flags & faults::kForwarded) != 0 ? "" : " not forwarded",
-                             static_cast<unsigned long long>(record.context));
+      length =
+          std::snprintf(line, sizeof(line), "  %llu %.*s = %.*s%s%s in %llx:", static_cast<unsigned long long>(record.begin),
+                        static_cast<int>(name.size()), name.data(), static_cast<int>(code.size()), code.data(),
+                        (record.flags & faults::kInjected) != 0 ? " injected" : "",
+                        (record.flags & faults::kForwarded) != 0 ? "" : " not forwarded", static_cast<unsigned long long>(record.context));
     } else {
       length = std::snprintf(line, sizeof(line), "  %llu kind %d value %d:", static_cast<unsigned long long>(record.begin),
                              static_cast<int>(record.kind), static_cast<int>(record.call));

@@ -39,7 +39,8 @@ class Run {
   std::span<const faults::Record> records() const;
   std::string Text() const;  // the journal, a line a call
 
-  sim::LiveCounts live = {};  // at the end of the program
+  sim::LiveCounts live = {};  // at the end of the program, when what it had queued has run
+  bool settled = false;       // all of it has; a lost context or a capture under way may stand before that
 
  private:
   struct Parts;

@@ -59,9 +59,7 @@ constexpr Operation kOperations[] = {
       const CUdeviceptr at = m.reservations.At(m.input);
       if (m.d.MemSetAccess(at, kGranule, &access, 1) == CUDA_SUCCESS) m.memory.At(m.input) = at;
     },
-    [](Machine& m) {
-      (void)m.d.MemRetainAllocationHandle(&m.physical.At(m.input), reinterpret_cast<void*>(m.reservations.At(m.input)));
-    },
+    [](Machine& m) { (void)m.d.MemRetainAllocationHandle(&m.physical.At(m.input), reinterpret_cast<void*>(m.reservations.At(m.input))); },
     [](Machine& m) { (void)m.d.MemcpyHtoD(m.Address(), m.Host(), m.Size()); },
     [](Machine& m) { (void)m.d.MemcpyDtoH(m.Host(), m.Address(), m.Size()); },
     [](Machine& m) { (void)m.d.MemcpyDtoD(m.Address(), m.Address(), m.Size()); },
