@@ -151,5 +151,16 @@ TEST(Fold, TakesALongJournal) {
   EXPECT_THAT(Left(ledger), ElementsAre("primary_context 1", "device_memory 5000"));
 }
 
+TEST(Fold, StreamOrderedMemoryDiesWithItsStreamsContextWhateverIsCurrent) {
+  constexpr std::uint64_t kOther = 0xd0;
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, kOther).Context(0);
+  t.CreateStream(0x10).Context(kOther);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x10).Context(kContext);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x8000).In(1, 64).In(2, 0).Context(kContext);
+  t.Call(CallId::CtxDestroy_v2).In(0, kOther).Context(kContext);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned", "stream_ordered_memory 1", "stream_ordered_memory 1 orphaned"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing
