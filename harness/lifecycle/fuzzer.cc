@@ -112,6 +112,9 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
   if (judged.count(key) != 0) return trial;
   Audit audit;
   LifecycleSweep(lifecycle, SweepOptions(), &audit).Run(trial.faults);
+  // The command line of a fuzzer shows nothing again.
+  for (Finding& finding : audit.findings)
+    finding.replay = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
   if (!audit.verdicts.empty()) trial.verdict = audit.verdicts.begin()->first;
   trial.finding = audit.outcome == AuditOutcome::Findings || audit.outcome == AuditOutcome::Error;
   trial.text = trial.finding ? audit.Text() : std::string();

@@ -28,14 +28,18 @@ struct Picture {
   CUevent ready = nullptr;
 
   CUresult Init(DriverRef driver) {
+    // A failed call may leave anything in its output.
     CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (code == CUDA_SUCCESS) code = driver.EventCreate(&ready, CU_EVENT_DISABLE_TIMING);
+    if (code != CUDA_SUCCESS) {
+      stream = nullptr;
+      return code;
+    }
+    code = driver.EventCreate(&ready, CU_EVENT_DISABLE_TIMING);
+    if (code != CUDA_SUCCESS) ready = nullptr;
     for (CUdeviceptr& plane : memory) {
-      if (code == CUDA_SUCCESS) code = driver.MemAlloc(&plane, 4096);
-      if (code != CUDA_SUCCESS) {
-        plane = 0;
-        break;
-      }
+      if (code != CUDA_SUCCESS) break;
+      code = driver.MemAlloc(&plane, 4096);
+      if (code != CUDA_SUCCESS) plane = 0;
     }
     if (code == CUDA_SUCCESS) return code;
     (void)Teardown(driver);
