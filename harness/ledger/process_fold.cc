@@ -115,7 +115,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
 
 // Addresses handed to kernels: recorded into the graph under capture, or touched at once.
 void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow& row, const Graphs::Addresses& addresses) {
-  graphs_.FollowEvents(record);
+  if (Releases(OutcomeOf(record))) graphs_.FollowEvents(record);  // a call that failed carries nothing on
   if (row.effect != Effect::Uses || SetsNode(record)) return;
   const std::int64_t capture = graphs_.CaptureOf(record);
   if (capture < 0) {
