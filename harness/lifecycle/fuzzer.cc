@@ -56,12 +56,13 @@ std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const Tr
   return candidates;
 }
 
-Fault MakeFault(const Candidate& candidate, const FaultChoice::One& choice) {
+Fault MakeFault(const Candidate& candidate, const FaultChoice::One& choice, const FuzzOptions& options) {
   static constexpr How kHows[] = {How::Refuse, How::RefuseGarbage, How::After, How::Persist, How::Burst, How::Sticky};
   Fault fault;
   fault.base = candidate.base;
   fault.occurrence = candidate.occurrence;
   fault.how = kHows[choice.how % std::size(kHows)];
+  if (fault.how == How::RefuseGarbage && !options.garbage) fault.how = How::Refuse;
   if (fault.how == How::Burst) fault.burst = 2U + choice.how / 64U;
   const std::span<const CUresult> codes = driver::LegalCodes(candidate.base);
   fault.code = fault.how == How::Sticky ? CUDA_ERROR_LAUNCH_FAILED : codes[choice.code % codes.size()];
@@ -71,7 +72,7 @@ Fault MakeFault(const Candidate& candidate, const FaultChoice::One& choice) {
 }  // namespace
 
 struct Fuzzer::Parts {
-  explicit Parts(Lifecycle of) : lifecycle(std::move(of)) {}
+  Parts(Lifecycle of, FuzzOptions with) : lifecycle(std::move(of)), options(with) {}
 
   // Runs the lifecycle under `plan`; false when there is no world.
   bool Run(const faults::Plan& plan) {
@@ -89,6 +90,7 @@ struct Fuzzer::Parts {
   }
 
   Lifecycle lifecycle;
+  FuzzOptions options;
   TrialWorld::Pointer world;
   std::string broken;  // why there can be no trial
   TrialTrace trace;
@@ -123,7 +125,7 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
   return trial;
 }
 
-Fuzzer::Fuzzer(Lifecycle lifecycle) : parts_(std::make_unique<Parts>(std::move(lifecycle))) {
+Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_unique<Parts>(std::move(lifecycle), options)) {
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
   if (!world.ok()) {
     parts_->broken = world.status().message();
@@ -154,7 +156,7 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     const std::vector<Candidate>& candidates = parts_->After(key, plan);
     if (candidates.empty()) break;
     const FaultChoice::One& one = choice.fault[i];
-    const Fault fault = MakeFault(candidates[one.call % candidates.size()], one);
+    const Fault fault = MakeFault(candidates[one.call % candidates.size()], one, parts_->options);
     if (!plan.Add(fault)) break;
     planned.push_back({fault, parts_->IsBenign(fault)});
     trial.faults.push_back(TextOf(fault));

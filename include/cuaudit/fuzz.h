@@ -41,7 +41,7 @@ struct FaultChoice {
   struct One {
     std::uint32_t call = 0;  // among those that can fail after the fault before
     std::uint8_t code = 0;   // among those that the call is documented to answer
-    std::uint8_t how = 0;    // refuse, refuse+garbage, after, persist, burst, sticky
+    std::uint8_t how = 0;    // refuse, refuse+garbage (FuzzOptions), after, persist, burst, sticky
   };
   explicit FaultChoice(FuzzInput* input) : count(input->Below(kMost + 1)) {
     for (One& one : fault) {
@@ -55,6 +55,11 @@ struct FaultChoice {
   One fault[kMost];
 };
 
+struct FuzzOptions {
+  // Refused calls may overwrite their outputs. The driver promises nothing about them, yet much code that works relies on them.
+  bool garbage = false;
+};
+
 // One trial.
 struct FuzzTrial {
   bool finding = false;
@@ -66,7 +71,7 @@ struct FuzzTrial {
 
 class Fuzzer {
  public:
-  CUAUDIT_PUBLIC explicit Fuzzer(Lifecycle lifecycle);
+  CUAUDIT_PUBLIC explicit Fuzzer(Lifecycle lifecycle, FuzzOptions options = {});
   CUAUDIT_PUBLIC ~Fuzzer();
   Fuzzer(const Fuzzer&) = delete;
   Fuzzer& operator=(const Fuzzer&) = delete;

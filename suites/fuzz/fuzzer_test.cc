@@ -56,9 +56,18 @@ TEST(Fuzzer, FindsWhatNeedsASecondFaultWhileUnwinding) {
   EXPECT_FALSE(fuzzer.Try(Choose({1, 0, 2, 0, 0})).finding) << "the first fault alone loses nothing";
 }
 
+TEST(Fuzzer, GarbageInOutputsIsForThoseWhoAskForIt) {
+  const Lifecycle lifecycle = Lifecycle::Of<TrustsItsOutput>("trusts_its_output").WithCurrentContext();
+  const FaultChoice garbage = Choose({1, 0, 0, 0, 1});
+  EXPECT_FALSE(Fuzzer(lifecycle).Try(garbage).finding);
+  const FuzzTrial trial = Fuzzer(lifecycle, {.garbage = true}).Try(garbage);
+  EXPECT_TRUE(trial.finding);
+  EXPECT_THAT(trial.text, HasSubstr("unknown_handle of 1 stream"));
+}
+
 TEST(Fuzzer, SilentWhereNothingIsLost) {
-  Fuzzer picture(Lifecycle::Of<Picture>("picture", 3).WithCurrentContext());
-  Fuzzer program(Lifecycle::Of<Program>("program").WithCurrentContext());
+  Fuzzer picture(Lifecycle::Of<Picture>("picture", 3).WithCurrentContext(), {.garbage = true});
+  Fuzzer program(Lifecycle::Of<Program>("program").WithCurrentContext(), {.garbage = true});
   for (Fuzzer* const fuzzer : {&picture, &program}) {
     const std::vector<FuzzTrial> found = TryMany(fuzzer, 200);
     EXPECT_TRUE(found.empty()) << found.size() << " findings, the first:\n" << found.front().text;

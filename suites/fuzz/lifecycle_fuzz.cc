@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using cuaudit::Fuzzer;
   using cuaudit::Lifecycle;
   static Fuzzer* const fuzzers[] = {
-      new Fuzzer(Lifecycle::Of<Picture>("picture", 3).WithCurrentContext()),
-      new Fuzzer(Lifecycle::Of<Program>("program").WithCurrentContext()),
+      new Fuzzer(Lifecycle::Of<Picture>("picture", 3).WithCurrentContext(), {.garbage = true}),
+      new Fuzzer(Lifecycle::Of<Program>("program").WithCurrentContext(), {.garbage = true}),
   };
   cuaudit::FuzzInput input(data, size);
   const cuaudit::FaultChoice faults(&input);

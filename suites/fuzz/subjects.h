@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// subjects.h: lifecycles that unwind cleanly whatever fails, for the fuzzer to disagree; and two that lose something.
+// subjects.h: lifecycles that unwind cleanly whatever fails, for the fuzzer to disagree; and some with a defect.
 //
 //   Owns      as each lifecycle says.
 //   Threads   one thread.
@@ -107,7 +107,8 @@ struct Program {
   }
 };
 
-// Defects: a failing init forgets the stream; and one that shows only when a second call fails while unwinding.
+// Defects: a failing init forgets the stream; another trusts what a failed call wrote; one shows only when a second call fails while
+// unwinding.
 struct ForgetsTheStream : Picture {
   using Picture::Picture;
   CUresult Init(DriverRef driver) {
@@ -115,6 +116,16 @@ struct ForgetsTheStream : Picture {
     return code != CUDA_SUCCESS ? code : driver.EventCreate(&ready, CU_EVENT_DISABLE_TIMING);
   }
   CUresult Work(DriverRef) { return CUDA_SUCCESS; }
+};
+
+struct TrustsItsOutput {
+  CUstream stream = nullptr;
+  CUresult Init(DriverRef driver) {
+    const CUresult code = driver.StreamCreate(&stream, 0);
+    if (code != CUDA_SUCCESS && stream != nullptr) (void)driver.StreamDestroy(stream);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) { return driver.StreamDestroy(stream); }
 };
 
 struct GivesUpUnwinding {
