@@ -31,6 +31,21 @@ struct Line {
     const std::size_t shown = value.size() < kShown ? value.size() : kShown;
     snprintf(text, capacity, "CUAUDIT_OPTIONS: %.*s=%.*s%s: expected %s%s", static_cast<int>(key.size() < kShown ? key.size() : kShown),
              key.data(), static_cast<int>(shown), value.data(), shown < value.size() ? "..." : "", expected, more);
+    return OneLine();
+  }
+  const char* SayFault(std::string_view value, const ParseError& error) noexcept {
+    const std::size_t shown = value.size() < kMaxFaultText ? value.size() : kMaxFaultText;
+    snprintf(text, capacity, "CUAUDIT_OPTIONS: fault=%.*s%s: column %zu: expected %s", static_cast<int>(shown), value.data(),
+             shown < value.size() ? "..." : "", error.column, error.expected);
+    return OneLine();
+  }
+
+ private:
+  // What was given may hold any byte.
+  const char* OneLine() noexcept {
+    for (char* at = text; *at != '\0'; ++at) {
+      if ((*at >= '\0' && *at < ' ') || *at == '\x7f') *at = '?';
+    }
     return text;
   }
 };
@@ -59,11 +74,7 @@ const char* SetOption(std::string_view key, std::string_view value, InterposeOpt
   if (key == "fault") {
     Fault fault;
     const ParseError error = ParseFault(value, &fault);
-    if (error.expected != nullptr) {
-      snprintf(line.text, line.capacity, "CUAUDIT_OPTIONS: fault=%.*s: column %zu: expected %s", static_cast<int>(value.size()),
-               value.data(), error.column, error.expected);
-      return line.text;
-    }
+    if (error.expected != nullptr) return line.SayFault(value, error);
     return options->plan.Add(fault) ? nullptr : line.Say(key, value, "at most 16 faults");
   }
   if (IsWorldKey(key)) {

@@ -79,6 +79,12 @@ void Graphs::FollowEvents(const faults::Record& record) {
   }
 }
 
+// The stream that it began on has died with its context.
+bool Graphs::IsOver(std::int64_t capture) const {
+  const HandleEntry* const entry = account_->Find(Family::Stream, captures_[static_cast<std::size_t>(capture)].stream);
+  return entry != nullptr && entry->top < 0 && entry->last >= 0 && !entry->borrowed;
+}
+
 std::int64_t Graphs::CaptureOf(const faults::Record& record) const {
   if (active_captures_ == 0) return -1;
   const CallId call = CallOf(record);
@@ -86,7 +92,7 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) const {
   for (std::size_t i = 0; i < count; ++i) {
     if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != Family::Stream) continue;
     const auto found = capture_of_stream_.find(StreamKey(record, record.argument[i]));
-    return found == capture_of_stream_.end() ? -1 : found->second;
+    return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
   }
   // The stream is hidden in a structure (cuLaunchKernelEx): the capture that this thread has begun is the likely one.
   if (BaseOf(record) != BaseId::LaunchKernelEx) return -1;

@@ -89,6 +89,8 @@ class Graphs {
   void Deactivate(std::int64_t capture);
   static std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
+  bool IsOver(std::int64_t capture) const;
+
   Account* account_;
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;

@@ -115,7 +115,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
 
 // Addresses handed to kernels: recorded into the graph under capture, or touched at once.
 void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow& row, const Graphs::Addresses& addresses) {
-  graphs_.FollowEvents(record);
+  if (Releases(OutcomeOf(record))) graphs_.FollowEvents(record);  // a call that failed carries nothing on
   if (row.effect != Effect::Uses || SetsNode(record)) return;
   const std::int64_t capture = graphs_.CaptureOf(record);
   if (capture < 0) {
@@ -152,6 +152,20 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
 }
 
+// The context that the call's stream lives in, 0 where that is the current one or nobody knows. A green context's stream is not asked:
+// memory outlives green contexts.
+std::uint64_t ProcessFold::ContextOfStream(const faults::Record& record) {
+  const CallId call = CallOf(record);
+  for (std::size_t i = 0; i < Arguments(call); ++i) {
+    if (ArgumentFamily(call, i) != Family::Stream || driver::ShapeOf(call).parameter[i].output) continue;
+    const HandleEntry* const entry = account_.Find(Family::Stream, record.argument[i]);
+    if (entry == nullptr || entry->top < 0) return 0;
+    const Object& stream = account_.books().object(entry->top);
+    return stream.parent == 0 ? stream.context : 0;
+  }
+  return 0;
+}
+
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   Object object;
   object.kind = row.kind;
@@ -164,6 +178,7 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   }
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
+  if (row.kind == Kind::StreamOrderedMemory) object.context = ContextOfStream(record);
   if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) {
     // The memory belongs to the graph and comes to life with its launches.
     account_.set_graph_memory();

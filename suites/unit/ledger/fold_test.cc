@@ -151,5 +151,36 @@ TEST(Fold, TakesALongJournal) {
   EXPECT_THAT(Left(ledger), ElementsAre("primary_context 1", "device_memory 5000"));
 }
 
+TEST(Fold, StreamOrderedMemoryDiesWithItsStreamsContextWhateverIsCurrent) {
+  constexpr std::uint64_t kOther = 0xd0;
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, kOther).Context(0);
+  t.CreateStream(0x10).Context(kOther);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x10).Context(kContext);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x8000).In(1, 64).In(2, 0).Context(kContext);
+  t.Call(CallId::CtxDestroy_v2).In(0, kOther).Context(kContext);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned", "stream_ordered_memory 1", "stream_ordered_memory 1 orphaned"));
+}
+
+TEST(Fold, ACaptureIsOverWhenItsStreamDiedAndAFailedWaitCarriesNone) {
+  constexpr std::uint64_t kStreamHandle = 0x10;
+  constexpr std::uint64_t kEventHandle = 0x20;
+  Trace t;
+  t.Retain();
+  t.CreateStream(kStreamHandle);
+  t.CreateStream(kStreamHandle + 1);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kStreamHandle);
+  t.Call(CallId::EventRecord).In(0, kEventHandle).In(1, kStreamHandle);
+  t.Call(CallId::StreamWaitEvent).In(0, kStreamHandle + 1).In(1, kEventHandle).Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, kStreamHandle + 1);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x8000).In(1, 64).In(2, kStreamHandle);  // the graph's
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 2", "stream_ordered_memory 1"));
+  t.Call(CallId::StreamWaitEvent).In(0, 2).In(1, kEventHandle);  // the thread's own stream joins the capture
+  t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x9000).In(1, 64).In(2, 2);
+  EXPECT_THAT(Left(t.Fold()),
+              ElementsAre("primary_context 1", "stream 2 orphaned", "stream_ordered_memory 1", "stream_ordered_memory 1 orphaned"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// fuzzer.cc: the trials of cuaudit/fuzz.h. A trial that screens as spotless is done; anything else is judged by LifecycleSweep, as a trial
+// that a person replays would be, so that fuzzing and sweeping never disagree about what a finding is.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "faults/plan/fault.h"
+#include "harness/lifecycle/lifecycle_sweep.h"
+#include "harness/lifecycle/trial_verdict.h"
+#include "harness/lifecycle/trial_world.h"
+#include "include/cuaudit/fuzz.h"
+
+namespace cuaudit {
+
+namespace {
+
+using namespace cuaudit::harness;
+using driver::BaseId;
+using faults::Fault;
+using faults::How;
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
+
+// A call that may fail next.
+struct Candidate {
+  BaseId base{};
+  std::uint32_t occurrence = 0;
+};
+
+std::string TextOf(const Fault& fault) {
+  char text[faults::kMaxFaultText];
+  return {text, faults::FormatFault(fault, text, sizeof(text))};
+}
+
+// Calls of the first cycle that can fail, behind the record at which the newest fault hit.
+std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const TrialTrace& trace, std::size_t faults) {
+  std::vector<Candidate> candidates;
+  std::unordered_map<std::size_t, std::uint32_t> occurrences;
+  const CycleTrace& cycle = trace.cycle[0];
+  std::size_t hit = 0;
+  for (const Record& record : journal.Part(cycle.first_record, cycle.end_record - cycle.first_record).records()) {
+    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+    const std::uint32_t occurrence = ++occurrences[driver::Index(base)];
+    hit = std::max<std::size_t>(hit, record.fault);
+    if (record.fault != 0 || hit < faults || driver::LegalCodes(base).empty()) continue;
+    if (driver::EffectOf(base).effect != driver::Effect::Describes) candidates.push_back({base, occurrence});
+  }
+  return candidates;
+}
+
+Fault MakeFault(const Candidate& candidate, const FaultChoice::One& choice, const FuzzOptions& options) {
+  static constexpr How kHows[] = {How::Refuse, How::RefuseGarbage, How::After, How::Persist, How::Burst, How::Sticky};
+  Fault fault;
+  fault.base = candidate.base;
+  fault.occurrence = candidate.occurrence;
+  fault.how = kHows[choice.how % std::size(kHows)];
+  if (fault.how == How::RefuseGarbage && !options.garbage) fault.how = How::Refuse;
+  if (fault.how == How::Burst) fault.burst = 2U + choice.how / 64U;
+  const std::span<const CUresult> codes = driver::LegalCodes(candidate.base);
+  fault.code = fault.how == How::Sticky ? CUDA_ERROR_LAUNCH_FAILED : codes[choice.code % codes.size()];
+  return fault;
+}
+
+}  // namespace
+
+struct Fuzzer::Parts {
+  Parts(Lifecycle of, FuzzOptions with) : lifecycle(std::move(of)), options(with) {}
+
+  // Runs the lifecycle under `plan`; false when there is no world.
+  bool Run(const faults::Plan& plan) {
+    world->Run(lifecycle, plan, Stacks::None, kMostCycles, &trace);
+    return trace.opened && trace.prepared;
+  }
+  const std::vector<Candidate>& After(const std::string& key, const faults::Plan& plan);
+  FuzzTrial Judge(FuzzTrial trial);
+  bool IsBenign(const Fault& fault) const {
+    const std::string text = TextOf(fault);
+    return std::any_of(lifecycle.benign().begin(), lifecycle.benign().end(), [&](const std::string& call) {
+      const std::string_view where(text.data(), text.find(call.find('#') == std::string::npos ? '#' : '='));
+      return where == call;
+    });
+  }
+
+  Lifecycle lifecycle;
+  FuzzOptions options;
+  TrialWorld::Pointer world;
+  std::string broken;  // why there can be no trial
+  TrialTrace trace;
+  std::unordered_map<std::string, std::vector<Candidate>> after;  // by the faults before
+  std::unordered_set<std::string> judged;                         // without finding
+};
+
+const std::vector<Candidate>& Fuzzer::Parts::After(const std::string& key, const faults::Plan& plan) {
+  const auto known = after.find(key);
+  if (known != after.end()) return known->second;
+  if (after.size() == kMostRemembered) after.clear();
+  std::vector<Candidate> candidates;
+  if (Run(plan) && AllFired(world->Journal(), plan.size())) candidates = CandidatesOf(world->Journal(), trace, plan.size());
+  return after.emplace(key, std::move(candidates)).first->second;
+}
+
+// A fault list that came to nothing once does so again: lifecycles are deterministic, or drifting, which the sweep says.
+FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
+  std::string key;
+  for (const std::string& fault : trial.faults) key += fault + ";";
+  if (judged.count(key) != 0) return trial;
+  Audit audit;
+  LifecycleSweep(lifecycle, SweepOptions(), &audit).Run(trial.faults);
+  // The command line of a fuzzer shows nothing again.
+  for (Finding& finding : audit.findings)
+    finding.replay = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
+  if (!audit.verdicts.empty()) trial.verdict = audit.verdicts.begin()->first;
+  trial.finding = audit.outcome == AuditOutcome::Findings || audit.outcome == AuditOutcome::Error;
+  trial.text = trial.finding ? audit.Text() : std::string();
+  if (judged.size() == kMostRemembered) judged.clear();
+  if (!trial.finding) judged.insert(std::move(key));
+  return trial;
+}
+
+Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_unique<Parts>(std::move(lifecycle), options)) {
+  Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
+  if (!world.ok()) {
+    parts_->broken = world.status().message();
+    return;
+  }
+  parts_->world = std::move(*world);
+  const std::string& name = parts_->lifecycle.name();
+  if (!parts_->Run(faults::Plan())) {
+    parts_->broken = name + ": preparing the case failed, or the simulated driver got no address space\n";
+  } else if (parts_->trace.first_failed != 0) {
+    parts_->broken = name + ": without any fault " + FirstFailure(parts_->trace.failed) + "\n";
+  } else if (BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless) {
+    parts_->broken = name + ": the run without faults leaves something or breaks a rule: mend that first (EXPECT_ALLOCATION_NEUTRAL)\n";
+  }
+  parts_->after.emplace(std::string(), CandidatesOf(parts_->world->Journal(), parts_->trace, 0));
+  if (parts_->broken.empty() && parts_->after.at("").empty()) parts_->broken = name + ": no call of the lifecycle can fail\n";
+}
+
+Fuzzer::~Fuzzer() = default;
+
+FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
+  FuzzTrial trial;
+  if (!parts_->broken.empty()) return {true, false, "broken", {}, parts_->broken};
+  faults::Plan plan;
+  PlannedFaultList planned;
+  std::string key;
+  for (std::size_t i = 0; i < choice.count; ++i) {
+    const std::vector<Candidate>& candidates = parts_->After(key, plan);
+    if (candidates.empty()) break;
+    const FaultChoice::One& one = choice.fault[i];
+    const Fault fault = MakeFault(candidates[one.call % candidates.size()], one, parts_->options);
+    if (!plan.Add(fault)) break;
+    planned.push_back({fault, parts_->IsBenign(fault)});
+    trial.faults.push_back(TextOf(fault));
+    key += trial.faults.back() + ";";
+  }
+  if (!parts_->Run(plan)) return {true, false, "broken", {}, parts_->lifecycle.name() + ": no world for a trial\n"};
+  if (trial.faults.empty()) {
+    trial.verdict = "fault_free";
+    trial.finding = BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless;
+    if (trial.finding) trial.text = parts_->lifecycle.name() + ": a run without faults that was spotless before no longer is\n";
+    return trial;
+  }
+  trial.fired = AllFired(parts_->world->Journal(), plan.size());
+  std::vector<std::string> skipped;
+  trial.verdict = Screen(parts_->lifecycle, planned, parts_->world->Journal(), parts_->trace, &skipped);
+  return trial.verdict.empty() ? parts_->Judge(std::move(trial)) : trial;
+}
+
+}  // namespace cuaudit

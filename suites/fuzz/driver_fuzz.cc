@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Random programs on a gate in front of a simulated driver. The first bytes choose world and faults, the rest is the program. Known to be
+// true of each: what the ledger makes of the journal is what the simulator's own books say, and a second run writes the same journal.
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/kinds.h"
+#include "faults/driver/result.h"
+#include "harness/ledger/ledger.h"
+#include "include/cuaudit/fuzz_input.h"
+#include "suites/fuzz/gated_run.h"
+#include "suites/fuzz/machine.h"
+#include "suites/fuzz/require.h"
+
+namespace cuaudit::fuzz {
+namespace {
+
+using driver::BaseId;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+
+faults::Fault ChooseFault(FuzzInput* input) {
+  static constexpr faults::How kHows[] = {faults::How::Refuse,  faults::How::RefuseGarbage, faults::How::After,
+                                          faults::How::Persist, faults::How::Burst,         faults::How::Sticky};
+  faults::Fault fault;
+  const std::uint32_t base = input->Byte() | static_cast<std::uint32_t>(input->Byte()) << 8U;
+  fault.base = static_cast<BaseId>(base % driver::kBaseCount);
+  fault.occurrence = 1 + input->Below(8);
+  fault.how = kHows[input->Below(6)];
+  fault.burst = 1 + input->Below(3);
+  const std::uint32_t code = input->Byte();
+  const std::span<const CUresult> codes = driver::LegalCodes(fault.base);
+  fault.code = fault.how == faults::How::Sticky || codes.empty() ? CUDA_ERROR_LAUNCH_FAILED : codes[code % codes.size()];
+  return fault;
+}
+
+RunOptions ChooseRun(FuzzInput* input, bool* twice) {
+  RunOptions options;
+  const std::uint32_t shape = input->Byte();
+  options.schedule = static_cast<sim::Schedule>(shape & 3U);
+  options.devices = 1 + static_cast<int>((shape >> 2U) & 1U);
+  options.pinned = (shape & 8U) != 0;
+  *twice = (shape & 0x30U) == 0x30U;
+  options.seed = input->Byte();
+  for (std::uint32_t faults = input->Below(4); faults != 0; --faults) {
+    if (!options.plan.Add(ChooseFault(input))) break;
+  }
+  return options;
+}
+
+// How the ledger's objects of a kind and the simulator's own count go together.
+enum class Agreement : std::uint8_t {
+  Exact,
+  AtLeast,   // something else may hold the object: a graph a user object, a mapping physical memory
+  Separate,  // counted on another basis: context stacks by entries, graph nodes with their graphs
+};
+
+Agreement AgreementOf(Kind kind) {
+  switch (kind) {
+    case Kind::ContextStackEntry:
+    case Kind::GraphNode:
+      return Agreement::Separate;
+    case Kind::UserObject:
+    case Kind::PhysicalMemory:
+      return Agreement::AtLeast;
+    default:
+      return Agreement::Exact;
+  }
+}
+
+bool DeniedAcquisition(std::span<const Record> records) {
+  for (const Record& record : records) {
+    constexpr int kAfter = faults::kInjected | faults::kForwarded;
+    if (record.kind != RecordKind::Call || (record.flags & kAfter) != kAfter) continue;
+    const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+    if (!driver::IsRelease(effect)) return true;
+  }
+  return false;
+}
+
+void CompareBooks(const Run& run) {
+  const harness::Ledger ledger = harness::Fold(run.records());
+  std::uint64_t alive[driver::kKindCount] = {};
+  std::uint64_t refused[driver::kKindCount] = {};  // their context may have gone since: it is no fault of the program, so they stay that
+  std::set<std::uint64_t> shared[driver::kKindCount];
+  for (const harness::Object& object : ledger.objects) {
+    const auto kind = static_cast<std::size_t>(object.kind);
+    if (object.state == harness::State::ReleaseRefused) ++refused[kind];
+    if (object.state != harness::State::Live) continue;
+    const bool again = AgreementOf(object.kind) == Agreement::AtLeast && !shared[kind].insert(object.handle).second;
+    if (!again) ++alive[kind];
+  }
+  const bool exactly = run.settled && !DeniedAcquisition(run.records());
+  std::string differing;
+  for (std::size_t i = 0; i < driver::kKindCount; ++i) {
+    const Kind kind = static_cast<Kind>(i);
+    const Agreement agreement = AgreementOf(kind);
+    if (agreement == Agreement::Separate) continue;
+    const std::uint64_t real = run.live.count[i];
+    // What the plan denied (`after`) the driver has and nobody owns; what waits to be freed it has a while longer.
+    const bool too_many = agreement == Agreement::Exact && exactly && real > alive[i] + refused[i];
+    if (real >= alive[i] && !too_many) continue;
+    differing += std::string(driver::Name(kind)) + ": ledger " + std::to_string(alive[i]) + " and " + std::to_string(refused[i]) +
+                 " refused, simulator " + std::to_string(real) + "\n";
+  }
+  if (!differing.empty()) Require(false, "the ledger equals the simulator's books", differing + run.Text());
+}
+
+// Handles and addresses differ from world to world, so words are compared by where they came first.
+class Renaming {
+ public:
+  bool Same(std::uint64_t one, std::uint64_t other) {
+    constexpr std::uint64_t kSmall = 1U << 16U;
+    if (one < kSmall || other < kSmall) return one == other;
+    return forth_.try_emplace(one, other).first->second == other && back_.try_emplace(other, one).first->second == one;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint64_t> forth_, back_;
+};
+
+void CompareRuns(const Run& one, const Run& other) {
+  const std::span<const Record> first = one.records();
+  const std::span<const Record> second = other.records();
+  Renaming renaming;
+  bool same = first.size() == second.size();
+  std::size_t i = 0;
+  for (; same && i < first.size(); ++i) {
+    const Record& a = first[i];
+    const Record& b = second[i];
+    same = a.kind == b.kind && a.call == b.call && a.result == b.result && a.flags == b.flags && a.fault == b.fault && a.begin == b.begin &&
+           a.end == b.end && a.occurrence == b.occurrence && renaming.Same(a.context, b.context);
+    for (std::size_t k = 0; same && k < faults::kRecordArguments; ++k) same = renaming.Same(a.argument[k], b.argument[k]);
+  }
+  if (same) return;
+  Require(false, "two runs write the same journal", "record " + std::to_string(i) + "\n" + one.Text() + "again\n" + other.Text());
+}
+
+}  // namespace
+}  // namespace cuaudit::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cuaudit::fuzz;
+  static auto* const first = new Run;
+  static auto* const second = new Run;
+  cuaudit::FuzzInput input(data, size);
+  bool twice = false;
+  const RunOptions options = ChooseRun(&input, &twice);
+  first->Execute(options, input);
+  // A pinned reference keeps alive what the ledger, as without it, calls dead.
+  if (!options.pinned) CompareBooks(*first);
+  if (twice) {
+    second->Execute(options, input);
+    CompareRuns(*first, *second);
+  }
+  return 0;
+}

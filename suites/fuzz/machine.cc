@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "suites/fuzz/machine.h"
+
+#include <cstring>
+#include <vector>
+
+namespace cuaudit::fuzz {
+namespace {
+
+constexpr int kMostOperations = 200;
+
+alignas(kPage) char g_host[kHostBytes];
+
+const std::vector<Operation>& AllOperations() {
+  static const auto* const all = [] {
+    auto* const operations = new std::vector<Operation>;
+    for (const std::span<const Operation> family : {MemoryOperations(), WorkOperations(), GraphOperations(), ObjectOperations()}) {
+      operations->insert(operations->end(), family.begin(), family.end());
+    }
+    return operations;
+  }();
+  return *all;
+}
+
+}  // namespace
+
+char* Machine::Host() { return g_host; }
+
+void RunProgram(Machine* machine) {
+  const std::vector<Operation>& all = AllOperations();
+  static_assert(sizeof(g_host) == kHostBytes);
+  std::memset(g_host, 0, sizeof(g_host));
+  for (int i = 0; i < kMostOperations && !machine->input.empty(); ++i) {
+    all[machine->input.Byte() % all.size()](*machine);
+  }
+}
+
+}  // namespace cuaudit::fuzz

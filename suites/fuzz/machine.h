@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// machine.h: what a random program has in its hands, and the operations that it is made of.
+//
+//   Machine    a few places per family of handle. They keep what is dead, so that a program also uses stale handles, and an operation
+//              may put a new handle over one that is alive: a leak.
+//   Owns       nothing in the driver; host bytes that copies and registrations use.
+//   Threads    one thread.
+//   Errors     results are nobody's concern here: the journal has them.
+//   Faults     one driver call per operation, or a few that belong together.
+//   Source     CUDA Driver API 13.0. Only host memory that the process may read and write is handed out: a driver believes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "faults/driver/driver_ref.h"
+#include "include/cuaudit/fuzz_input.h"
+
+namespace cuaudit::fuzz {
+
+inline constexpr std::size_t kHostBytes = std::size_t{1} << 16;
+inline constexpr std::size_t kPage = 4096;
+inline constexpr std::size_t kGranule = std::size_t{2} << 20;
+
+template <typename T, std::size_t kPlaces = 3>
+struct Places {
+  T place[kPlaces] = {};
+  T& At(FuzzInput& input) { return place[input.Byte() % kPlaces]; }
+};
+
+struct Machine {
+  Machine(driver::DriverRef driver, FuzzInput bytes) : d(driver), input(bytes) {}
+
+  driver::DriverRef d;
+  FuzzInput input;
+  Places<CUcontext> contexts;
+  Places<CUstream> streams;
+  Places<CUevent> events;
+  Places<CUdeviceptr, 6> memory;  // device, managed, stream-ordered, mapped
+  Places<void*> pinned;
+  Places<CUmemoryPool> pools;
+  Places<CUdeviceptr> reservations;
+  Places<CUmemGenericAllocationHandle> physical;
+  Places<CUarray> arrays;
+  Places<CUmipmappedArray> mipmapped;
+  Places<CUtexObject> textures;
+  Places<CUsurfObject> surfaces;
+  Places<CUmodule> modules;
+  Places<CUlibrary> libraries;
+  Places<CUlinkState> links;
+  Places<CUfunction> functions;
+  Places<CUgraph> graphs;
+  Places<CUgraphNode, 6> nodes;
+  Places<CUgraphExec> executables;
+  Places<CUuserObject> user_objects;
+  Places<CUgreenCtx> greens;
+  Places<CUlogsCallbackHandle> log_callbacks;
+  Places<CUasyncCallbackHandle> notifications;
+
+  // A stream of the program, or one of the three that nobody makes.
+  CUstream Stream() {
+    const std::uint32_t which = input.Byte();
+    if (which < 192) return streams.place[which % 3];
+    return which < 224 ? nullptr : which < 240 ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
+  }
+  CUdeviceptr Address() {
+    const std::uint32_t which = input.Byte();
+    const CUdeviceptr base = memory.place[which % 6];
+    return which < 192 ? base : base + which;
+  }
+  std::size_t Size() {
+    static constexpr std::size_t kSizes[] = {0, 1, 16, 100, 256, 512, kPage, kHostBytes};
+    return kSizes[input.Below(8)];
+  }
+  char* Host();  // kHostBytes of them
+};
+
+using Operation = void (*)(Machine&);
+
+std::span<const Operation> MemoryOperations();
+std::span<const Operation> WorkOperations();
+std::span<const Operation> GraphOperations();
+std::span<const Operation> ObjectOperations();
+
+// Carries out what the bytes say, to their end.
+void RunProgram(Machine* machine);
+
+}  // namespace cuaudit::fuzz
