@@ -61,7 +61,8 @@ class Gate {
 
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
-  // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be under way.
+  // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be
+  // under way.
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
