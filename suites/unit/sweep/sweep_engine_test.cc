@@ -53,7 +53,7 @@ class Scripted final : public Runner {
   Result<TrialSeen> Next() override {
     const TrialOrder order = std::move(waiting_.back());
     waiting_.pop_back();
-    return TrialSeen{order.index, Run(order.faults)};
+    return TrialSeen{order.index, Run(order.faults), {}, {}};
   }
   bool idle() const noexcept override { return waiting_.empty(); }
   int interrupted() const noexcept override { return 0; }
