@@ -15,6 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string_view>
+
+#include "faults/journal/stack_key.h"
+
 extern "C" {
 __attribute__((weak)) void __asan_init();
 __attribute__((weak)) void __lsan_do_leak_check();
@@ -109,6 +113,41 @@ bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
   return true;
 }
 
+// Every line of a file of /proc, without its end, until `see` answers false. False: it cannot be read, or a line is too long.
+template <typename See>
+bool EachLine(const char* path, See see) noexcept {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[8192];
+  std::size_t kept = 0;
+  ssize_t got = 1;
+  bool more = true;
+  while (more && kept < sizeof(text) - 1 && (got = read(file, text + kept, sizeof(text) - 1 - kept)) > 0) {
+    const std::size_t length = kept + static_cast<std::size_t>(got);
+    text[length] = '\0';
+    char* line = text;
+    for (char* end = strchr(line, '\n'); end != nullptr && more; line = end + 1, end = strchr(line, '\n')) {
+      *end = '\0';
+      more = see(line);
+    }
+    kept = length - static_cast<std::size_t>(line - text);
+    memmove(text, line, kept);
+  }
+  close(file);
+  return !more || got == 0;
+}
+
+bool HasWipedMemory(bool* failed) noexcept {
+  bool wiped = false;
+  const bool whole = EachLine("/proc/self/smaps", [&](const char* line) {
+    constexpr char kFlags[] = "VmFlags:";
+    if (strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr || strstr(line, " dc") != nullptr;
+    return !wiped;
+  });
+  if (!whole) *failed = true;
+  return wiped || *failed;
+}
+
 }  // namespace
 
 void ForkCheck::Start() noexcept {
@@ -140,41 +179,24 @@ bool ForkCheck::HoldsDescriptors(bool* failed) const noexcept {
   return holds || *failed;
 }
 
-bool ForkCheck::SharesMemory(bool* failed) const noexcept {
-  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (maps < 0) {
-    *failed = true;
-    return true;
-  }
-  char text[8192];
-  std::size_t kept = 0;
+bool ForkCheck::SharesMemory(std::uint64_t* layout, bool* failed) const noexcept {
   bool shares = false;
-  while (!shares) {
-    const ssize_t got = read(maps, text + kept, sizeof(text) - 1 - kept);
-    if (got <= 0) {
-      *failed = got < 0;
-      break;
-    }
-    const std::size_t length = kept + static_cast<std::size_t>(got);
-    text[length] = '\0';
-    char* line = text;
-    for (char* end = strchr(line, '\n'); end != nullptr && !shares; line = end + 1, end = strchr(line, '\n')) {
-      *end = '\0';
-      bool shared = false;
-      OwnFile file;
-      if (!ParseMapping(line, &shared, &file)) *failed = true;
-      bool own = false;
-      for (unsigned i = 0; i < owned_; ++i) own = own || (file.inode == own_[i].inode && file.device == own_[i].device);
-      shares = *failed || (shared && !own);
-    }
-    kept = length - static_cast<std::size_t>(line - text);
-    memmove(text, line, kept);
-  }
-  close(maps);
-  return shares;
+  *layout = kKeySeed;
+  const bool whole = EachLine("/proc/self/maps", [&](const char* line) {
+    *layout = MixKey(*layout, std::string_view(line));
+    bool shared = false;
+    OwnFile file;
+    if (!ParseMapping(line, &shared, &file)) *failed = true;
+    bool own = false;
+    for (unsigned i = 0; i < owned_; ++i) own = own || (file.inode == own_[i].inode && file.device == own_[i].device);
+    shares = *failed || (shared && !own);
+    return !shares;
+  });
+  if (!whole) *failed = true;
+  return shares || *failed;
 }
 
-ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) const noexcept {
+ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) noexcept {
   if (getppid() != tool) return ForkRefusal::Indirect;
   if (HasSanitizer()) return ForkRefusal::Sanitizer;
   const int expected = 1 + static_cast<int>(attendants);
@@ -185,7 +207,11 @@ ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) const noexcept {
   if (HasTimer()) return ForkRefusal::Timer;
   bool failed = false;
   if (HoldsDescriptors(&failed)) return failed ? ForkRefusal::System : ForkRefusal::Descriptor;
-  if (SharesMemory(&failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
+  std::uint64_t layout = 0;
+  if (SharesMemory(&layout, &failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
+  // The flags of mappings cost much more to read, and change hardly ever without a change of the layout.
+  if (layout != layout_ && HasWipedMemory(&failed)) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
+  layout_ = layout;
   return ForkRefusal::None;
 }
 

@@ -5,11 +5,12 @@
 //   Threads   called by the thread that is to fork.
 //   Errors    what cannot be found out counts as a reason not to fork.
 //   Faults    makes no driver calls; allocates nothing.
-//   Source    clone(2), "not inherited by the child"; /proc/self/{task,fd,maps}.
+//   Source    clone(2), "not inherited by the child"; madvise(2); /proc/self/{task,fd,maps,smaps}.
 //
-// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, child processes, the interval timer, the
-// parent. A descriptor that only reads counts too: its offset is one for both. Not seen: timers of timer_create, record locks of a
-// descriptor that is closed again, and whatever the program did outside itself before (files written, messages sent).
+// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, memory that a fork wipes or leaves out (by
+// which libraries notice one), child processes, the interval timer, the parent. A descriptor that only reads counts too: its offset is one
+// for both. Not seen: timers of timer_create, record locks of a descriptor that is closed again, a process id that the program remembers
+// and compares, and whatever the program did outside itself before (files written, messages sent).
 #pragma once
 
 #include <sys/types.h>
@@ -31,17 +32,18 @@ class ForkCheck {
   void Start() noexcept;
   void AddOwn(const char* path) noexcept;
   // `attendants`: threads of ours. `tool`: who must be the parent.
-  ForkRefusal Look(unsigned attendants, pid_t tool) const noexcept;
+  ForkRefusal Look(unsigned attendants, pid_t tool) noexcept;
 
  private:
   bool WasGiven(int descriptor) const noexcept;
   bool HoldsDescriptors(bool* failed) const noexcept;
-  bool SharesMemory(bool* failed) const noexcept;
+  bool SharesMemory(std::uint64_t* layout, bool* failed) const noexcept;
 
   static constexpr int kGiven = 1024;  // a higher one counts as the program's
   OwnFile given_[kGiven];
   OwnFile own_[2];
   unsigned owned_ = 0;
+  std::uint64_t layout_ = 0;  // of the address space when it was last looked at for memory that a fork wipes: nothing then
 };
 
 }  // namespace cuaudit::faults

@@ -210,9 +210,10 @@ void Forker::KeepOnly(std::uint32_t slot) noexcept {
   char* const own = reinterpret_cast<char*>(SlotHeader(slot));
   char* const own_end = own + header_->journal_bytes;
   char* const end = begin + header_->file_bytes;
-  if (own_end < end) munmap(own_end, static_cast<std::size_t>(end - own_end));
+  // Not munmap, of which the host drop-in would write a record.
+  if (own_end < end) syscall(SYS_munmap, own_end, static_cast<std::size_t>(end - own_end));
   header_ = nullptr;
-  munmap(begin, static_cast<std::size_t>(own - begin));
+  syscall(SYS_munmap, begin, static_cast<std::size_t>(own - begin));
 }
 
 }  // namespace cuaudit::faults

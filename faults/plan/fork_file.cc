@@ -60,6 +60,8 @@ const char* Describe(ForkRefusal why) noexcept {
       return "the driver is not the simulated one";
     case ForkRefusal::System:
       return "the system gave no process";
+    case ForkRefusal::WipedMemory:
+      return "the program has memory that a fork would wipe or lack";
   }
   return "";
 }

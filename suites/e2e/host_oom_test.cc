@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Every, HostOom,
                          [](const auto& test) { return std::string(test.param.mode); });
 
 TEST(HostOom, SharesASweepWithDriverFaults) {
-  const Audit audit = RunAudit({"sweep", "--how", "refuse,host_oom"}, {Program("host_oom"), "repaired"});
+  const Audit audit = RunAudit({"sweep", "--depth=1", "--how", "refuse,host_oom"}, {Program("host_oom"), "repaired"});
   ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
   EXPECT_EQ(audit.report["totals"]["trials"], audit.calls() + 3);
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
-// Usage   forkless thread|file|pipe|memory|child|timer|nothing
+// Usage   forkless thread|file|pipe|memory|wiped|child|timer|nothing
+#define _GNU_SOURCE
 #include <cuda.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,6 +40,10 @@ int main(int argc, char **argv) {
   }
   if (strcmp(what, "file") == 0) file = open(argv[0], O_RDONLY);
   if (strcmp(what, "memory") == 0) memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (strcmp(what, "wiped") == 0) {
+    memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (madvise(memory, 4096, MADV_WIPEONFORK) != 0) return 3;
+  }
   if (strcmp(what, "timer") == 0) setitimer(ITIMER_REAL, &day, NULL);
   failed = cuMemAlloc(&buffer, 4096) != CUDA_SUCCESS;
   setitimer(ITIMER_REAL, &none, NULL);
