@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
 // Usage   forkless thread|file|pipe|memory|wiped|child|timer|nothing
-#define _GNU_SOURCE
 #include <cuda.h>
 #include <fcntl.h>
 #include <pthread.h>
