@@ -141,7 +141,7 @@ bool HasWipedMemory(bool* failed) noexcept {
   bool wiped = false;
   const bool whole = EachLine("/proc/self/smaps", [&](const char* line) {
     constexpr char kFlags[] = "VmFlags:";
-    if (strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr || strstr(line, " dc") != nullptr;
+    if (strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr;
     return !wiped;
   });
   if (!whole) *failed = true;

@@ -7,8 +7,8 @@
 //   Faults    makes no driver calls; allocates nothing.
 //   Source    clone(2), "not inherited by the child"; madvise(2); /proc/self/{task,fd,maps,smaps}.
 //
-// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, memory that a fork wipes or leaves out (by
-// which libraries notice one), child processes, the interval timer, the parent. A descriptor that only reads counts too: its offset is one
+// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, memory that a fork wipes (by which
+// libraries notice one), child processes, the interval timer, the parent. A descriptor that only reads counts too: its offset is one
 // for both. Not seen: timers of timer_create, record locks of a descriptor that is closed again, a process id that the program remembers
 // and compares, and whatever the program did outside itself before (files written, messages sent).
 #pragma once

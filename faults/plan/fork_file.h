@@ -43,7 +43,7 @@ enum class ForkRefusal : std::uint32_t {
   Sanitizer,     // takes its own threads for its parent's in a forked child
   Driver,        // not the simulated one
   System,        // no new process, or /proc cannot be read
-  WipedMemory,   // madvise(MADV_WIPEONFORK or MADV_DONTFORK): the program looks out for forks, or a child lacks what it has
+  WipedMemory,   // madvise(MADV_WIPEONFORK): by that a program notices forks
 };
 inline constexpr std::size_t kForkRefusals = 11;
 

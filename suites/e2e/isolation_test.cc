@@ -84,7 +84,7 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
                  {"file", "the program has a file, pipe or socket open there"},
                  {"pipe", "the program has a file, pipe or socket open there"},
                  {"memory", "the program shares memory with others there"},
-                 {"wiped", "the program has memory that a fork would wipe or lack"},
+                 {"wiped", "the program has memory that a fork would wipe"},
                  {"child", "the program has processes of its own there"},
                  {"timer", "the program has a timer armed there"}};
   const std::string nothing = Isolation(Sweep("fork", {Program("forkless"), "nothing"}));
