@@ -137,11 +137,16 @@ bool EachLine(const char* path, See see) noexcept {
   return !more || got == 0;
 }
 
-bool HasWipedMemory(bool* failed) noexcept {
+// Other than the mapping that begins at `own`.
+bool HasWipedMemory(const void* own, bool* failed) noexcept {
   bool wiped = false;
+  bool is_own = false;
   const bool whole = EachLine("/proc/self/smaps", [&](const char* line) {
     constexpr char kFlags[] = "VmFlags:";
-    if (strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr;
+    char* end = nullptr;
+    const std::uintptr_t begin = strtoull(line, &end, 16);
+    if (end != line && *end == '-') is_own = begin == reinterpret_cast<std::uintptr_t>(own);
+    if (!is_own && strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr;
     return !wiped;
   });
   if (!whole) *failed = true;
@@ -196,7 +201,7 @@ bool ForkCheck::SharesMemory(std::uint64_t* layout, bool* failed) const noexcept
   return shares || *failed;
 }
 
-ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) noexcept {
+ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool, const void* wiped) noexcept {
   if (getppid() != tool) return ForkRefusal::Indirect;
   if (HasSanitizer()) return ForkRefusal::Sanitizer;
   const int expected = 1 + static_cast<int>(attendants);
@@ -210,7 +215,7 @@ ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) noexcept {
   std::uint64_t layout = 0;
   if (SharesMemory(&layout, &failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
   // The flags of mappings cost much more to read, and change hardly ever without a change of the layout.
-  if (layout != layout_ && HasWipedMemory(&failed)) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
+  if (layout != layout_ && HasWipedMemory(wiped, &failed)) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
   layout_ = layout;
   return ForkRefusal::None;
 }

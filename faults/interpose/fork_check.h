@@ -31,8 +31,8 @@ class ForkCheck {
   // Called while the program is loaded: notes which descriptors it was started with.
   void Start() noexcept;
   void AddOwn(const char* path) noexcept;
-  // `attendants`: threads of ours. `tool`: who must be the parent.
-  ForkRefusal Look(unsigned attendants, pid_t tool) noexcept;
+  // `attendants`: threads of ours. `tool`: who must be the parent. `wiped`: a page of ours that a fork wipes.
+  ForkRefusal Look(unsigned attendants, pid_t tool, const void* wiped) noexcept;
 
  private:
   bool WasGiven(int descriptor) const noexcept;

@@ -144,7 +144,7 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   ForkNode* const node = &nodes_[index];
   if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
   const int saved = errno;
-  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
+  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool, sim::WipedByFork(world_));
   if (why == ForkRefusal::None) {
     const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
     const SignalsBlocked blocked;

@@ -7,6 +7,8 @@
 
 namespace cuaudit::sim {
 
+const void* WipedByFork(const World* world) noexcept { return world->alive; }
+
 bool HoldForFork(World* world) noexcept {
   pthread_mutex_lock(&world->lock);
   if (world->running == 0 && world->waiting_turns == 0) return true;

@@ -86,6 +86,8 @@ std::uint64_t RunUnattended(World* world, Attendance* attendance) noexcept;
 // world, forks, and releases it; the child continues it. False: another thread is inside a host function; nothing is held then. The child
 // counts kernels at `kernel_counts` unless that is null; true: somebody attended the world, and nobody does any more.
 bool HoldForFork(World* world) noexcept;
+// The page of this world that a fork wipes, by which it knows of one.
+const void* WipedByFork(const World* world) noexcept;
 void ReleaseAfterFork(World* world) noexcept;
 bool ContinueForked(World* world, std::atomic<std::uint64_t>* kernel_counts) noexcept;
 // Destroyed worlds leave their address space, cleared, to the next ones; this gives it back to the system.
