@@ -220,6 +220,36 @@ TEST(Captures, RecordStreamInOneIsDeferredToo) {
   a.End();
 }
 
+// What is cached there may be what a graph was captured with.
+TEST(Captures, AreNotDeprivedOfWhatTheyFreed) {
+  for (const bool by_garbage : {false, true}) {
+    Options options;
+    if (by_garbage) {
+      options.memory_fraction = 0.5;  // of 256 MiB
+      options.garbage_collection_threshold = 0.25;
+    } else {
+      options.max_split_size = 32 * kMiB;
+    }
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(100 * kMiB, a.s);
+    a.Write(x, 100 * kMiB, a.s);
+    a.Drop(x);
+    CUdeviceptr y = 0;
+    EXPECT_EQ(a->Allocate(0, 120 * kMiB, a.s, &y), by_garbage ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+    EXPECT_EQ(a->Allocate(0, 120 * kMiB, a.s, &y), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(a.Stats().num_device_free, 0);
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    EXPECT_OK(a.d.StreamEndCapture(a.s, &graph));
+    EXPECT_OK(a->EndAllocateToPool(0, a.pool));
+    EXPECT_OK(a.d.GraphInstantiateWithFlags(&exec, graph, 0));
+    EXPECT_OK(a.d.GraphDestroy(graph));
+    EXPECT_OK(a.d.GraphLaunch(exec, a.s));
+    EXPECT_OK(a.d.StreamSynchronize(a.s));
+    EXPECT_OK(a.d.GraphExecDestroy(exec));
+  }
+}
+
 TEST(Captures, WithoutAPoolEndWhenAStreamOfTheirsIsSeenOutside) {
   Allocating a;
   CUstream s = a.Stream();
