@@ -103,6 +103,7 @@ class Core {
   Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
+  CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
@@ -147,6 +148,7 @@ class Core {
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
+  bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;

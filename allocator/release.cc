@@ -36,6 +36,7 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       arena->Collect();
       arena->Resettle(kAll);
       const auto look = [&](const Block* block) {
+        if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
         for (const Use& use : block->uses.entries()) {
           if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
             continue;
