@@ -105,7 +105,8 @@ class Allocator final : public Backend {
   void ResetPeaks(int device) noexcept override;
   void ResetAccumulated(int device) noexcept override;
   [[nodiscard]] CUresult TakeSnapshot(Snapshot* out) const noexcept override;
-  void SetTracer(const Tracer& tracer) noexcept;                                              // {} for none; no other call may be under way
+  void SetTracer(const Tracer& tracer) noexcept;     // {} for none; no other call may be under way
+  void SetWarning(const Warning& warning) noexcept;  // when stamps_shared first counts; {} for none; no other call may be under way
   [[nodiscard]] CUresult AddOomObserver(const OomObserver& observer) noexcept;                // at most 8
   [[nodiscard]] CUresult AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept;  // at most 8
   const char* LastErrorText() const noexcept override;

@@ -153,6 +153,7 @@ class Core {
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
+  void WarnOfSharing() noexcept;
   CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept;
 
   // pools.cc, checkpoint.cc
@@ -208,6 +209,8 @@ class Core {
   Captures captures;
   std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
   Tracer tracer;
+  Warning warning;
+  std::atomic<bool> has_warned{false};
   OomObserver oom_observers[8] = {};
   std::atomic<std::size_t> oom_observer_count{0};
   FreeMemoryCallback free_callbacks[8] = {};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <cstdio>
 #include <new>
 
 #include "allocator/core.h"
@@ -157,6 +158,19 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
 
+// Once: a loop that records faster than the stream works would say it each time.
+void Core::WarnOfSharing() noexcept {
+  if (stamp_counts.shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
+  if (has_warned.load(std::memory_order_relaxed) || has_warned.exchange(true, std::memory_order_relaxed)) return;
+  char text[200];
+  (void)std::snprintf(
+      text, sizeof(text),
+      "RecordUse: a stream has %u recorded uses that are not over (max_stamps_per_stream): older ones now share a stamp, and "
+      "count as over later than they are",
+      options.max_stamps_per_stream);
+  warning.warn(warning.self, text);
+}
+
 CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept {
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
@@ -166,6 +180,7 @@ CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* st
   if (merged) uses_merged.fetch_add(1, std::memory_order_relaxed);
   if (done && Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
   EndEdit(block, done ? kHasUses : 0);
+  WarnOfSharing();
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
 }
 

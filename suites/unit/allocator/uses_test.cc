@@ -192,6 +192,9 @@ TEST_P(Uses, RunningOutOfMemoryWaitsForThem) {
 }
 
 TEST_P(Uses, ManyInATightLoopStayBounded) {
+  std::vector<std::string> warnings;
+  a->SetWarning({.self = &warnings,
+                 .warn = [](void* self, const char* text) noexcept { static_cast<std::vector<std::string>*>(self)->emplace_back(text); }});
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   a.Order(s, t);
   for (int i = 0; i < 2000; ++i) {
@@ -202,6 +205,8 @@ TEST_P(Uses, ManyInATightLoopStayBounded) {
   if (std::get<1>(GetParam()) == sim::Schedule::Lazy) {
     EXPECT_GT(a.Stats().stamps_shared, 1000U);
   }
+  ASSERT_EQ(warnings.size(), a.Stats().stamps_shared == 0 ? 0U : 1U);
+  for (const std::string& warning : warnings) EXPECT_NE(warning.find("has 64 recorded uses"), std::string::npos) << warning;
   a.Drop(x);
   const CUdeviceptr y = a.Get(4 * kMiB, s);
   a.Write(y, 4 * kMiB, s);
