@@ -130,7 +130,6 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     }
     use->next = block->captured;
     block->captured = use;
-    NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
     NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
     return current.Leave();
@@ -254,7 +253,6 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
     use->next = block->captured;
     block->captured = use.release();
   }
-  NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
   NoteCapture(routed, capture);
   uses_captured.fetch_add(1, std::memory_order_relaxed);
   if (Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, view.id);

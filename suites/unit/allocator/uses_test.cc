@@ -270,6 +270,31 @@ TEST_P(Uses, BeforeARoutedCaptureDoNotKeepMemoryReserved) {
   EXPECT_EQ(a.Reserved(), 0);
 }
 
+// A pool that merely lent a block to captured work may end before the capture does.
+TEST_P(Uses, InACaptureDoNotEndWithAPoolThatLentABlock) {
+  PoolId lender;
+  ASSERT_OK(a->CreatePool({}, &lender));
+  ASSERT_OK(a->BeginAllocateToPool(0, lender, {}));
+  const CUdeviceptr x = a.Get(12 * kMiB, u);
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));  // the later route wins
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const CUdeviceptr y = a.Get(12 * kMiB, s);
+  a.Order(s, t);
+  EXPECT_OK(a->RecordUse(x, t)) << a.LastText();
+  a.Write(y, 12 * kMiB, t);
+  EXPECT_OK(a->EndAllocateToPool(0, lender));
+  EXPECT_OK(a->RecordUse(y, t)) << a.LastText();
+  a.Drop(y);
+  EXPECT_NE(a.Get(12 * kMiB, s), y);
+  a.Order(t, s);
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+}
+
 TEST_P(Uses, KeptAliveUntilAnEventThatIsDestroyed) {
   for (int round = 0; round < 5; ++round) {
     const CUdeviceptr x = a.Get(4 * kMiB, s);
