@@ -120,6 +120,8 @@ void Allocator::SetTracer(const Tracer& tracer) noexcept {
   if (core_->Traced()) core_->detours.fetch_add(1, std::memory_order_acq_rel);
 }
 
+void Allocator::SetWarning(const Warning& warning) noexcept { core_->warning = warning; }
+
 CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
   const Held held(core_->make_lock);
   const std::size_t count = core_->oom_observer_count.load(std::memory_order_relaxed);

@@ -57,9 +57,10 @@ class Allocator final : public Backend {
   // Calls CtxGetCurrent, CtxPushCurrent, StreamGetId, CtxPopCurrent; the first time StreamGetCtx.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
-  // Calls nothing when the thread's cache or the arena has what is needed and nothing is pending. Else: EventQuery, StreamIsCapturing,
-  // StreamWaitEvent, EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by MemUnmap,
-  // MemRelease); when that fails what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture forbids.
+  // Calls nothing when the thread's cache or the arena has what is needed and nothing is pending, but StreamGetCaptureInfo for a private
+  // pool, or a stream that was last seen in a capture. Else: EventQuery, StreamIsCapturing, StreamGetCaptureInfo, StreamWaitEvent,
+  // EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by MemUnmap, MemRelease); when that fails
+  // what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture forbids.
   [[nodiscard]] CUresult Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept;
   // Identify, then the same.
   [[nodiscard]] CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept override;
@@ -104,7 +105,8 @@ class Allocator final : public Backend {
   void ResetPeaks(int device) noexcept override;
   void ResetAccumulated(int device) noexcept override;
   [[nodiscard]] CUresult TakeSnapshot(Snapshot* out) const noexcept override;
-  void SetTracer(const Tracer& tracer) noexcept;                                              // {} for none; no other call may be under way
+  void SetTracer(const Tracer& tracer) noexcept;     // {} for none; no other call may be under way
+  void SetWarning(const Warning& warning) noexcept;  // when stamps_shared first counts; {} for none; no other call may be under way
   [[nodiscard]] CUresult AddOomObserver(const OomObserver& observer) noexcept;                // at most 8
   [[nodiscard]] CUresult AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept;  // at most 8
   const char* LastErrorText() const noexcept override;

@@ -158,11 +158,11 @@ void Arena::Resettle(std::size_t limit) noexcept {
   Block* block = waiting;
   for (std::size_t left = limit; block != nullptr && left != 0;) {
     Block* const next = block->link;
-    bool ready_now = true;
-    for (const CapturedUse* use = block->captured; use != nullptr; use = use->next)
-      ready_now = ready_now && use->capture->ended.load(std::memory_order_acquire);
-    for (const Use& use : block->uses.entries()) ready_now = ready_now && IsOver(use);
-    if (ready_now) {
+    bool may_go = !IsInCapture(block);
+    if (core->options.reuse == Reuse::Poll) {  // else it is pending from then on
+      for (const Use& use : block->uses.entries()) may_go = may_go && IsOver(use);
+    }
+    if (may_go) {
       Remove(block);
       Settle(block);
     } else {
@@ -256,6 +256,7 @@ void Arena::GiveOut(Block* block, const Request& request) noexcept {
   block->recorded.Clear();
   block->stream = request.stream;
   block->key = static_cast<std::uint32_t>(request.size / kMinBlock);
+  block->given_in = request.capture;
   block->requested.store(request.bytes, std::memory_order_relaxed);
   block->stack.store(request.stack, std::memory_order_relaxed);
   const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;

@@ -31,6 +31,7 @@ struct Request {
   CUstream live = nullptr;    // the handle that the call was handed
   bool can_touch = false;     // it means `stream` on this thread
   std::uint64_t growths = 0;  // the arena's, before it was searched
+  std::uint64_t capture = 0;  // that the stream is in, if that was asked
   bool by_limit = false;      // refused by the limit, not the driver
   void* stack = nullptr;
 };

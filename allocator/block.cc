@@ -66,6 +66,7 @@ void BlockStore::Reset(Block* block) noexcept {
   block->mapped = true;
   block->counted_pending = false;
   block->own_sequence = 0;
+  block->given_in = 0;
 }
 
 void BlockStore::Give(Block* block) noexcept {

@@ -82,6 +82,7 @@ struct alignas(64) Block {
   UseSet uses;
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
+  std::uint64_t given_in = 0;  // the capture that it was given out in, as far as is known; 0: none
   std::atomic<void*> stack{nullptr};
   FreeSet::node_type node;  // its place in whichever set, kept when in none
 };

@@ -68,6 +68,13 @@ void DropCaptured(Block* block) noexcept {
   }
 }
 
+bool IsInCapture(const Block* block) noexcept {
+  for (const CapturedUse* use = block->captured; use != nullptr; use = use->next) {
+    if (!use->capture->ended.load(std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
 Captures::~Captures() {
   while (first_ != nullptr) {
     Capture* const capture = first_;

@@ -37,7 +37,8 @@ struct CapturedUse {
 };
 
 struct Block;
-void DropCaptured(Block* block) noexcept;  // all of its captured uses
+void DropCaptured(Block* block) noexcept;       // all of its captured uses
+bool IsInCapture(const Block* block) noexcept;  // a capture that used it is not over, as far as is known
 
 struct CaptureView {
   std::uint64_t id = 0;  // 0: not capturing

@@ -103,6 +103,7 @@ class Core {
   Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
+  CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
@@ -147,10 +148,12 @@ class Core {
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
+  bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
+  void WarnOfSharing() noexcept;
   CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept;
 
   // pools.cc, checkpoint.cc
@@ -206,6 +209,8 @@ class Core {
   Captures captures;
   std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
   Tracer tracer;
+  Warning warning;
+  std::atomic<bool> has_warned{false};
   OomObserver oom_observers[8] = {};
   std::atomic<std::size_t> oom_observer_count{0};
   FreeMemoryCallback free_callbacks[8] = {};

@@ -283,6 +283,10 @@ CUresult Core::DropRange(Segment* segment) noexcept {
     const std::size_t pages = segment->size / segment->page;
     const std::uint64_t last = segment->arena->stream->begun.load(std::memory_order_acquire) + 1;
     first = segment->arena->stream->Synchronize(driver, last);
+    if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {  // cuMemUnmap waits for nothing
+      device->refused.fetch_add(1, std::memory_order_relaxed);
+      return first;
+    }
     for (std::size_t page = 0; page < pages;) {
       std::size_t done = 0;
       const CUresult result = UnmapSpan(segment, page, pages - page, &done);

@@ -124,7 +124,8 @@ Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
   return &shared_pool;
 }
 
-// While a pool is routed, the captures that use its blocks are its own: they end with the route.
+// The captures of the streams that a route applies to are the route's: they end with it. A pool that merely lent them blocks may be done
+// earlier.
 void Core::NoteCapture(Pool* pool, Capture* capture) noexcept {
   if (pool->routes.load(std::memory_order_acquire) == 0) return;
   const Held held(make_lock);

@@ -36,6 +36,7 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       arena->Collect();
       arena->Resettle(kAll);
       const auto look = [&](const Block* block) {
+        if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
         for (const Use& use : block->uses.entries()) {
           if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
             continue;
@@ -172,9 +173,10 @@ CUresult Core::SetMemoryFraction(int device, double fraction) noexcept {
   return CUDA_SUCCESS;
 }
 
-// With max_split_size: cached oversize blocks of this stream, one that is large enough or the largest until they are.
+// With max_split_size: cached oversize blocks of this stream, one that is large enough or the largest until they are. Not of a private
+// pool, as in EmptyDevice.
 bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
-  if (options.max_split_size == 0 || !request.large) return false;
+  if (options.max_split_size == 0 || !request.large || arena->pool->is_private) return false;
   const std::size_t wanted = std::max(request.size, options.max_split_size);
   std::size_t released = 0;
   while (released < wanted) {
@@ -196,8 +198,9 @@ bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
   return released != 0;
 }
 
-// Large blocks that have been passed over for longer than the average, without waiting for anything.
+// Large blocks that have been passed over for longer than the average, without waiting for anything. Not of a private pool either.
 void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
+  if (arena->pool->is_private) return;
   Device* const device = arena->device;
   const std::size_t limit = std::min(device->limit.load(std::memory_order_relaxed), device->total);
   const std::size_t threshold = static_cast<std::size_t>(options.garbage_collection_threshold * static_cast<double>(limit));

@@ -71,11 +71,13 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   Magazine* const magazine = counters == nullptr || Traced() ? nullptr : cache->FindOrMake(arena->index);
   Block* block = nullptr;
+  if ((error = LookAtCapture(arena, &request)) != CUDA_SUCCESS) return Note(error);
   if (magazine != nullptr && request.size < (std::size_t{1} << 40))
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
   if (block != nullptr) {
     block->state.store(((block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife) | kLive, std::memory_order_release);
     block->requested.store(bytes, std::memory_order_relaxed);
+    block->given_in = request.capture;
   }
   if (block == nullptr && magazine != nullptr) magazine->Empty([arena](Block* kept) { arena->Return(kept); });
   if (block == nullptr) error = StampForOthers(arena, request);
@@ -97,6 +99,23 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   return CUDA_SUCCESS;
 }
 
+// Memory of a private pool is mostly given out within a capture, and what was given out there has no earlier uses. A stream that was seen
+// in a capture is looked at again, as that may be over.
+CUresult Core::LookAtCapture(const Arena* arena, Request* request) noexcept {
+  StreamRecord* const stream = request->stream;
+  const bool can_capture = !stream->is_default || stream->own_thread;
+  if (!can_capture || !request->can_touch) return CUDA_SUCCESS;
+  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  CurrentContext current(driver, stream->context, true);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  CaptureView view;
+  CUresult result = captures.LookAt(driver, stream, request->live, &view);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = CUDA_SUCCESS;  // a use of the block is told so, not its allocation
+  request->capture = view.id;
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
 // So that other streams can be given what this one freed, without touching it later.
 CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
   StreamRecord* const stream = request.stream;
@@ -107,7 +126,7 @@ CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
     due = due || arena->stamped_frees >= kFreesPerStamp || arena->stamped_bytes >= kBytesPerStamp;
     if (due) arena->stamped_frees = arena->stamped_bytes = 0;
   }
-  if (!due || !request.can_touch) return CUDA_SUCCESS;
+  if (!due || !request.can_touch || request.capture != 0) return CUDA_SUCCESS;
   CurrentContext current(driver, stream->context, true);
   if (current.result() != CUDA_SUCCESS) return current.result();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -130,6 +149,7 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
       arena->Resettle(limit);
       std::size_t left = limit;
       for (const Block* block = arena->waiting; block != nullptr && left-- != 0; block = block->link) {
+        if (IsInCapture(block)) continue;
         for (const Use& use : block->uses.entries()) {
           if (next != nullptr && use.stream != next) continue;
           if (arena->IsOver(use) || std::find(asked, asked + count, use.stream) != asked + count) continue;

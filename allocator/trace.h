@@ -54,6 +54,13 @@ struct Tracer {
   void (*record)(void* self, const TraceEvent& event) noexcept = nullptr;
 };
 
+// Told at most once per backend, when a use is told apart less finely than it was recorded: RecordUse that means RecordStream, or uses of a
+// stream that share a stamp. No lock is held. Null: nobody.
+struct Warning {
+  void* self = nullptr;
+  void (*warn)(void* self, const char* text) noexcept = nullptr;
+};
+
 // The account of an allocation that failed.
 struct OutOfMemory {
   int device = 0;

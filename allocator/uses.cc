@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <cstdio>
 #include <new>
 
 #include "allocator/core.h"
@@ -113,6 +114,7 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   CaptureView view;
   if (result == CUDA_SUCCESS) result = captures.LookAt(driver, stream, stream->handle, &view);
   if (result == CUDA_SUCCESS && view.id != 0) {
+    Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
     Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
     if (capture == nullptr) {
@@ -122,9 +124,13 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     use->stream = stream;
     use->capture = capture;
     use->nodes = std::move(view.last);
+    if (!OweEager(block, stream, view.id)) {
+      delete use;
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     use->next = block->captured;
     block->captured = use;
-    NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
+    NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
     return current.Leave();
   }
@@ -151,6 +157,19 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
 
+// Once: a loop that records faster than the stream works would say it each time.
+void Core::WarnOfSharing() noexcept {
+  if (stamp_counts.shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
+  if (has_warned.load(std::memory_order_relaxed) || has_warned.exchange(true, std::memory_order_relaxed)) return;
+  char text[200];
+  (void)std::snprintf(
+      text, sizeof(text),
+      "RecordUse: a stream has %u recorded uses that are not over (max_stamps_per_stream): older ones now share a stamp, and "
+      "count as over later than they are",
+      options.max_stamps_per_stream);
+  warning.warn(warning.self, text);
+}
+
 CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept {
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
@@ -160,6 +179,7 @@ CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* st
   if (merged) uses_merged.fetch_add(1, std::memory_order_relaxed);
   if (done && Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
   EndEdit(block, done ? kHasUses : 0);
+  WarnOfSharing();
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
 }
 
@@ -196,6 +216,14 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   return Note(result != CUDA_SUCCESS ? result : left);
 }
 
+// A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
+bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
+  if (block->given_in == capture) return true;
+  if (!block->uses.Add(stream, stream->NextSequence())) return false;
+  stream->stamp_wanted.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 // A use by captured work: known only to the graph. The stream's later end in the same capture stands for the earlier one.
 CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept {
   std::unique_ptr<CapturedUse> use(new (std::nothrow) CapturedUse);
@@ -208,9 +236,14 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   } catch (...) {
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   }
+  Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
   if (block == nullptr) return error;
+  if (!OweEager(block, stream, view.id)) {
+    EndEdit(block, 0);
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  }
   CapturedUse* same = block->captured;
   while (same != nullptr && (same->stream != stream || same->capture != capture)) same = same->next;
   if (same != nullptr) {
@@ -220,7 +253,7 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
     use->next = block->captured;
     block->captured = use.release();
   }
-  NoteCapture(block->arena.load(std::memory_order_relaxed)->pool, capture);
+  NoteCapture(routed, capture);
   uses_captured.fetch_add(1, std::memory_order_relaxed);
   if (Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, view.id);
   EndEdit(block, kHasUses);

@@ -30,12 +30,6 @@
 
 namespace cuaudit::alloc {
 
-// Told once per backend that a call means less here than its name says. Null: nobody.
-struct Warning {
-  void* self = nullptr;
-  void (*warn)(void* self, const char* text) noexcept = nullptr;
-};
-
 class DriverBackend : public Backend {
  public:
   ~DriverBackend() override;

@@ -20,6 +20,7 @@ CUresult MakeBackend(const Settings& settings, driver::DriverRef driver, const D
   std::unique_ptr<Allocator> allocator;
   const CUresult result = Allocator::Create(driver, devices, count, settings.options, &allocator);
   if (result != CUDA_SUCCESS) return result;
+  allocator->SetWarning(warning);
   if (native != nullptr) *native = allocator.get();
   *out = std::move(allocator);
   return CUDA_SUCCESS;

@@ -192,6 +192,9 @@ TEST_P(Uses, RunningOutOfMemoryWaitsForThem) {
 }
 
 TEST_P(Uses, ManyInATightLoopStayBounded) {
+  std::vector<std::string> warnings;
+  a->SetWarning({.self = &warnings,
+                 .warn = [](void* self, const char* text) noexcept { static_cast<std::vector<std::string>*>(self)->emplace_back(text); }});
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   a.Order(s, t);
   for (int i = 0; i < 2000; ++i) {
@@ -202,9 +205,94 @@ TEST_P(Uses, ManyInATightLoopStayBounded) {
   if (std::get<1>(GetParam()) == sim::Schedule::Lazy) {
     EXPECT_GT(a.Stats().stamps_shared, 1000U);
   }
+  ASSERT_EQ(warnings.size(), a.Stats().stamps_shared == 0 ? 0U : 1U);
+  for (const std::string& warning : warnings) EXPECT_NE(warning.find("has 64 recorded uses"), std::string::npos) << warning;
   a.Drop(x);
   const CUdeviceptr y = a.Get(4 * kMiB, s);
   a.Write(y, 4 * kMiB, s);
+}
+
+// Once a stream is in a capture, nothing but its next recording outside tells of what it did before.
+TEST_P(Uses, BeforeACaptureThatToldOfThem) {
+  for (const bool promised : {false, true}) {
+    const CUdeviceptr x = a.Get(12 * kMiB, s);
+    a.Write(x, 12 * kMiB, s);
+    a.Order(s, t);
+    for (int i = 0; i < 3; ++i) a.Write(x, 12 * kMiB, t);
+    if (promised) {
+      EXPECT_OK(a->RecordStream(x, t));
+    }
+    ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_RELAXED));
+    if (!promised) {
+      EXPECT_OK(a->RecordUse(x, t)) << a.LastText();
+    }
+    a.Drop(x);
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    const CUdeviceptr seen = a.Get(512, t);  // here the capture is seen to be over
+    const CUdeviceptr other = a.Get(512, s);
+    EXPECT_OK(a->RecordUse(other, t));
+    const CUdeviceptr y = a.Get(12 * kMiB, s);
+    if (Waits()) {
+      EXPECT_EQ(y, x);
+    }
+    a.Write(y, 12 * kMiB, s);
+    for (const CUdeviceptr one : {seen, other, y}) a.Drop(one);
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+  }
+}
+
+// The end of the route is the end of the capture, for memory of the shared pool as well.
+TEST_P(Uses, BeforeARoutedCaptureDoNotKeepMemoryReserved) {
+  StreamRef routed = a.Ref(t);
+  Route route;
+  route.user = &routed;
+  route.applies = [](void* user, StreamRef stream) noexcept { return static_cast<StreamRef*>(user)->id() == stream.id(); };
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  a.Write(x, 12 * kMiB, s);
+  a.Order(s, t);
+  a.Write(x, 12 * kMiB, t);
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, route));
+  ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_OK(a->RecordUse(x, t)) << a.LastText();
+  a.Drop(x);
+  EXPECT_OK(a->EmptyCache());
+  EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(12 * kMiB));
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+  EXPECT_OK(a->EmptyCache());
+  EXPECT_EQ(a.Reserved(), 0);
+}
+
+// A pool that merely lent a block to captured work may end before the capture does.
+TEST_P(Uses, InACaptureDoNotEndWithAPoolThatLentABlock) {
+  PoolId lender;
+  ASSERT_OK(a->CreatePool({}, &lender));
+  ASSERT_OK(a->BeginAllocateToPool(0, lender, {}));
+  const CUdeviceptr x = a.Get(12 * kMiB, u);
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));  // the later route wins
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const CUdeviceptr y = a.Get(12 * kMiB, s);
+  a.Order(s, t);
+  EXPECT_OK(a->RecordUse(x, t)) << a.LastText();
+  a.Write(y, 12 * kMiB, t);
+  EXPECT_OK(a->EndAllocateToPool(0, lender));
+  EXPECT_OK(a->RecordUse(y, t)) << a.LastText();
+  a.Drop(y);
+  EXPECT_NE(a.Get(12 * kMiB, s), y);
+  a.Order(t, s);
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
 }
 
 TEST_P(Uses, KeptAliveUntilAnEventThatIsDestroyed) {

@@ -277,7 +277,7 @@ void Execution::Do(const Step& step) {
     case Act::Allocate:
       return DoAllocate(step);
     case Act::Free:
-      if (block != nullptr && CanTell(*block)) DoFree(block);
+      if (block != nullptr) DoFree(block);
       return;
     case Act::Write:
     case Act::Read:

@@ -117,7 +117,6 @@ class Execution {
   void Order(Stream* before, Stream* after);
   void OrderAll(Stream* hub, bool into);
   void Tell(Block* block, Stream* user);
-  bool CanTell(const Block& block) const;
   void TellAll(Block* block);
   void KeepAlive(Block* block, Stream* user);
   void SynchronizeAll();

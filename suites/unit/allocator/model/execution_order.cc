@@ -85,16 +85,11 @@ void Execution::Tell(Block* block, Stream* user) {
   block->untold.erase(user->number);
 }
 
-// Nobody can tell of a use before the capture that its stream is in now.
-bool Execution::CanTell(const Block& block) const {
-  const auto possible = [&](int number) { return streams_[static_cast<std::size_t>(number)]->capturing == (block.capture >= 0); };
-  return std::all_of(block.untold.begin(), block.untold.end(), possible) &&
-         std::all_of(block.promised.begin(), block.promised.end(), possible);
-}
-
 // Before the block is freed: what its own stream is not behind.
 void Execution::TellAll(Block* block) {
   Stream* const owner = streams_[static_cast<std::size_t>(block->owner)].get();
+  // What a captured stream waits for, it waits for in the graph: that orders nothing that runs now.
+  const Clock& behind = owner->capturing && block->capture < 0 ? owner->before_capture : owner->clock;
   const std::set<int> untold = block->untold;
   for (const int number : untold) {
     Stream* const user = streams_[static_cast<std::size_t>(number)].get();
@@ -104,7 +99,7 @@ void Execution::TellAll(Block* block) {
       const auto at = ticks.find(number);
       return at == ticks.end() ? 0 : at->second;
     };
-    if (std::max(last(block->writes), last(block->reads)) <= std::max(owner->clock[i], host_[i])) continue;
+    if (std::max(last(block->writes), last(block->reads)) <= std::max(behind[i], host_[i])) continue;
     if (user->handle != nullptr) Tell(block, user);
   }
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// Memory in captures: what the graph orders, what is deferred, what is left alone.
+#include "suites/unit/allocator/allocating.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+class Capturing : public Allocating {
+ public:
+  explicit Capturing(const Options& options = {}) : Allocating(options) {
+    EXPECT_OK(allocator->CreatePool({}, &pool));
+    EXPECT_OK(allocator->BeginAllocateToPool(0, pool, {}));
+    EXPECT_OK(d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  }
+  void End() {
+    CUgraph graph = nullptr;
+    EXPECT_OK(d.StreamEndCapture(s, &graph));
+    EXPECT_OK(allocator->EndAllocateToPool(0, pool));
+    EXPECT_OK(d.GraphDestroy(graph));
+  }
+  void Fork() {
+    EXPECT_OK(d.EventRecord(event, s));
+    EXPECT_OK(d.StreamWaitEvent(t, event, 0));
+  }
+  void Join() {
+    EXPECT_OK(d.EventRecord(event, t));
+    EXPECT_OK(d.StreamWaitEvent(s, event, 0));
+  }
+  ~Capturing() { EXPECT_OK(d.EventDestroy(event)); }
+  Capturing(const Capturing&) = delete;
+  Capturing& operator=(const Capturing&) = delete;
+  CUstream s = Stream();
+  CUstream t = Stream();
+  CUevent event = MakeEvent();
+  PoolId pool;
+
+ private:
+  CUevent MakeEvent() {
+    CUevent made = nullptr;
+    EXPECT_OK(d.EventCreate(&made, CU_EVENT_DISABLE_TIMING));
+    return made;
+  }
+};
+
+TEST(Captures, GrowingAndReusingDoesNotDisturbThem) {
+  Capturing a;
+  for (int i = 0; i < 4; ++i) {
+    const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+    a.Write(x, 12 * kMiB, a.s);
+    a.Drop(x);
+  }
+  EXPECT_EQ(a.Stats().segment[0].current, 1);
+  a.End();
+}
+
+TEST(Captures, AUseInOneIsDeferredUntilItsEnd) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    Options options;
+    options.reuse = reuse;
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+    a.Write(x, 12 * kMiB, a.s);
+    a.Fork();
+    a.Write(x, 12 * kMiB, a.t);
+    EXPECT_OK(a->RecordUse(x, a.t)) << a.LastText();
+    a.Drop(x);
+    const CUdeviceptr y = a.Get(12 * kMiB, a.s);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, a.s);
+    a.Join();
+    EXPECT_EQ(a.Stats().uses_captured, 1U);
+    a.End();
+    ASSERT_OK(a->BeginAllocateToPool(0, a.pool, {}));
+    EXPECT_EQ(a.Get(12 * kMiB, a.s), x);
+    ASSERT_OK(a->EndAllocateToPool(0, a.pool));
+  }
+}
+
+TEST(Captures, TheGraphMayOrderAUseBefore) {
+  for (const bool by_topology : {true, false}) {
+    Options options;
+    options.capture_reuse_by_topology = by_topology;
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+    a.Write(x, 12 * kMiB, a.s);
+    a.Fork();
+    a.Write(x, 12 * kMiB, a.t);
+    EXPECT_OK(a->RecordUse(x, a.t));
+    a.Drop(x);
+    a.Write(a.Get(12 * kMiB, a.s), 12 * kMiB, a.s);
+    a.Join();
+    const CUdeviceptr y = a.Get(12 * kMiB, a.s);
+    a.Write(y, 12 * kMiB, a.s);
+    EXPECT_EQ(y == x, by_topology);
+    EXPECT_EQ(a.Stats().served_capture_order, by_topology ? 1U : 0U);
+    a.End();
+  }
+}
+
+TEST(Captures, RecordStreamInOneIsDeferredToo) {
+  Capturing a;
+  const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+  a.Write(x, 12 * kMiB, a.s);
+  EXPECT_OK(a->RecordStream(x, a.t));
+  a.Fork();
+  a.Write(x, 12 * kMiB, a.t);
+  a.Drop(x);
+  EXPECT_NE(a.Get(12 * kMiB, a.s), x);
+  a.Join();
+  a.End();
+}
+
+// What is cached there may be what a graph was captured with.
+TEST(Captures, AreNotDeprivedOfWhatTheyFreed) {
+  for (const bool by_garbage : {false, true}) {
+    Options options;
+    if (by_garbage) {
+      options.memory_fraction = 0.5;  // of 256 MiB
+      options.garbage_collection_threshold = 0.25;
+    } else {
+      options.max_split_size = 32 * kMiB;
+    }
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(100 * kMiB, a.s);
+    a.Write(x, 100 * kMiB, a.s);
+    a.Drop(x);
+    CUdeviceptr y = 0;
+    EXPECT_EQ(a->Allocate(0, 120 * kMiB, a.s, &y), by_garbage ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+    EXPECT_EQ(a->Allocate(0, 120 * kMiB, a.s, &y), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(a.Stats().num_device_free, 0);
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    EXPECT_OK(a.d.StreamEndCapture(a.s, &graph));
+    EXPECT_OK(a->EndAllocateToPool(0, a.pool));
+    EXPECT_OK(a.d.GraphInstantiateWithFlags(&exec, graph, 0));
+    EXPECT_OK(a.d.GraphDestroy(graph));
+    EXPECT_OK(a.d.GraphLaunch(exec, a.s));
+    EXPECT_OK(a.d.StreamSynchronize(a.s));
+    EXPECT_OK(a.d.GraphExecDestroy(exec));
+  }
+}
+
+TEST(Captures, WithoutAPoolEndWhenAStreamOfTheirsIsSeenOutside) {
+  Allocating a;
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(12 * kMiB, t);
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(a->RecordUse(x, s)) << a.LastText();
+  a.Drop(x);
+  EXPECT_NE(a.Get(12 * kMiB, t), x);
+  EXPECT_OK(a->EmptyCache());
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  const CUdeviceptr z = a.Get(512, s);
+  EXPECT_OK(a->RecordUse(a.Get(512, t), s));  // here it is seen
+  EXPECT_EQ(a.Get(12 * kMiB, t), x);
+  a.Drop(z);
+}
+
+TEST(Captures, NoStreamIsMadeToWaitInsideForWhatIsOutside) {
+  Options options;
+  options.reuse = Reuse::Wait;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  a.Use(x, 12 * kMiB, s, t);
+  a.Drop(x);
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const CUdeviceptr y = a.Get(12 * kMiB, s);
+  EXPECT_NE(y, x);
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  EXPECT_EQ(a.Get(12 * kMiB, s), x);
+}
+
+}  // namespace
+}  // namespace cuaudit::alloc
