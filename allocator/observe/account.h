@@ -4,7 +4,7 @@
 //   Owns      nothing.
 //   Threads   values.
 //   Units     bytes; texts name them as 512 B, 20.00 MiB, 1.50 GiB.
-//   Errors    FormatOutOfMemory and FormatDriverOutOfMemory throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
+//   Errors    throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
 //   Faults    makes no driver calls: the allocator asked the driver.
 //   Source    what PyTorch's message says, and what its users ask for beside it: pending uses, the largest free block, the ladder's counts.
 #pragma once
