@@ -54,7 +54,10 @@ class Allocator final : public Backend {
   int device_count() const noexcept;
 
   // The stream's identity; `device` matters for the default streams (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) only.
-  // Calls CtxGetCurrent, CtxPushCurrent, StreamGetId, CtxPopCurrent; the first time StreamGetCtx.
+  // A stream that is being captured has another identity than outside, one for all captures that go to the same private pool, or for this
+  // capture alone; the driver tells no better one. A StreamRef made before the capture stays what it was.
+  // Calls CtxGetCurrent, CtxPushCurrent, StreamGetCaptureInfo, StreamGetId (StreamGetCtx during a capture), CtxPopCurrent; the first time
+  // StreamGetCtx.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
   // Calls nothing when the thread's cache or the arena has what is needed and nothing is pending, but StreamGetCaptureInfo for a private

@@ -60,6 +60,13 @@ CUresult Walk(driver::DriverRef driver, const std::vector<CUgraphNode>& nodes, c
 
 }  // namespace
 
+CUresult CaptureOf(driver::DriverRef driver, CUstream stream, CUstreamCaptureStatus* status, std::uint64_t* id) noexcept {
+  cuuint64_t capture = 0;
+  const CUresult result = CaptureInfo(driver, stream, status, &capture, nullptr, nullptr);
+  *id = capture;
+  return result;
+}
+
 void DropCaptured(Block* block) noexcept {
   while (block->captured != nullptr) {
     CapturedUse* const use = block->captured;

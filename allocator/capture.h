@@ -6,7 +6,7 @@
 //   Threads   Captures: any thread. A block's captured uses: as the block's other uses.
 //   Streams   asked about their capture only in calls that were handed them.
 //   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
-//   Faults    LookAt: StreamGetCaptureInfo. IsOrderedBefore: GraphNodeGetDependencies.
+//   Faults    LookAt, CaptureOf: StreamGetCaptureInfo. IsOrderedBefore: GraphNodeGetDependencies.
 //   Source    CUDA 13.0: events of a capture can be neither queried nor waited for outside it, so order is read off the graph.
 #pragma once
 
@@ -39,6 +39,9 @@ struct CapturedUse {
 struct Block;
 void DropCaptured(Block* block) noexcept;       // all of its captured uses
 bool IsInCapture(const Block* block) noexcept;  // a capture that used it is not over, as far as is known
+
+// Whether a stream is captured, and in which capture; the only question about its identity that a captured stream may be asked.
+CUresult CaptureOf(driver::DriverRef driver, CUstream stream, CUstreamCaptureStatus* status, std::uint64_t* id) noexcept;
 
 struct CaptureView {
   std::uint64_t id = 0;  // 0: not capturing

@@ -84,7 +84,11 @@ class Core {
   CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
   CUresult RetireStream(int device, CUstream stream) noexcept;
   Arena* ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept;
-  CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out) noexcept;
+  CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
+                      std::uint64_t scope_id = 0) noexcept;
+  CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
+  void EndCapturesOf(CUstream stream) noexcept;
+  CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;
 
@@ -199,6 +203,7 @@ class Core {
   std::atomic<std::uint32_t> arena_count{0};
   std::atomic<StreamRecord*> streams{nullptr};
   std::atomic<std::uint32_t> stream_count{0};
+  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   static constexpr std::size_t kBuckets = 1024;
   std::atomic<StreamRecord*> bucket[kBuckets] = {};     // by identity
   std::atomic<StreamRecord*> by_handle[kBuckets] = {};  // with trust_stream_handles: the latest

@@ -311,7 +311,7 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
   CaptureView view;
   CurrentContext current(driver, request.stream->context, true);
   *error = current.result();
-  if (*error == CUDA_SUCCESS) *error = captures.LookAt(driver, request.stream, request.live, &view);
+  if (*error == CUDA_SUCCESS) *error = LookAt(request.stream, request.live, &view);
   if (*error != CUDA_SUCCESS) return nullptr;
   if (view.id == 0) {  // then what its last capture used may be free by now
     {

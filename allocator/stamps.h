@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "allocator/event_pool.h"
@@ -40,6 +41,13 @@ struct Stamp {
   bool over = false;
 };
 
+// What a record stands for: a stream, or what a handle means while it is captured, when the driver does not tell the stream's identity.
+enum class Scope : std::uint8_t {
+  Stream,
+  Capture,  // of one capture
+  Pool,     // of all captures whose allocations go to one private pool
+};
+
 struct StampCounts {
   std::atomic<std::uint64_t> recorded{0};
   std::atomic<std::uint64_t> shared{0};
@@ -56,7 +64,10 @@ struct StreamRecord {
   Device* device = nullptr;  // null: of no device of the allocator
   std::uint32_t index = 0;   // dense, in order of first sight
   bool is_default = false;   // its handle means a stream of the current context
-  bool own_thread = false;   // a thread's default stream: its handle means another stream on another thread
+  Scope scope = Scope::Stream;
+  std::uint64_t scope_id = 0;  // the capture's, or the pool's
+  std::thread::id thread;      // own_thread: who made it
+  bool own_thread = false;     // a thread's default stream: its handle means another stream on another thread
   EventPool* events = nullptr;
   StampCounts* counts = nullptr;
   std::uint32_t max_stamps = 64;

@@ -23,7 +23,7 @@ class StreamRef {
   explicit operator bool() const noexcept { return record_ != nullptr; }
   bool operator==(const StreamRef&) const = default;
   StreamRecord* record() const noexcept { return record_; }
-  std::uint64_t id() const noexcept;  // as cuStreamGetId
+  std::uint64_t id() const noexcept;  // as cuStreamGetId; of a captured stream a number of the allocator, with the highest bit set
   CUstream handle() const noexcept;   // as it was when the stream was first seen
   int device() const noexcept;        // index in the allocator's list; -1 for a stream of no device of the allocator
 

@@ -9,7 +9,8 @@ namespace cuaudit::alloc {
 namespace {
 
 constexpr std::size_t kWordPageBytes = 4096;
-constexpr std::size_t kWordBytes = 64;  // a cache line each
+constexpr std::size_t kWordBytes = 64;                         // a cache line each
+constexpr std::uint64_t kCapturedId = std::uint64_t{1} << 63;  // identities that are none of cuStreamGetId's
 
 bool IsDefault(CUstream stream) noexcept { return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
@@ -44,10 +45,24 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   StreamRecord* found = nullptr;
   CurrentContext current(driver, target->context, !is_default);
   if ((result = current.result()) != CUDA_SUCCESS) return Note(result);
-  result = driver.StreamGetId(stream, &id);
+  // On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  std::uint64_t capture = 0;
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(driver, stream, &status, &capture);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+    result = IdentifyCaptured(target, stream, capture, &found);
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = left;
+    if (result == CUDA_SUCCESS) *out = StreamRef(found);
+    return Note(result);
+  }
+  if (result == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
   std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
   for (found = head.load(std::memory_order_acquire); found != nullptr && found->id != id;) found = found->next;
+  if (captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(stream);
   if (found == nullptr) {
     context = target->context;
     if (!is_default && (result = ContextOf(driver, stream, &context)) != CUDA_SUCCESS) return Note(result);
@@ -63,7 +78,55 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   return CUDA_SUCCESS;
 }
 
-CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out) noexcept {
+// The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may
+// still be in use. Captures that share a private pool promise to be replayed one after the other, so there the handle stays itself.
+CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept {
+  const bool own_thread = stream == CU_STREAM_PER_THREAD;
+  CUcontext context = device->context;
+  if (!own_thread) {
+    const CUresult result = ContextOf(driver, stream, &context);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Scope scope = Scope::Capture;
+  std::uint64_t scope_id = capture;
+  for (const std::unique_ptr<Device>& each : devices) {
+    if (own_thread || each->context != context || each->routed.load(std::memory_order_acquire) == 0) continue;
+    StreamRecord asked;
+    asked.handle = stream;
+    asked.context = context;
+    asked.device = each.get();
+    if (const Pool* const pool = RouteOf(each.get(), &asked); pool != &shared_pool) {
+      scope = Scope::Pool;
+      scope_id = pool->id.second;
+    }
+  }
+  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
+    if (record->scope != scope || record->scope_id != scope_id || record->handle != stream) continue;
+    *out = record;
+    return CUDA_SUCCESS;
+  }
+  const std::uint64_t id = kCapturedId | (captured_streams.fetch_add(1, std::memory_order_acq_rel) + 1);
+  return MakeStream(id, stream, context, out, scope, scope_id);
+}
+
+// The stream was seen outside: the captures that its handle took part in are over.
+void Core::EndCapturesOf(CUstream stream) noexcept {
+  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
+    if (record->scope == Scope::Stream || record->handle != stream) continue;
+    if (record->own_thread && record->thread != std::this_thread::get_id()) continue;
+    const std::uint64_t capture = record->capture.exchange(0, std::memory_order_acq_rel);
+    if (capture != 0) captures.End(capture);
+  }
+}
+
+CUresult Core::LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept {
+  const CUresult result = captures.LookAt(driver, stream, live, out);
+  if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live);
+  return result;
+}
+
+CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope,
+                          std::uint64_t scope_id) noexcept {
   EventPool* const events = EventsOf(context);
   std::unique_ptr<StreamRecord> record(new (std::nothrow) StreamRecord);
   if (events == nullptr || record == nullptr)
@@ -73,6 +136,9 @@ CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, 
   record->context = context;
   record->is_default = IsDefault(stream);
   record->own_thread = stream == CU_STREAM_PER_THREAD;
+  record->scope = scope;
+  record->scope_id = scope_id;
+  record->thread = std::this_thread::get_id();
   record->events = events;
   record->counts = &stamp_counts;
   record->max_stamps = options.max_stamps_per_stream;
@@ -89,8 +155,11 @@ CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, 
   }
   const Held held(make_lock);
   std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
-  for (StreamRecord* other = head.load(std::memory_order_relaxed); other != nullptr; other = other->next) {
-    if (other->id != id) continue;
+  StreamRecord* other = scope == Scope::Stream ? head.load(std::memory_order_relaxed) : streams.load(std::memory_order_relaxed);
+  for (; other != nullptr; other = scope == Scope::Stream ? other->next : other->next_all) {
+    const bool same =
+        other->scope == scope && other->scope_id == scope_id && (scope == Scope::Stream ? other->id == id : other->handle == stream);
+    if (!same) continue;
     *out = other;  // another thread was first; a word stays unused
     return CUDA_SUCCESS;
   }

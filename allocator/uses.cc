@@ -112,7 +112,7 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   CurrentContext current(driver, stream->context);
   CUresult result = current.result();
   CaptureView view;
-  if (result == CUDA_SUCCESS) result = captures.LookAt(driver, stream, stream->handle, &view);
+  if (result == CUDA_SUCCESS) result = LookAt(stream, stream->handle, &view);
   if (result == CUDA_SUCCESS && view.id != 0) {
     Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
@@ -202,7 +202,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordUse: no host memory");
   const auto record = [&]() noexcept -> CUresult {
     CaptureView view;
-    CUresult result = captures.LookAt(driver, stream, live, &view);
+    CUresult result = LookAt(stream, live, &view);
     if (result != CUDA_SUCCESS) return result;
     if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
     std::uint64_t sequence = 0;

@@ -338,7 +338,13 @@ CUresult DriverBackend::Trim(int device_index, std::size_t reserved_bytes) noexc
     return Fail(CUDA_ERROR_INVALID_VALUE, "Trim: device is none of the allocator's");
   }
   if (!is_stream_ordered_) return CUDA_SUCCESS;
-  return Fail(driver_.MemPoolTrimTo(devices_[static_cast<std::size_t>(device_index)].pool, reserved_bytes), "cuMemPoolTrimTo");
+  // A pool gives back only what the streams of the frees have passed; those streams may be gone, so the context is waited for.
+  const Device& device = devices_[static_cast<std::size_t>(device_index)];
+  CurrentContext current(driver_, device.config.context);
+  CUresult first = Fail(current.result(), "Trim: the device's context");
+  if (first == CUDA_SUCCESS) first = Fail(SynchronizeCurrent(driver_, device.config.context), "Trim: cuCtxSynchronize");
+  Keep(&first, Fail(driver_.MemPoolTrimTo(device.pool, reserved_bytes), "cuMemPoolTrimTo"));
+  return first;
 }
 
 }  // namespace cuaudit::alloc

@@ -49,7 +49,8 @@ class DriverBackend : public Backend {
   // The device's own free stream waits for the event now, and the block's free comes after it.
   [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
-  [[nodiscard]] CUresult EmptyCache() noexcept override;  // MemPoolTrimTo, and what was refused before
+  // MemPoolTrimTo behind CtxSynchronize (so not while a stream of the device is captured), and what was refused before.
+  [[nodiscard]] CUresult EmptyCache() noexcept override;
   [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;
   // `reserved` is the pool's own word (MemPoolGetAttribute), or what is allocated when there is none.
   void GetStatistics(int device, Statistics* out) const noexcept override;

@@ -55,6 +55,14 @@ class Page {
 
 unsigned long long Count(std::int64_t value) noexcept { return value < 0 ? 0 : static_cast<unsigned long long>(value); }
 
+void WriteDevice(const OutOfMemory& account, Page* page) noexcept {
+  if (account.device_total != 0) {
+    page->Add("  device     %s free of %s\n", Of(account.device_free).text, Of(account.device_total).text);
+  } else {
+    page->Add("  device     the driver did not say how much is free\n");
+  }
+}
+
 void Write(const OutOfMemory& account, const Statistics& statistics, Page* page) noexcept {
   page->Add("out of memory on device %d: %s asked for on stream %llu", account.device, Of(account.requested).text,
             static_cast<unsigned long long>(account.stream));
@@ -69,11 +77,7 @@ void Write(const OutOfMemory& account, const Statistics& statistics, Page* page)
   } else {
     page->Add("the driver answered %.*s (%d)\n", static_cast<int>(name.size()), name.data(), static_cast<int>(account.driver_result));
   }
-  if (account.device_total != 0) {
-    page->Add("  device     %s free of %s\n", Of(account.device_free).text, Of(account.device_total).text);
-  } else {
-    page->Add("  device     the driver did not say how much is free\n");
-  }
+  WriteDevice(account, page);
   if (account.limit != SIZE_MAX) page->Add("  limit      %s for this process\n", Of(account.limit).text);
   const std::size_t held = account.allocated + account.pending;
   page->Add(
@@ -95,6 +99,19 @@ void Write(const OutOfMemory& account, const Statistics& statistics, Page* page)
 }  // namespace
 
 std::string FormatBytes(std::size_t bytes) { return Of(bytes).text; }
+
+std::string FormatDriverOutOfMemory(const OutOfMemory& account, const Statistics& statistics, const char* call) {
+  char text[512];
+  Page page(text, sizeof(text));
+  const std::string_view name = driver::ShortResultName(account.driver_result);
+  page.Add("out of memory on device %d: %s asked for; %s answered %.*s (%d)\n", account.device, Of(account.requested).text, call,
+           static_cast<int>(name.size()), name.data(), static_cast<int>(account.driver_result));
+  WriteDevice(account, &page);
+  page.Add("  allocator  %s reserved: %s allocated in %llu blocks\n", Of(Count(statistics.reserved_bytes[0].current)).text,
+           Of(Count(statistics.allocated_bytes[0].current)).text, Count(statistics.allocation[0].current));
+  page.Add("  so far     %llu out of memory\n", Count(statistics.num_ooms));
+  return text;
+}
 
 std::string FormatOutOfMemory(const OutOfMemory& account, const Statistics& statistics) {
   Page measured(nullptr, 0);

@@ -4,7 +4,7 @@
 //   Owns      nothing.
 //   Threads   values.
 //   Units     bytes; texts name them as 512 B, 20.00 MiB, 1.50 GiB.
-//   Errors    FormatOutOfMemory throws bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
+//   Errors    throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
 //   Faults    makes no driver calls: the allocator asked the driver.
 //   Source    what PyTorch's message says, and what its users ask for beside it: pending uses, the largest free block, the ladder's counts.
 #pragma once
@@ -19,6 +19,10 @@ namespace cuaudit::alloc {
 
 // "512 B", "20.00 MiB".
 std::string FormatBytes(std::size_t bytes);
+
+// Of a backend without a cache: `call` is the driver's that was refused; of the account the device, what was requested, the driver's answer
+// and what the device has free.
+std::string FormatDriverOutOfMemory(const OutOfMemory& account, const Statistics& statistics, const char* call);
 
 // `statistics` of the same device.
 std::string FormatOutOfMemory(const OutOfMemory& account, const Statistics& statistics);

@@ -17,6 +17,14 @@ constexpr int kOnlyDevice = 0;  // each backend has one device, so that no other
 
 thread_local std::string last_error;  // on the heap: a library that is loaded late has next to no thread storage of its own
 
+CUresult DeviceOfCurrent(driver::DriverRef driver, CUdevice* out) noexcept {
+#if CUDA_VERSION >= 13000
+  return driver.CtxGetDevice(out, nullptr);
+#else
+  return driver.CtxGetDevice(out);
+#endif
+}
+
 void Warn(void*, const char* text) noexcept { std::fprintf(stderr, "cuaudit_allocator: %s\n", text); }
 
 }  // namespace
@@ -173,7 +181,7 @@ CUresult PluginState::ReleasePool(int device, PoolKey key) noexcept {
   return result;
 }
 
-std::string PluginState::Account(int device, std::size_t bytes, CUresult result) const {
+std::string PluginState::Account(int device, std::size_t bytes, CUresult result) {
   const Allocator* const native = Native(device);
   const Backend* const backend = Existing(device);
   Statistics statistics;
@@ -182,6 +190,20 @@ std::string PluginState::Account(int device, std::size_t bytes, CUresult result)
     OutOfMemory account = native->LastOutOfMemory();
     account.device = device;
     return FormatOutOfMemory(account, statistics);
+  }
+  if (native == nullptr && backend != nullptr && result == CUDA_ERROR_OUT_OF_MEMORY) {
+    OutOfMemory account;
+    account.device = device;
+    account.requested = bytes;
+    account.driver_result = result;
+    const std::string call = backend->LastErrorText();
+    const driver::DriverRef driver = driver::Driver(&driver_);
+    CUdevice current = -1;  // the caller's, as PyTorch sets it; another one's memory would mislead
+    CUdevice wanted = -2;
+    if (DeviceOfCurrent(driver, &current) != CUDA_SUCCESS || driver.DeviceGet(&wanted, device) != CUDA_SUCCESS || current != wanted ||
+        driver.MemGetInfo(&account.device_free, &account.device_total) != CUDA_SUCCESS)
+      account.device_free = account.device_total = 0;
+    return FormatDriverOutOfMemory(account, statistics, call.c_str());
   }
   return "device " + std::to_string(device) + ", " + FormatBytes(bytes) + ": " + std::string(driver::ShortResultName(result)) + ": " +
          (backend == nullptr ? Error() : backend->LastErrorText());

@@ -46,7 +46,7 @@ class PluginState {
   CUresult ReleasePool(int device, PoolKey key) noexcept;
 
   std::string Snapshot(const char* path) noexcept;  // empty when it was written
-  std::string Account(int device, std::size_t bytes, CUresult result) const;
+  std::string Account(int device, std::size_t bytes, CUresult result);
 
   static void SetError(std::string_view text) noexcept;
   static const char* Error() noexcept;

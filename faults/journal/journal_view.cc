@@ -5,6 +5,9 @@
 
 #include "faults/driver/call_id.h"
 
+#define CUAUDIT_TEXT_OF(value) #value
+#define CUAUDIT_TEXT(value) CUAUDIT_TEXT_OF(value)
+
 namespace cuaudit::faults {
 
 const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
@@ -16,7 +19,7 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   if (size < sizeof(JournalHeader)) return "the journal is cut inside its header";
   const JournalHeader* header = static_cast<const JournalHeader*>(bytes);
   if (header->version != kJournalVersion || header->header_bytes != sizeof(JournalHeader)) {
-    return "the journal was written by another version of cuaudit (expected version 1)";
+    return "the journal was written by another version of cuaudit (expected version " CUAUDIT_TEXT(CUAUDIT_JOURNAL_VERSION) ")";
   }
   static constexpr std::uint64_t kDigest = driver::TableDigest();  // views are opened several times a trial
   if (header->table_digest != kDigest) {

@@ -18,7 +18,8 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-inline constexpr std::uint32_t kJournalVersion = 3;
+#define CUAUDIT_JOURNAL_VERSION 3  // a macro, so that messages can hold it
+inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
 inline constexpr std::size_t kMaxBases = 1024;
 inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;  // in `occurrences`: allocations of the program's own modules
 inline constexpr std::size_t kMaxFaults = 16;

@@ -23,6 +23,15 @@ CUresult Create(Call& call, CUstream* out, unsigned flags, int priority) {
   return CUDA_SUCCESS;
 }
 
+// A captured stream tells neither its flags, device nor identity: in every mode of the capture and of the thread.
+Stream* FindUncaptured(Call& call, CUstream handle, CUresult* result) {
+  Stream* const stream = FindStream(call, handle, result);
+  if (stream == nullptr || stream->capture == nullptr) return stream;
+  Invalidate(stream->capture);
+  *result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return nullptr;
+}
+
 }  // namespace
 
 CUresult api::StreamCreate(Call& call, CUstream* out, unsigned int flags) { return Create(call, out, flags, 0); }
@@ -134,7 +143,7 @@ CUresult api::LaunchHostFunc(Call& call, CUstream handle, CUhostFn function, voi
 CUresult api::StreamGetFlags(Call& call, CUstream handle, unsigned int* flags) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Stream* const stream = FindStream(call, handle, &result);
+  const Stream* const stream = FindUncaptured(call, handle, &result);
   if (stream != nullptr) *flags = stream->flags;
   return result;
 }
@@ -171,7 +180,7 @@ CUresult api::StreamGetCtx_v2(Call& call, CUstream handle, CUcontext* out, CUgre
 CUresult api::StreamGetDevice(Call& call, CUstream handle, CUdevice* device) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Stream* const stream = FindStream(call, handle, &result);
+  const Stream* const stream = FindUncaptured(call, handle, &result);
   if (stream != nullptr) *device = stream->owner->device;
   return result;
 }
@@ -180,7 +189,7 @@ CUresult api::StreamGetDevice(Call& call, CUstream handle, CUdevice* device) {
 CUresult api::StreamGetId(Call& call, CUstream handle, unsigned long long* id) {
   if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Stream* const stream = FindStream(call, handle, &result);
+  const Stream* const stream = FindUncaptured(call, handle, &result);
   if (stream != nullptr) *id = stream->id;
   return result;
 }

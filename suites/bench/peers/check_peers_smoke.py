@@ -7,8 +7,10 @@
 No time is checked: the simulated driver has none.
 """
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 program, peers, drop_in, runtime = sys.argv[1:]
 environment = dict(os.environ, LD_LIBRARY_PATH=f"{runtime}:{drop_in}", CUAUDIT_OPTIONS="driver=sim;scope=process;device_memory=16GiB")
@@ -42,6 +44,22 @@ for peer in ("cub", "cudaMallocAsync", "cudaMalloc"):
 bad = subprocess.run([program, "--peers", peers, "--rounds", "1", "--max-threads", "1", "--settings", "policy:never"], env=environment, capture_output=True, text=True,
                      timeout=60)
 assert "expected poll or wait" in bad.stdout, bad.stdout
+# A peer that throws has rows that say so, and the others have theirs.
+with tempfile.TemporaryDirectory() as directory:
+    for name, source in (("torch", "throwing"), ("ours", "ours")):
+        shutil.copy(f"{peers}/libpeer_{source}.so", f"{directory}/libpeer_{name}.so")
+    thrown = subprocess.run([program, "--peers", directory, "--rounds", "1", "--seconds-per-row", "0.002", "--max-threads", "2", "--split-merge-cycles", "100",
+                             "--settings", "policy:poll"], env=environment, capture_output=True, text=True, timeout=60)
+assert thrown.returncode == 0, thrown.stderr
+rows = [dict(zip(columns, line.split("\t"))) for line in thrown.stdout.splitlines() if not line.startswith("#")][1:]
+own = [row for row in rows if row["peer"] == "cuaudit policy:poll"]
+assert own and all(int(row["operations"]) > 0 for row in own), own
+its = [row for row in rows if row["peer"] == "pytorch"]
+assert {row["loop"] for row in its} == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone"}, its
+failed = {row["loop"]: row["note"] for row in its if row["operations"] == "0"}
+assert set(failed) == {row["loop"] for row in its} and all(note for note in failed.values()), its
+assert [row["note"] for row in its if row["loop"] == "pair" and row["bytes"] == "512"] == ["threw: Allocate in two"] * 2, its
+assert failed["record"] == "threw" and failed["training_trace"].startswith("threw: ") and failed["free_elsewhere"] == "free threw on another thread", failed
 assert subprocess.run([program, "--peers", "/nowhere"], env=environment, capture_output=True).returncode != 0
 trace = subprocess.run([program, "--print-trace", "training"], capture_output=True, text=True).stdout.splitlines()
 live = {}

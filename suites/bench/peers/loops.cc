@@ -32,7 +32,8 @@ struct Ring {
   static constexpr std::size_t kRoom = 64;
   std::array<std::atomic<void*>, kRoom> cell = {};
   std::atomic<bool> is_over{false};
-  std::size_t at = 0;  // the producer's
+  std::atomic<bool> has_thrown{false};  // the consumer's free
+  std::size_t at = 0;                   // the producer's
   std::thread consumer;
 };
 
@@ -50,7 +51,11 @@ void Consume(const Stage& stage, const Entrant& entrant, void* token, int core, 
       std::this_thread::yield();
       block = ring->cell[at].exchange(nullptr, std::memory_order_acq_rel);
     }
-    entrant.peer->free(block, token);
+    try {
+      entrant.peer->free(block, token);
+    } catch (...) {
+      ring->has_thrown.store(true, std::memory_order_relaxed);  // and goes on, so that nobody waits for ever
+    }
   }
 }
 
@@ -126,7 +131,7 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
       ring->at = (ring->at + 1) % Ring::kRoom;
       while (cell.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
       cell.store(block, std::memory_order_release);
-      return true;
+      return !ring->has_thrown.load(std::memory_order_relaxed);
     };
   };
   workload.finish = [&](int number) {
@@ -134,7 +139,11 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
     ring.is_over.store(true, std::memory_order_release);
     if (ring.consumer.joinable()) ring.consumer.join();
   };
-  return Measure(workload, budget);
+  Figures figures = Measure(workload, budget);
+  for (const Ring& ring : rings) {
+    if (ring.has_thrown) figures.failure = "free threw on another thread";
+  }
+  return figures;
 }
 
 Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget) {

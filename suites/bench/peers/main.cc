@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Allocators side by side in one process: rows of a table, one per peer, loop and number of threads. See README.md.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <exception>
+#include <string>
 #include <thread>
 
 #include "suites/bench/peers/loops.h"
@@ -23,6 +26,13 @@ struct Choice {
   int max_threads = 16;
   int device = 0;
 };
+
+// A failure in a cell of the table.
+std::string OneLine(std::string text) {
+  text = text.substr(0, text.find('\n'));
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  return text.substr(0, 300);
+}
 
 class Table {
  public:
@@ -46,7 +56,7 @@ class Table {
     } else {
       std::fprintf(file_, "\t\t");
     }
-    std::fprintf(file_, "%s\n", figures.failure.empty() ? note.c_str() : figures.failure.c_str());
+    std::fprintf(file_, "%s\n", figures.failure.empty() ? note.c_str() : OneLine(figures.failure).c_str());
     std::fflush(file_);
   }
 
@@ -54,6 +64,27 @@ class Table {
   std::FILE* file_;
   int round_ = 0;
 };
+
+// One row's figures; what a peer throws is the row's failure.
+template <typename Loop>
+Figures Tried(Loop loop) {
+  try {
+    return loop();
+  } catch (const std::exception& error) {
+    return {.failure = std::string("threw: ") + error.what()};
+  } catch (...) {
+    return {.failure = "threw"};
+  }
+}
+
+// A peer's own part, outside the rows.
+void Empty(const Peer& peer) noexcept {
+  try {
+    peer.empty();
+  } catch (...) {
+    std::fprintf(stderr, "allocator_peers: %s: emptying its cache threw\n", peer.name);
+  }
+}
 
 std::vector<int> ThreadCounts(int highest) {
   std::vector<int> counts;
@@ -69,37 +100,47 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const Trac
   for (const std::size_t bytes : {std::size_t{512}, 64 * kKiB, kMiB, 8 * kMiB, 64 * kMiB}) {
     for (const int threads : ThreadCounts(choice.max_threads)) {
       if (is_plain && (threads > 2 || bytes != 64 * kKiB)) continue;
-      table->Row(entrant.label, "pair", bytes, threads, 0, "", Pair(stage, entrant, bytes, threads, false, budget));
+      table->Row(entrant.label, "pair", bytes, threads, 0, "", Tried([&] { return Pair(stage, entrant, bytes, threads, false, budget); }));
     }
-    peer.empty();
+    Empty(peer);
   }
   if (is_plain) return;
   for (const int threads : ThreadCounts(choice.max_threads)) {
-    table->Row(entrant.label, "mixed", 0, threads, 0, "", Mixed(stage, entrant, threads, budget));
+    table->Row(entrant.label, "mixed", 0, threads, 0, "", Tried([&] { return Mixed(stage, entrant, threads, budget); }));
     if (threads == 1) continue;
-    table->Row(entrant.label, "shared_stream", 64 * kKiB, threads, 0, "", Pair(stage, entrant, 64 * kKiB, threads, true, budget));
-    table->Row(entrant.label, "free_elsewhere", 64 * kKiB, threads, 0, "", FreeElsewhere(stage, entrant, 64 * kKiB, threads, budget));
+    table->Row(entrant.label, "shared_stream", 64 * kKiB, threads, 0, "",
+               Tried([&] { return Pair(stage, entrant, 64 * kKiB, threads, true, budget); }));
+    table->Row(entrant.label, "free_elsewhere", 64 * kKiB, threads, 0, "",
+               Tried([&] { return FreeElsewhere(stage, entrant, 64 * kKiB, threads, budget); }));
   }
-  peer.empty();
+  Empty(peer);
   for (const auto& [name, trace] : {std::pair<const char*, const Trace*>("training_trace", &training), {"serving_trace", &serving}}) {
-    const Replayed replayed = Replay(entrant, *trace, budget);
-    table->Row(entrant.label, name, 0, 1, 0, "", replayed.figures, trace->peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
+    Replayed replayed;
+    const Trace& each = *trace;
+    const Figures figures = Tried([&] {
+      replayed = Replay(entrant, each, budget);
+      return replayed.figures;
+    });
+    table->Row(entrant.label, name, 0, 1, 0, "", figures, trace->peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
                peer.record == nullptr ? "uses are left out: the peer knows none" : "");
   }
   if (peer.record == nullptr) return;
   for (const int uses : {0, 1, 4})
-    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready", Recorded(stage, entrant, uses, false, budget));
+    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready", Tried([&] { return Recorded(stage, entrant, uses, false, budget); }));
   for (const int uses : {1, 4}) {
-    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "held", Recorded(stage, entrant, uses, true, budget));
-    peer.empty();
+    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "held", Tried([&] { return Recorded(stage, entrant, uses, true, budget); }));
+    Empty(peer);
   }
-  table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", RecordAlone(stage, entrant, budget));
+  table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", Tried([&] { return RecordAlone(stage, entrant, budget); }));
 }
 
 void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {
   if (entrant.peer->counters == nullptr || choice.split_merge_cycles == 0) return;
-  const Bounded bounded = SplitAndMerge(entrant, choice.split_merge_cycles, 25'000'000'000ULL);
-  Figures figures;
+  Bounded bounded;
+  Figures figures = Tried([&] {
+    bounded = SplitAndMerge(entrant, choice.split_merge_cycles, 25'000'000'000ULL);
+    return Figures();
+  });
   figures.operations = bounded.cycles;
   figures.mean_ns = bounded.mean_ns;
   const std::string note = "resident +" + std::to_string(bounded.resident_growth_kib) + " KiB from a tenth on; events " +
@@ -107,7 +148,7 @@ void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {
                            std::to_string(bounded.counters.blocks_pending) + ", segments " + std::to_string(bounded.counters.segments) +
                            (bounded.failure.empty() ? "" : "; " + bounded.failure);
   table->Row(entrant.label, "split_and_merge", 0, 1, 2, "ready", figures, 0, 0, note);
-  entrant.peer->empty();
+  Empty(*entrant.peer);
 }
 
 int Compare(const Choice& choice) {

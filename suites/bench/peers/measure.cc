@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -15,6 +16,18 @@ namespace cuaudit::bench {
 namespace {
 
 constexpr std::size_t kMaxSamples = 1U << 16;
+
+// Peers are other people's code: what they throw ends a row, not the comparison.
+template <typename Step>
+void Caught(Step step, std::string* failure) {
+  try {
+    step();
+  } catch (const std::exception& error) {
+    *failure = std::string("threw: ") + error.what();
+  } catch (...) {
+    *failure = "threw";
+  }
+}
 
 double Percentile(std::vector<double>* samples, double fraction) {
   if (samples->empty()) return 0;
@@ -38,6 +51,7 @@ struct Samples {
   std::vector<double> singles;
   std::uint64_t operations = 0;
   std::uint64_t elapsed = 0;
+  std::string failure;  // what was thrown
 };
 
 // False: an operation failed.
@@ -128,18 +142,24 @@ Figures Measure(const Workload& workload, const Budget& budget) {
       Samples& own = samples[static_cast<std::size_t>(number)];
       own.batches.reserve(kMaxSamples);
       own.singles.reserve(kMaxSamples);
-      const Operation operation = workload.make(number);
+      Operation operation;
+      Caught([&] { operation = workload.make(number); }, &own.failure);
       if (operation == nullptr) has_failed = true;
       ready.fetch_add(1);
       while (start.load(std::memory_order_acquire) == 0) std::this_thread::yield();
       const std::uint64_t begin = start.load(std::memory_order_acquire);
       const auto at = [&](std::uint64_t percent) { return begin + budget.nanoseconds / 100 * percent; };
       Samples warm;
-      bool is_well = operation != nullptr && RunBatches(operation, budget.batch, at(10), has_failed, &warm);
-      is_well = is_well && RunBatches(operation, budget.batch, at(60), has_failed, &own);
-      is_well = is_well && RunSingles(operation, clock_cost, at(100), has_failed, &own);
-      if (!is_well) has_failed = true;
-      if (workload.finish) workload.finish(number);
+      bool is_well = false;
+      Caught(
+          [&] {
+            is_well = operation != nullptr && RunBatches(operation, budget.batch, at(10), has_failed, &warm);
+            is_well = is_well && RunBatches(operation, budget.batch, at(60), has_failed, &own);
+            is_well = is_well && RunSingles(operation, clock_cost, at(100), has_failed, &own);
+          },
+          &own.failure);
+      if (!is_well || !own.failure.empty()) has_failed = true;
+      if (workload.finish) Caught([&] { workload.finish(number); }, &own.failure);
     });
   }
   while (ready.load() < workload.threads) std::this_thread::yield();
@@ -147,6 +167,9 @@ Figures Measure(const Workload& workload, const Budget& budget) {
   for (std::thread& thread : threads) thread.join();
   Figures figures = Sum(&samples);
   if (has_failed) figures.failure = "an operation failed";
+  for (const Samples& each : samples) {
+    if (!each.failure.empty()) figures.failure = each.failure;
+  }
   return figures;
 }
 
@@ -159,17 +182,21 @@ Figures MeasureRounds(const Rounds& rounds, const Budget& budget) {
     bool is_well = rounds.before();
     const bool is_single = round % 2 == 1;
     const std::uint64_t begin = Now();
-    for (std::uint64_t i = 0; i < rounds.count && is_well; ++i) {
-      const std::uint64_t one = is_single ? Now() : 0;
-      is_well = rounds.operation();
-      if (!is_single) continue;
-      const std::uint64_t taken = Now() - one;
-      if (own.singles.size() < kMaxSamples) own.singles.push_back(static_cast<double>(taken > clock_cost ? taken - clock_cost : 0));
-    }
+    const auto run = [&] {
+      for (std::uint64_t i = 0; i < rounds.count && is_well; ++i) {
+        const std::uint64_t one = is_single ? Now() : 0;
+        is_well = rounds.operation();
+        if (!is_single) continue;
+        const std::uint64_t taken = Now() - one;
+        if (own.singles.size() < kMaxSamples) own.singles.push_back(static_cast<double>(taken > clock_cost ? taken - clock_cost : 0));
+      }
+    };
+    Caught(run, &own.failure);
+    is_well = is_well && own.failure.empty();
     const std::uint64_t taken = Now() - begin;
     if (!rounds.after() || !is_well) {
       Figures figures;
-      figures.failure = "an operation failed";
+      figures.failure = own.failure.empty() ? "an operation failed" : own.failure;
       return figures;
     }
     if (is_single || round == 0) continue;  // the first is warm-up

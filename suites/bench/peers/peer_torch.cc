@@ -4,9 +4,14 @@
 //
 //     torch=$(python3 -c 'import torch; print(torch.__path__[0])')
 //     g++ -std=c++20 -O2 -shared -fPIC -I. -I$torch/include -I/usr/local/cuda/include suites/bench/peers/peer_torch.cc
-//         -L$torch/lib -lc10_cuda -lc10 -Wl,-rpath,$torch/lib -o libpeer_torch.so
+//         -L$torch/lib -Wl,--no-as-needed -ltorch_cuda -ltorch_cpu -ltorch -lc10_cuda -lc10 -Wl,-rpath,$torch/lib -o libpeer_torch.so
 //
-// CUAUDIT_TORCH_WITHOUT_RECORD and CUAUDIT_TORCH_WITHOUT_STATISTICS leave out what a wheel's headers may spell differently.
+// libtorch_cuda brings the hooks that the allocator asks ATen for (recordStream). CUAUDIT_TORCH_WITHOUT_ATEN leaves it out; then uses
+// cannot be recorded either. CUAUDIT_TORCH_WITHOUT_RECORD and CUAUDIT_TORCH_WITHOUT_STATISTICS leave out what a wheel's headers may spell
+// differently.
+#ifndef CUAUDIT_TORCH_WITHOUT_ATEN
+#include <ATen/Context.h>
+#endif
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -32,6 +37,9 @@ const char* Version() { return "torch"; }
 const char* Open(int device, const char*) {
   try {
     device_index = static_cast<c10::DeviceIndex>(device);
+#ifndef CUAUDIT_TORCH_WITHOUT_ATEN
+    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+#endif
     caching::get()->init(c10::cuda::device_count());
     c10::cuda::set_device(device_index);
     return nullptr;
@@ -57,7 +65,7 @@ void* Allocate(std::size_t bytes, void* token) {
 void Free(void* pointer, void*) { caching::get()->raw_delete(pointer); }
 void Empty() { caching::emptyCache(); }
 
-#ifndef CUAUDIT_TORCH_WITHOUT_RECORD
+#if !defined(CUAUDIT_TORCH_WITHOUT_RECORD) && !defined(CUAUDIT_TORCH_WITHOUT_ATEN)
 // recordStream wants a DataPtr with the allocator's own deleter; the pointer stays ours.
 void Record(void* pointer, void* token) {
   c10::DataPtr data(pointer, pointer, caching::get()->raw_deleter(), c10::Device(c10::DeviceType::CUDA, device_index));

@@ -254,6 +254,14 @@ TEST_P(Backends, WorksInACapture) {
   EXPECT_EQ(backend_->EmptyCache(), CUDA_SUCCESS);
 }
 
+TEST_P(Backends, EmptyCacheWaitsForWhatTheFreesWaitFor) {
+  const CUdeviceptr block = Get(std::size_t{64} << 20);
+  EXPECT_EQ(d_.MemsetD8Async(block, 1, std::size_t{64} << 20, own_), CUDA_SUCCESS);
+  EXPECT_EQ(backend_->Free(block), CUDA_SUCCESS);
+  EXPECT_EQ(backend_->EmptyCache(), CUDA_SUCCESS);
+  EXPECT_EQ(Count().reserved_bytes[0].current, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, Backends, testing::Values(Which::StreamOrdered, Which::Uncached),
                          [](const auto& row) { return row.param == Which::StreamOrdered ? "StreamOrdered" : "Uncached"; });
 

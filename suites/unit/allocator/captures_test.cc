@@ -9,6 +9,9 @@ class Capturing : public Allocating {
  public:
   explicit Capturing(const Options& options = {}) : Allocating(options) {
     EXPECT_OK(allocator->CreatePool({}, &pool));
+    Begin();
+  }
+  void Begin() {
     EXPECT_OK(allocator->BeginAllocateToPool(0, pool, {}));
     EXPECT_OK(d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
   }
@@ -70,9 +73,9 @@ TEST(Captures, AUseInOneIsDeferredUntilItsEnd) {
     a.Join();
     EXPECT_EQ(a.Stats().uses_captured, 1U);
     a.End();
-    ASSERT_OK(a->BeginAllocateToPool(0, a.pool, {}));
+    a.Begin();  // the next capture that shares the pool
     EXPECT_EQ(a.Get(12 * kMiB, a.s), x);
-    ASSERT_OK(a->EndAllocateToPool(0, a.pool));
+    a.End();
   }
 }
 
@@ -157,6 +160,91 @@ TEST(Captures, WithoutAPoolEndWhenAStreamOfTheirsIsSeenOutside) {
   EXPECT_OK(a->RecordUse(a.Get(512, t), s));  // here it is seen
   EXPECT_EQ(a.Get(12 * kMiB, t), x);
   a.Drop(z);
+}
+
+TEST(Captures, AStreamInOneHasAnIdentityOfItsOwn) {
+  for (const bool is_known : {false, true}) {
+    Allocating a;
+    CUstream s = a.Stream();
+    StreamRef outside;
+    if (is_known) outside = a.Ref(s);
+    for (const CUstreamCaptureMode mode :
+         {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+      ASSERT_OK(a.d.StreamBeginCapture(s, mode));
+      const StreamRef inside = a.Ref(s);
+      EXPECT_NE(inside, outside);
+      EXPECT_EQ(inside, a.Ref(s)) << "the same throughout the capture";
+      EXPECT_EQ(inside.handle(), s);
+      EXPECT_EQ(inside.device(), 0);
+      const CUdeviceptr x = a.Get(512, s);
+      EXPECT_OK(a->RecordUse(x, s)) << a.LastText();
+      a.Drop(x);
+      EXPECT_EQ(a.Get(512, s), x) << "what the capture freed serves it again";
+      a.Drop(x);
+      CUgraph graph = nullptr;
+      ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+      ASSERT_OK(a.d.GraphDestroy(graph));
+      if (!is_known) outside = a.Ref(s);
+      EXPECT_EQ(a.Ref(s), outside);
+      EXPECT_EQ(outside.id() >> 63, 0U);
+      EXPECT_EQ(inside.id() >> 63, 1U);
+      EXPECT_NE(a.Get(512, s), x) << "a graph may have it";
+    }
+    EXPECT_EQ(a.Stats().uses_own_stream, 3U);
+  }
+}
+
+// What a destroyed stream freed while it was busy is not handed to the capture of a stream that has its handle.
+TEST(Captures, ARecycledHandleIsNotTheStreamThatHadIt) {
+  Allocating a;
+  for (int i = 0; i < 64; ++i) {
+    CUstream s = a.Stream();
+    const CUdeviceptr x = a.Get(12 * kMiB, s);
+    a.Write(x, 12 * kMiB, s);
+    a.Drop(x);
+    a.Destroy(s);
+    CUstream t = a.Stream();
+    ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    const CUdeviceptr y = a.Get(12 * kMiB, t);
+    EXPECT_NE(y, x);
+    a.Drop(y);
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    ASSERT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+  }
+}
+
+TEST(Captures, ATrustedHandleKeepsItsIdentity) {
+  Options options;
+  options.trust_stream_handles = true;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  const StreamRef outside = a.Ref(s);
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_EQ(a.Ref(s), outside);
+  CUstream other = a.Stream();
+  EXPECT_EQ(a.Ref(other).id() >> 63, 0U) << "beside the capture";
+  a.Drop(a.Get(512, nullptr));
+  a.Drop(a.Get(512, CU_STREAM_PER_THREAD));
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+}
+
+TEST(Captures, AnInvalidatedOneIsRefused) {
+  Allocating a;
+  CUstream s = a.Stream();
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  unsigned long long id = 0;
+  EXPECT_EQ(a.d.StreamGetId(s, &id), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUdeviceptr x = 0;
+  EXPECT_EQ(a->Allocate(0, 512, s, &x), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(x, 0U);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(a.d.StreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  a.Drop(a.Get(512, s));
 }
 
 TEST(Captures, NoStreamIsMadeToWaitInsideForWhatIsOutside) {

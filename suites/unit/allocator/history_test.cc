@@ -195,6 +195,25 @@ TEST(Account, SaysWhereTheMemoryIsAndWhatWasTried) {
   EXPECT_EQ(FormatOutOfMemory(account, statistics, nullptr, 0), 0U);
 }
 
+TEST(Account, OfABackendWithoutACacheIsShort) {
+  OutOfMemory account;
+  account.requested = std::size_t{256} << 40;
+  account.driver_result = CUDA_ERROR_OUT_OF_MEMORY;
+  Statistics statistics;
+  statistics.reserved_bytes[0].current = 32 << 20;
+  statistics.allocated_bytes[0].current = 1 << 20;
+  statistics.allocation[0].current = 3;
+  statistics.num_ooms = 1;
+  EXPECT_EQ(FormatDriverOutOfMemory(account, statistics, "cuMemAllocFromPoolAsync"),
+            "out of memory on device 0: 256.00 TiB asked for; cuMemAllocFromPoolAsync answered OUT_OF_MEMORY (2)\n"
+            "  device     the driver did not say how much is free\n"
+            "  allocator  32.00 MiB reserved: 1.00 MiB allocated in 3 blocks\n"
+            "  so far     1 out of memory\n");
+  account.device_free = std::size_t{1} << 30;
+  account.device_total = std::size_t{2} << 30;
+  EXPECT_THAT(FormatDriverOutOfMemory(account, statistics, "cuMemAlloc"), testing::HasSubstr("  device     1.00 GiB free of 2.00 GiB\n"));
+}
+
 TEST(StatisticsList, HasEveryCounterOnceUnderPyTorchsNames) {
   // Each eight bytes of the structure hold their own number, so a counter that is left out or listed twice shows.
   Statistics statistics;

@@ -146,6 +146,40 @@ TEST_F(Plugin, PoolsFollowPyTorchsCounting) {
   EXPECT_EQ(Count("segment.all.current"), 0) << "a pool without users gives all back";
 }
 
+// As torch.cuda.graph does: on a stream that was never used, into a pool whose filter asks the driver for the capture.
+TEST_F(Plugin, ACaptureOnAnUnknownStreamGoesToItsPool) {
+  const MempoolId id = {0, 9};
+  reset();
+  for (int round = 0; round < 2; ++round) {
+    CUstream fresh = nullptr;
+    ASSERT_EQ(driver_.StreamCreate(&fresh, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    begin_pool(0, id, [](CUstream stream) {
+      CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+      return driver_.StreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    });
+    ASSERT_EQ(driver_.StreamBeginCapture(fresh, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    void* const temporary = allocate(4 << 20, 0, fresh);
+    void* const result = allocate(4 << 20, 0, fresh);
+    EXPECT_EQ(driver_.MemsetD8Async(reinterpret_cast<CUdeviceptr>(temporary), 1, 4 << 20, fresh), CUDA_SUCCESS);
+    record_stream(temporary, fresh);
+    release(temporary, 4 << 20, 0, fresh);
+    void* const again = allocate(4 << 20, 0, fresh);
+    EXPECT_EQ(again, temporary) << "within the capture";
+    void* const outside = allocate(4 << 20, 0, stream_[0]);
+    CUgraph graph = nullptr;
+    EXPECT_EQ(driver_.StreamEndCapture(fresh, &graph), CUDA_SUCCESS) << "nothing invalidated it";
+    end_pool(0, id);
+    if (graph != nullptr) {
+      EXPECT_EQ(driver_.GraphDestroy(graph), CUDA_SUCCESS);
+    }
+    for (void* const block : {again, result, outside}) release(block, 4 << 20, 0, nullptr);
+    EXPECT_EQ(driver_.StreamDestroy(fresh), CUDA_SUCCESS);
+  }
+  for (int round = 0; round < 2; ++round) release_pool(0, id);
+  reset();
+  EXPECT_EQ(Count("segment.all.current"), 0);
+}
+
 TEST_F(Plugin, SnapshotOpens) {
   void* const block = allocate(3 << 20, 0, stream_[0]);
   void* const freed = allocate(3000, 0, stream_[0]);

@@ -159,7 +159,9 @@ TEST(Journal, RefusesWhatIsNoJournal) {
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
   bytes = file.Bytes();
   reinterpret_cast<JournalHeader*>(bytes.data())->version = kJournalVersion + 1;
-  EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
+  const char* const wrong = view.Open(bytes.data(), bytes.size());
+  ASSERT_NE(wrong, nullptr);
+  EXPECT_NE(std::string(wrong).find("expected version " + std::to_string(kJournalVersion) + ")"), std::string::npos) << wrong;
   bytes = file.Bytes();
   reinterpret_cast<JournalHeader*>(bytes.data())->table_digest ^= 1;
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);

@@ -120,7 +120,7 @@ void Execution::SynchronizeAll() {
 
 bool Execution::Applies(void* self, StreamRef stream) noexcept {
   const auto& streams = static_cast<Execution*>(self)->streams_;
-  return std::any_of(streams.begin(), streams.end(), [&](const auto& one) { return one->capturing && one->id == stream.id(); });
+  return std::any_of(streams.begin(), streams.end(), [&](const auto& one) { return one->capturing && one->handle == stream.handle(); });
 }
 
 void Execution::BeginCapture(int slot, Stream* stream) {
