@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What may be asked about a stream while it is captured, and about others meanwhile.
+#include "suites/contract/question.h"
+
+namespace cuaudit::contract {
+namespace {
+
+using CapturedCall = CUresult (*)(driver::DriverRef, CUstream captured, CUstream other);
+
+// The answer to one call on the captured stream or beside it, and, when it was refused, what became of the capture. `relaxed`: the
+// thread allows unsafe calls meanwhile.
+void WhileCaptured(Asker& a, CUstreamCaptureMode mode, bool relaxed, CapturedCall call) {
+  const Ready ready(a);
+  CUstream captured = nullptr;
+  CUstream other = nullptr;
+  CUgraph g = nullptr;
+  a.Prepare(a.d.StreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+  a.Prepare(a.d.StreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  a.Prepare(a.d.StreamBeginCapture(captured, mode));
+  CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (relaxed) a.Prepare(a.d.ThreadExchangeStreamCaptureMode(&own));
+  const CUresult result = call(a.d, captured, other);
+  a(result);
+  if (relaxed) a.Prepare(a.d.ThreadExchangeStreamCaptureMode(&own));
+  const CUresult ended = a.d.StreamEndCapture(captured, &g);
+  if (result != CUDA_SUCCESS) a(ended);
+  if (g != nullptr) (void)a.d.GraphDestroy(g);
+  (void)a.d.StreamDestroy(other);
+  (void)a.d.StreamDestroy(captured);
+}
+
+// In the global mode, the thread being strict and relaxed.
+void StrictAndRelaxed(Asker& a, CapturedCall call) {
+  WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, false, call);
+  WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, true, call);
+}
+
+CUresult IdOf(driver::DriverRef d, CUstream stream) {
+  unsigned long long id = 0;
+  return d.StreamGetId(stream, &id);
+}
+
+CUresult ContextOf(driver::DriverRef d, CUstream stream) {
+  CUcontext context = nullptr;
+#if CUDA_VERSION >= 13000
+  CUgreenCtx green = nullptr;
+  return d.StreamGetCtx(stream, &context, &green);
+#else
+  return d.StreamGetCtx(stream, &context);
+#endif
+}
+
+CUresult IsCapturing(driver::DriverRef d, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return d.StreamIsCapturing(stream, &status);
+}
+
+constexpr Question kQuestions[] = {
+    {"captured.get_id",
+     "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED "
+     "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED",
+     Manner::Plain,
+     [](Asker& a) {
+       const CapturedCall call = [](driver::DriverRef d, CUstream captured, CUstream) { return IdOf(d, captured); };
+       StrictAndRelaxed(a, call);
+       WhileCaptured(a, CU_STREAM_CAPTURE_MODE_RELAXED, false, call);
+       WhileCaptured(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, false, call);
+     }},
+    {"captured.get_context", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         return ContextOf(d, captured);
+       });
+     }},
+    {"captured.get_flags", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED",
+     Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         unsigned flags = 0;
+         return d.StreamGetFlags(captured, &flags);
+       });
+     }},
+    {"captured.get_priority", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         int priority = 0;
+         return d.StreamGetPriority(captured, &priority);
+       });
+     }},
+#if CUDA_VERSION >= 12080
+    {"captured.get_device", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED",
+     Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         CUdevice device = 0;
+         return d.StreamGetDevice(captured, &device);
+       });
+     }},
+#endif
+    {"captured.is_capturing", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
+                     [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+                       return IsCapturing(d, captured);
+                     });
+     }},
+    {"captured.other_id", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       WhileCaptured(
+           a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
+           [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) { return IdOf(d, other); });
+     }},
+    {"captured.other_context", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       WhileCaptured(
+           a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
+           [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) { return ContextOf(d, other); });
+     }},
+    {"captured.event_create", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         CUevent e = nullptr;
+         const CUresult result = d.EventCreate(&e, CU_EVENT_DISABLE_TIMING);
+         if (e != nullptr) (void)d.EventDestroy(e);
+         return result;
+       });
+     }},
+    {"captured.other_is_capturing", "SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       WhileCaptured(
+           a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
+           [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) { return IsCapturing(d, other); });
+     }},
+    {"captured.default_id", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(
+           a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) { return IdOf(d, nullptr); });
+     }},
+    {"captured.own_thread_id", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         return IdOf(d, CU_STREAM_PER_THREAD);
+       });
+     }},
+    {"captured.memory_info", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         std::size_t free_bytes = 0, total = 0;
+         return d.MemGetInfo(&free_bytes, &total);
+       });
+     }},
+    {"captured.pinned_alloc", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         void* h = nullptr;
+         const CUresult result = d.MemHostAlloc(&h, 4096, CU_MEMHOSTALLOC_DEVICEMAP);
+         if (h != nullptr) {
+           CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_RELAXED;
+           (void)d.ThreadExchangeStreamCaptureMode(&own);
+           (void)d.MemFreeHost(h);
+           (void)d.ThreadExchangeStreamCaptureMode(&own);
+         }
+         return result;
+       });
+     }},
+    {"captured.other_query", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         return d.StreamQuery(other);
+       });
+     }},
+    {"captured.default_is_capturing", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         return IsCapturing(d, nullptr);
+       });
+     }},
+    {"captured.own_thread_is_capturing", "SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
+         return IsCapturing(d, CU_STREAM_PER_THREAD);
+       });
+     }},
+};
+
+}  // namespace
+
+std::span<const Question> CapturedStreamQuestions() { return kQuestions; }
+
+}  // namespace cuaudit::contract
