@@ -65,7 +65,7 @@ TEST(SecondFaults, GoOnWhereAKilledSweepStoppedWithEqualBytes) {
                       {{"SOURCE_DATE_EPOCH=1"}});
   };
   EXPECT_EQ(sweep("work", "whole.json").exit, 1);
-  const std::string log = directory + "/work/trials.jsonl";
+  const std::string log = directory + "/sweep/trials.jsonl";
   const std::string lines = ReadFile(log);
   const std::string whole = ReadFile(directory + "/whole.json");
   ASSERT_GT(LineCount(lines), 20U);
@@ -79,7 +79,7 @@ TEST(SecondFaults, GoOnWhereAKilledSweepStoppedWithEqualBytes) {
   }
   WriteFile(log, lines);
   const Outcome other =
-      RunCommand({Tool(), "sweep", "--driver=sim", "--depth", "1", "--work-dir", directory + "/work", "--", Program("reports"), "twice"});
+      RunCommand({Tool(), "sweep", "--driver=sim", "--depth", "1", "--work-dir", directory + "/sweep", "--", Program("reports"), "twice"});
   EXPECT_EQ(other.exit, 2) << "another depth is another plan";
 }
 

@@ -44,7 +44,8 @@ TEST(Keeps, AContextTheFirstTime) {
   ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
 }
 
-TEST(WithoutDriver, CallsNothing) { SUCCEED(); }
+// Nothing happens in it: the listener must not count it as checked (listener_test.cc).
+TEST(WithoutDriver, CallsNothing) {}
 
 TEST(WithoutDriver, IsSkipped) { GTEST_SKIP() << "for a reason"; }
 
