@@ -64,7 +64,7 @@ TEST(SecondFaults, GoOnWhereAKilledSweepStoppedWithEqualBytes) {
                        directory + "/" + output, "--", Program("reports"), "twice"},
                       {{"SOURCE_DATE_EPOCH=1"}});
   };
-  EXPECT_EQ(sweep("work", "whole.json").exit, 1);
+  EXPECT_EQ(sweep("sweep", "whole.json").exit, 1);
   const std::string log = directory + "/sweep/trials.jsonl";
   const std::string lines = ReadFile(log);
   const std::string whole = ReadFile(directory + "/whole.json");
@@ -72,7 +72,7 @@ TEST(SecondFaults, GoOnWhereAKilledSweepStoppedWithEqualBytes) {
   // Cut at a quarter, a half and three quarters: in the first round, in the second, and in the middle of a line.
   for (const std::size_t size : {lines.size() / 4, lines.size() / 2, lines.size() * 3 / 4}) {
     WriteFile(log, lines.substr(0, size));
-    const Outcome again = sweep("work", "again.json");
+    const Outcome again = sweep("sweep", "again.json");
     EXPECT_EQ(again.exit, 1) << again.err;
     EXPECT_THAT(again.err, HasSubstr("going on: "));
     EXPECT_EQ(ReadFile(directory + "/again.json"), whole) << size;
