@@ -59,6 +59,7 @@ enum class Family : std::uint8_t {
   FileDescriptor,
   Thread,
   HostMapping,
+  Block,  // of the program's own pool, as it says itself (cuaudit/mark.h, cuaudit/block.h)
 };
 
 enum class DiesWith : std::uint8_t { Process, Context, Parent };

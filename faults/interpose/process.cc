@@ -338,6 +338,13 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   gate.Mark(kind, static_cast<std::uint32_t>(value), read ? &bytes : nullptr);
 }
 
+// 0: a block of the program's own pool is handed out; 1: it is taken back.
+extern "C" __attribute__((visibility("default"))) void cuaudit_block(int what, std::uint64_t address, std::uint64_t bytes) {
+  using namespace cuaudit::faults;
+  if (what < 0 || what > 1 || address == 0) return;
+  gate.Block(what == 0 ? MarkKind::BlockOut : MarkKind::BlockBack, address, bytes);
+}
+
 // Called by cuaudit's own CUDA runtime when it has found this library.
 extern "C" __attribute__((visibility("default"))) void cuaudit_runtime(int version) {
   using namespace cuaudit::faults;

@@ -36,6 +36,9 @@ enum class MarkKind : std::uint16_t {
   Phase = 2,
   Report = 3,  // argument[0] = what the program tells its caller, as 32 bits: 0, a CUresult, or another number for a failure without one
   Output = 4,  // argument[0] = 1: its output is set
+  // The program's own pool: argument[0] = address of a block of it, [1] = bytes. `stack` is set.
+  BlockOut = 5,
+  BlockBack = 6,
 };
 
 enum class ProcessEvent : std::uint16_t {

@@ -312,6 +312,17 @@ void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
   journal_->Finish(record);
 }
 
+void Gate::Block(MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
+  const int saved = errno;
+  Record* record = NewRecord(RecordKind::Mark, static_cast<std::uint16_t>(kind));
+  if (record == nullptr) return;
+  record->argument[0] = address;
+  record->argument[1] = bytes;
+  if (stacks_ != nullptr) record->stack = stacks_->Capture();
+  journal_->Finish(record);
+  errno = saved;
+}
+
 std::uint64_t Gate::CallUnderWay(void* gate) noexcept { return thread_state.inside == gate ? thread_state.begin : 0; }
 
 void Gate::NoteMisuse(void* gate, const driver::Misuse& misuse) noexcept {

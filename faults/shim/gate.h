@@ -99,6 +99,8 @@ class Gate {
   // `device_bytes`: memory in use on the current device, null when nobody read it.
   void Mark(MarkKind kind, std::uint32_t value, const std::uint64_t* device_bytes = nullptr) noexcept;
   void Note(ProcessEvent event, std::uint64_t argument) noexcept;
+  // The program's own pool hands out a block, or takes it back (bytes 0).
+  void Block(MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
 
   // What a simulated world asks and tells (WorldOptions::origin, on_misuse), its observer being the gate right in front of it: the
   // `begin` ticket of the call that this thread has under way, 0 outside of calls and without a journal; and one record.

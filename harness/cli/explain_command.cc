@@ -57,6 +57,10 @@ std::string_view MarkName(std::uint16_t call) {
       return "output";
     case faults::MarkKind::Phase:
       return "phase";
+    case faults::MarkKind::BlockOut:
+      return "block handed out";
+    case faults::MarkKind::BlockBack:
+      return "block taken back";
   }
   return "unknown mark";
 }
@@ -165,6 +169,9 @@ std::string RecordLine(const faults::Record& record) {
     case faults::RecordKind::Mark:
       if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Phase)) return fmt::format("phase {}", PhaseName(record.phase));
       if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Report)) return "report " + SaidCode(record.argument[0]);
+      if (record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut) ||
+          record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack))
+        return fmt::format("{}: {:#x}, {} bytes", MarkName(record.call), record.argument[0], record.argument[1]);
       return fmt::format("{} ({})", MarkName(record.call), record.cycle);
     case faults::RecordKind::Process:
       return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);

@@ -81,8 +81,12 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
     // Imported memory comes without its length: what lay there before is not there any more.
     if (object.bytes == 0) space_.ForgetDead(object.handle, 0);
     space_.Insert(object.handle, object.bytes, index);
+    blocks_.ForgetDead(object.handle, object.bytes);
   }
-  if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) space_.Forget(object.handle, object.bytes);
+  if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) {
+    space_.Forget(object.handle, object.bytes);
+    blocks_.ForgetDead(object.handle, std::max<std::uint64_t>(object.bytes, 1));
+  }
   books_->ledger.objects.push_back(object);
   return index;
 }
@@ -230,7 +234,10 @@ void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, c
 
 void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
-  if (family == Family::Pointer) space_.ForgetDead(handle, bytes);
+  if (family == Family::Pointer) {
+    space_.ForgetDead(handle, bytes);
+    if (bytes != 0) blocks_.ForgetDead(handle, bytes);  // a query about a pool's memory says nothing of its blocks
+  }
   HandleEntry& entry = Entry(family, handle);
   if (entry.top < 0) entry.borrowed = true;
 }
@@ -264,6 +271,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   if (family == Family::Pointer) {
     const std::int64_t dead = DeadObjectAt(handle);
     if (dead >= 0) books_->Violate(Rule::UseAfterRelease, books_->object(dead).kind, record, handle, dead);
+    if (dead < 0) CheckBlocks(handle, record);
     return;
   }
   const HandleEntry* entry = Find(family, handle);
@@ -271,6 +279,29 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   const Object& last = books_->object(entry->last);
   if (last.state == State::ReleaseRefused || last.told_alive) return;
   books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
+}
+
+void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {
+  Object block;
+  block.kind = Kind::Block;
+  block.handle = address;
+  block.bytes = bytes;
+  const std::int64_t before = blocks_.LiveObjectIn(address, bytes);
+  if (before >= 0) books_->Violate(Rule::HandedOutTwice, Kind::Block, record, address, before);
+  const std::int64_t index = before >= 0 ? Retain(block, record) : Acquire(block, record);
+  blocks_.Insert(address, bytes, index);
+}
+
+void Account::TakeBack(std::uint64_t address, const faults::Record& record) {
+  HandleEntry* const entry = Find(Family::Block, address);
+  const std::int64_t index = entry == nullptr ? -1 : entry->top;
+  Release(Kind::Block, address, 1, record, Outcome::Succeeded);
+  if (index >= 0) blocks_.Kill(address, books_->object(index).bytes, index);
+}
+
+void Account::CheckBlocks(std::uint64_t address, const faults::Record& record) {
+  const std::int64_t dead = blocks_.DeadObjectAt(address);
+  if (dead >= 0) books_->Violate(Rule::UseAfterRelease, Kind::Block, record, address, dead);
 }
 
 }  // namespace cuaudit::harness

@@ -67,6 +67,12 @@ class Account {
   // A use of `handle` (or of an address inside an allocation) by `record`.
   void CheckUse(driver::Family family, std::uint64_t handle, const faults::Record& record);
 
+  // The program's own pool hands out [address, address + bytes), or takes it back.
+  void HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
+  void TakeBack(std::uint64_t address, const faults::Record& record);
+  // A use of memory inside of a block that was taken back and not handed out again.
+  void CheckBlocks(std::uint64_t address, const faults::Record& record);
+
   HandleEntry* Find(driver::Family family, std::uint64_t handle);
   HandleEntry& Entry(driver::Family family, std::uint64_t handle);
   // True when the process that this one was forked from acquired the handle before the fork.
@@ -118,6 +124,7 @@ class Account {
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
   std::map<std::uint64_t, std::int64_t> mappings_;
   AddressSpace space_;
+  AddressSpace blocks_;  // of the program's own pools
 };
 
 }  // namespace cuaudit::harness

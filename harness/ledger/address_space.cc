@@ -83,6 +83,16 @@ std::int64_t AddressSpace::DeadObjectAt(std::uint64_t address) const {
   return piece->second.object;
 }
 
+std::int64_t AddressSpace::LiveObjectIn(std::uint64_t base, std::uint64_t bytes) const {
+  const std::uint64_t end = EndOf(base, bytes);
+  auto it = pieces_.upper_bound(base);
+  if (it != pieces_.begin() && std::prev(it)->second.end > base) --it;
+  for (; it != pieces_.end() && it->first < end; ++it) {
+    if (!it->second.dead) return it->second.object;
+  }
+  return -1;
+}
+
 std::int64_t AddressSpace::ObjectAt(std::uint64_t address) const {
   const auto next = pieces_.upper_bound(address);
   if (next == pieces_.begin()) return -1;

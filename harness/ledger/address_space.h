@@ -30,6 +30,8 @@ class AddressSpace {
   std::int64_t DeadObjectAt(std::uint64_t address) const;
   // The same, whether released or alive.
   std::int64_t ObjectAt(std::uint64_t address) const;
+  // A live object that has a part of [base, base + bytes), -1 for none.
+  std::int64_t LiveObjectIn(std::uint64_t base, std::uint64_t bytes) const;
   // Changes whenever an allocation dies: what was clean at this value is clean until it changes.
   std::uint64_t deaths() const { return deaths_; }
 

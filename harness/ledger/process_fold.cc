@@ -120,6 +120,8 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
   const std::int64_t capture = graphs_.CaptureOf(record);
   if (capture < 0) {
     graphs_.Check(record, addresses);
+    // Graphs may go on using blocks that were taken back: of a pool that belongs to the graph nobody else gets them.
+    for (const std::uint64_t address : addresses) account_.CheckBlocks(address, record);
     return;
   }
   Graphs::Addresses all = addresses;
@@ -305,6 +307,9 @@ void ProcessFold::NodeContent(const faults::Record& record) {
 
 void ProcessFold::Mark(const faults::Record& record) {
   if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) contexts_.EndCycle(record);
+  if (record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut))
+    account_.HandOut(record.argument[0], record.argument[1], record);
+  if (record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack)) account_.TakeBack(record.argument[0], record);
 }
 
 void ProcessFold::Misuse(const faults::Record& record, const Site& where, const Site& other) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
 #include "harness/lifecycle/diversion.h"
 
 #include <dlfcn.h>
@@ -6,6 +7,8 @@
 #include <cstdint>
 
 #include "faults/driver/call_id.h"
+#include "faults/shim/gate.h"
+#include "include/cuaudit/mark.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -36,10 +39,26 @@ driver::DriverRef Diversion::Undiverted() noexcept {
   return {static_cast<const driver::DriverTable*>(table), self};
 }
 
+driver::DriverRef Diversion::Current() noexcept { return current; }
+
 bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
 
 Diversion::Diversion(driver::DriverRef driver) noexcept : before_(current) { (void)Divert(driver); }
 
 Diversion::~Diversion() { (void)Divert(before_); }
 
+bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
+  if (driver.table == nullptr || driver.table != faults::Driver(nullptr).table || address == 0) return false;
+  static_cast<faults::Gate*>(driver.self)->Block(kind, address, bytes);
+  return true;
+}
+
 }  // namespace cuaudit::harness
+
+// What cuaudit/mark.h asks first.
+extern "C" __attribute__((visibility("default"))) int cuaudit_watched_block(int what, std::uint64_t address, std::uint64_t bytes) {
+  using cuaudit::faults::MarkKind;
+  using cuaudit::harness::Diversion;
+  const MarkKind kind = what == CUAUDIT_BLOCK_OUT ? MarkKind::BlockOut : MarkKind::BlockBack;
+  return cuaudit::harness::NoteBlock(Diversion::Current(), kind, address, bytes) ? 1 : 0;
+}

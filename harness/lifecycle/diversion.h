@@ -9,7 +9,10 @@
 //   Source    ours; cuaudit_divert and cuaudit_undiverted are exported by faults/interpose.
 #pragma once
 
+#include <cstdint>
+
 #include "faults/driver/driver_ref.h"
+#include "faults/journal/record.h"
 
 namespace cuaudit::harness {
 
@@ -22,11 +25,16 @@ class Diversion {
 
   // Where calls by name go without any diversion; a null table where there is no drop-in.
   static driver::DriverRef Undiverted() noexcept;
+  // Where they go now; a null table where nothing is diverted.
+  static driver::DriverRef Current() noexcept;
   // The drop-in is there and was built from the same table.
   static bool present() noexcept;
 
  private:
   driver::DriverRef before_;
 };
+
+// What a pool says of a block of its own goes to the gate that stands behind `driver`; false, and nothing, where none does.
+bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
 
 }  // namespace cuaudit::harness

@@ -14,9 +14,12 @@ std::string CallName(const Site& site) {
       return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call))));
     case faults::RecordKind::Host:
       return site.call < faults::kHostCallCount ? faults::kHostCalls[site.call].text : std::string();
+    case faults::RecordKind::Mark:
+      if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut)) return "cuaudit_block_out";
+      if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack)) return "cuaudit_block_back";
+      return {};
     case faults::RecordKind::Empty:
     case faults::RecordKind::Argument:
-    case faults::RecordKind::Mark:
     case faults::RecordKind::Process:
     case faults::RecordKind::Misuse:
       return {};

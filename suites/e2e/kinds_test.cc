@@ -43,7 +43,8 @@ constexpr const char* kKinds[] = {"device_memory",
                                   "callback",
                                   "green_context",
                                   "external_memory",
-                                  "ipc_memory"};
+                                  "ipc_memory",
+                                  "block"};
 
 // Why no program can lose one on the simulated driver.
 const std::map<std::string, std::string> kNowhere = {

@@ -81,6 +81,8 @@ const std::vector<KindCase>& KindCases() {
       {Kind::FileDescriptor, OnHost<HostCall::DescriptorOpen>, OnHost<HostCall::DescriptorClose>},
       {Kind::Thread, OnHost<HostCall::ThreadCreate>, OnHost<HostCall::ThreadJoin>},
       {Kind::HostMapping, OnHost<HostCall::Map>, OnHost<HostCall::Unmap>},
+      {Kind::Block, [](Trace& t) { t.Mark(faults::MarkKind::BlockOut).In(0, kHandle).In(1, 0x200); },
+       [](Trace& t) { t.Mark(faults::MarkKind::BlockBack).In(0, kHandle); }},
   };
   return kCases;
 }
@@ -93,6 +95,7 @@ std::vector<Kind> LeakableKinds() {
   }
   for (const Kind host : {Kind::HostHeap, Kind::DlopenReference, Kind::Mutex, Kind::FileDescriptor, Kind::Thread, Kind::HostMapping})
     acquired[static_cast<std::size_t>(host)] = true;
+  acquired[static_cast<std::size_t>(Kind::Block)] = true;  // by the program's own word
   std::vector<Kind> kinds;
   for (std::size_t i = 0; i < driver::kKindCount; ++i) {
     const auto kind = static_cast<Kind>(i);

@@ -46,6 +46,7 @@ static const struct {
     ROW(green_context),
     ROW(external_memory),
     ROW(ipc_memory),
+    ROW(block),
 #undef ROW
 };
 enum { kKindCount = sizeof(kKinds) / sizeof(kKinds[0]) };

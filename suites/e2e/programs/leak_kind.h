@@ -32,6 +32,7 @@ int memory_pool(const Ground *ground, int cycle, int clean);
 int address_reservation(const Ground *ground, int cycle, int clean);
 int physical_memory(const Ground *ground, int cycle, int clean);
 int mapping(const Ground *ground, int cycle, int clean);
+int block(const Ground *ground, int cycle, int clean);  // of a pool of its own
 
 // leak_image.c
 int array(const Ground *ground, int cycle, int clean);

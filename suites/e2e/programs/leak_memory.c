@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // leak_memory.c: the kinds that are memory or address space.
 #include <stddef.h>
+#include <stdint.h>
 
+#include "cuaudit/mark.h"
 #include "leak_kind.h"
 
 enum { kBytes = 4096 };
@@ -95,5 +97,14 @@ int mapping(const Ground *ground, int cycle, int clean) {
   at = range + (size_t)cycle * grain;
   DO(cuMemMap(at, grain, 0, handle, 0));
   if (clean) DO(cuMemUnmap(at, grain));
+  return 0;
+}
+
+// A pool over memory that lives as long as the program.
+int block(const Ground *ground, int cycle, int clean) {
+  const uint64_t mine = (uint64_t)(uintptr_t)registered[clean ? 0 : cycle];
+  (void)ground;
+  cuaudit_block_out(mine, kBytes);
+  if (clean) cuaudit_block_back(mine);
   return 0;
 }

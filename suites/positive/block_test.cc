@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Pools that are in order: not a word about them.
+#include "suites/planted/case.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using faults::MarkKind;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kSegment = 0x7f00'0000'0000;
+
+void Out(Trace& t, std::uint64_t address, std::uint64_t bytes = 0x200) { t.Mark(MarkKind::BlockOut).In(0, address).In(1, bytes); }
+void Back(Trace& t, std::uint64_t address) { t.Mark(MarkKind::BlockBack).In(0, address); }
+void Fill(Trace& t, std::uint64_t address) { t.Call(CallId::MemsetD8_v2).In(0, address).In(2, 1); }
+
+void ExpectSilent(const Trace& t) {
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+CUAUDIT_CASE(HandedOutTwice, AgainAfterItWasGivenBack) {
+  Trace t;
+  for (int i = 0; i < 3; ++i) {
+    Out(t, kSegment);
+    Fill(t, kSegment);
+    Back(t, kSegment);
+  }
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(HandedOutTwice, NeighboursThatTouch) {
+  Trace t;
+  Out(t, kSegment + 0x200);
+  Out(t, kSegment, 0x200);
+  Out(t, kSegment + 0x400);
+  Back(t, kSegment + 0x200);
+  Back(t, kSegment);
+  Back(t, kSegment + 0x400);
+  Out(t, kSegment, 0x600);  // merged
+  Back(t, kSegment);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(UseAfterRelease, ABlockOfTheSameMemoryHandedOutAgain) {
+  Trace t;
+  t.Alloc(kSegment, 0x10000);
+  Out(t, kSegment, 0x1000);
+  Back(t, kSegment);
+  Out(t, kSegment + 0x800);
+  Fill(t, kSegment + 0x810);
+  Fill(t, kSegment + 0x1000);  // behind the old block: nothing was said of it
+  Back(t, kSegment + 0x800);
+  t.Free(kSegment);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(UseAfterRelease, TheSegmentWasFreedAndItsAddressesAreSomebodyElses) {
+  Trace t;
+  t.Alloc(kSegment, 0x10000);
+  Out(t, kSegment);
+  Back(t, kSegment);
+  t.Free(kSegment);
+  t.Alloc(kSegment, 0x1000);
+  Fill(t, kSegment);
+  t.Free(kSegment);
+  ExpectSilent(t);
+}
+
+// A private pool keeps what a captured graph uses, although its blocks were given back.
+CUAUDIT_CASE(UseAfterRelease, AGraphGoesOnWithWhatItsPoolTookBack) {
+  Trace t;
+  t.Alloc(kSegment, 0x10000);
+  Out(t, kSegment);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x65);
+  t.Call(CallId::MemsetD8Async).In(0, kSegment).In(2, 16).In(3, 0x65);
+  t.Call(CallId::StreamEndCapture).In(0, 0x65).Out(1, 0x70);
+  Back(t, kSegment);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x71).In(1, 0x70);
+  t.Call(CallId::GraphLaunch).In(0, 0x71).In(1, 0x65);
+  t.Call(CallId::GraphExecDestroy).In(0, 0x71);
+  t.Call(CallId::GraphDestroy).In(0, 0x70);
+  t.Free(kSegment);
+  ExpectSilent(t);
+}
+
+// The audit began after it had been handed out.
+CUAUDIT_CASE(DoubleRelease, ABlockThatNobodySawHandedOut) {
+  Trace t;
+  Back(t, kSegment);
+  Out(t, kSegment);
+  Back(t, kSegment);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(Leak, EveryBlockComesBackOnSomeThread) {
+  Trace t;
+  t.Mark(MarkKind::BlockOut).In(0, kSegment).In(1, 0x200).Thread(1);
+  t.Mark(MarkKind::BlockBack).In(0, kSegment).Thread(2);
+  ExpectSilent(t);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
