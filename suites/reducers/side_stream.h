@@ -8,7 +8,9 @@
 //   Source    ours.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -162,22 +164,25 @@ Lifecycle OnAllocator(const char* name) {
   return OnPool<State>(name);
 }
 
-// Whether a cycle does with that many allocations of the driver: the next one is refused, and all after it.
-inline bool FitsInto(int allocations, Lifecycle lifecycle) {
-  const std::string next = "cuMemAlloc#" + std::to_string(allocations + 1);
+// Whether a cycle does with that many calls (of "cuMemAlloc": segments): the next one is refused, and all after it.
+inline bool FitsInto(int calls, Lifecycle lifecycle, const std::string& call = "cuMemAlloc") {
+  const std::string next = call + "#" + std::to_string(calls + 1);
   const Audit audit = Replay(lifecycle.Benign(next), {next + "=OUT_OF_MEMORY,persist"});
   EXPECT_EQ(audit.fired == 0 ? "not needed" : Lost(audit), audit.fired == 0 ? "not needed" : "benign_not_absorbed");
   return audit.fired == 0;
 }
 
 // Clean cycles, and every call that fails once. What the allocator tries again it never tells of (allocator/README.md); its second faults
-// are swept in suites/lifecycle/allocator_test.cc.
-inline void ExpectSilentOnce(const Lifecycle& repaired) {
+// are swept in suites/lifecycle/allocator_test.cc. `absorbed`: calls without which it finds another way.
+inline void ExpectSilentOnce(const Lifecycle& repaired, const std::vector<std::string>& absorbed = {}) {
   EXPECT_ALLOCATION_NEUTRAL(repaired, {.warm_up = 1, .cycles = 3});
   Audit audit = gtest::Swept(repaired, {.depth = 1});
-  std::erase_if(audit.findings, [](const Finding& finding) {
-    const std::string& fault = finding.faults.front();
-    return finding.rule == "swallowed" && (fault.starts_with("cuMemAlloc#") || fault.starts_with("cuThreadExchangeStreamCaptureMode#"));
+  std::erase_if(audit.findings, [&](const Finding& finding) {
+    std::vector<std::string> calls = {"cuMemAlloc#", "cuThreadExchangeStreamCaptureMode#"};
+    calls.insert(calls.end(), absorbed.begin(), absorbed.end());
+    return finding.rule == "swallowed" && std::any_of(calls.begin(), calls.end(), [&](const std::string& call) {
+             return finding.faults.front().starts_with(call);
+           });
   });
   EXPECT_TRUE(audit.findings.empty() && audit.fired != 0 && audit.fired == audit.trials) << audit.Text();
 }
