@@ -81,7 +81,9 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
     // Imported memory comes without its length: what lay there before is not there any more.
     if (object.bytes == 0) space_.ForgetDead(object.handle, 0);
     space_.Insert(object.handle, object.bytes, index);
-    blocks_.ForgetDead(object.handle, object.bytes);
+    // Memory that is handed out anew has none of the blocks that a pool made of what lay there before.
+    if (StaleAfterRelease(object.kind) && object.bytes != 0) blocks_.Forget(object.handle, object.bytes);
+    if (object.bytes == 0) blocks_.ForgetDead(object.handle, 0);
   }
   if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) {
     space_.Forget(object.handle, object.bytes);
@@ -235,8 +237,9 @@ void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, c
 void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
   if (family == Family::Pointer) {
+    // Of memory that we follow, a query says nothing about the blocks that a pool makes of it.
+    if (space_.ObjectAt(handle) < 0 || space_.DeadObjectAt(handle) >= 0) blocks_.ForgetDead(handle, bytes);
     space_.ForgetDead(handle, bytes);
-    if (bytes != 0) blocks_.ForgetDead(handle, bytes);  // a query about a pool's memory says nothing of its blocks
   }
   HandleEntry& entry = Entry(family, handle);
   if (entry.top < 0) entry.borrowed = true;
@@ -288,7 +291,7 @@ void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::
   block.bytes = bytes;
   const std::int64_t before = blocks_.LiveObjectIn(address, bytes);
   if (before >= 0) books_->Violate(Rule::HandedOutTwice, Kind::Block, record, address, before);
-  const std::int64_t index = before >= 0 ? Retain(block, record) : Acquire(block, record);
+  const std::int64_t index = Retain(block, record);  // one that is out still, here or where memory was freed under it, stays a leak
   blocks_.Insert(address, bytes, index);
 }
 

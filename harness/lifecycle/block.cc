@@ -11,6 +11,8 @@ void BlockOut(DriverRef driver, CUdeviceptr address, std::size_t bytes) noexcept
   (void)harness::NoteBlock(driver, faults::MarkKind::BlockOut, address, bytes);
 }
 
-void BlockBack(DriverRef driver, CUdeviceptr address) noexcept { (void)harness::NoteBlock(driver, faults::MarkKind::BlockBack, address, 0); }
+void BlockBack(DriverRef driver, CUdeviceptr address) noexcept {
+  (void)harness::NoteBlock(driver, faults::MarkKind::BlockBack, address, 0);
+}
 
 }  // namespace cuaudit

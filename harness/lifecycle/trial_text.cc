@@ -42,7 +42,8 @@ std::string TitleOf(std::string_view rule) {
 
 // The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
 bool IsGate(const report::Frame& frame) {
-  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc", "faults/shim/", "faults/journal/", "faults/interpose/"};
+  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc",   "faults/shim/",       "faults/journal/", "faults/interpose/",
+                                         "harness/lifecycle/diversion.cc", "lifecycle/block.cc", "cuaudit/mark.h"};
   if (frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit.so")) return true;
   for (const std::string_view file : kFiles) {
     if (frame.file.find(file) != std::string::npos) return true;

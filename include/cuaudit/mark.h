@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * mark.h: tells cuaudit where a cycle begins and ends, which phase runs, and what the program's own memory pool does. Header-only C, nothing
- * to link.
+ * mark.h: tells cuaudit where a cycle begins and ends, which phase runs, and what the program's own memory pool does. Header-only C,
+ * nothing to link.
  *
  *   Owns      nothing.
  *   Threads   any thread; cycles and phases are the process's, not the thread's.
@@ -25,10 +25,11 @@
  *     void* pool_allocate(...) { ... cuaudit_block_out(address, bytes); return ...; }
  *     void  pool_free(...)     { cuaudit_block_back(address); ... }
  *
- * Then a block is an object like any other: never given back (leak), given back twice (double_release), named by a call after it was given
- * back and before it is handed out again (use_after_release), handed out while a part of it is out (handed_out_twice). A launch of a graph is
- * not held to it: a pool may keep what it took back for the graph that uses it. Of pools inside of pools only one may speak. What the
- * pool itself does to a block (a fill with poison) comes before cuaudit_block_back.
+ * Then a block is an object like any other: never given back (leak), given back twice (double_release), named by a call after it was
+ * given back and before it is handed out again (use_after_release), handed out while a part of it is out (handed_out_twice). A launch of
+ * a graph is not held to it: a pool may keep what it took back for the graph that uses it. Of pools inside of pools only one may speak.
+ * What the pool itself does to a block (a fill with poison) comes before cuaudit_block_back. A block that is out when the pool gives its
+ * memory back to the driver counts as never given back.
  */
 #ifndef CUAUDIT_MARK_H
 #define CUAUDIT_MARK_H

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // by_name_test.cc: steps that call the driver by name, in a program that is linked with the drop-in library.
+#include <cuaudit/block.h>
 #include <cuaudit/gtest.h>
+#include <cuaudit/mark.h>
+#include <cuaudit/watch.h>
 #include <gmock/gmock.h>
+
+#include <utility>
 
 #include "suites/lifecycle/findings.h"
 
@@ -41,6 +46,72 @@ TEST(ByName, TheRepairedFormIsSilent) {
   const auto lifecycle = Lifecycle::Of<ByName<true>>("by_name").WithCurrentContext();
   EXPECT_UNWINDS_CLEANLY(lifecycle);
   EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// A pool that tells of its blocks by name; where it goes wrong is the tests' own.
+struct Segment {
+  CUdeviceptr base = 0;
+  CUresult Init() { return cuMemAlloc(&base, 1 << 16); }
+  CUresult Teardown() { return cuMemFree(std::exchange(base, 0)); }
+};
+struct KeepsABlock : Segment {
+  void Work() { cuaudit_block_out(base + 512, 512); }
+};
+struct WritesWhatItGaveBack : Segment {
+  CUresult Work() {
+    cuaudit_block_out(base + 512, 512);
+    cuaudit_block_back(base + 512);
+    return cuMemsetD8(base + 700, 1, 16);
+  }
+};
+
+TEST(ByName, BlocksOfAPoolAreJudged) {
+  const Audit leak = RunCycles(Lifecycle::Of<KeepsABlock>("keeps_a_block").WithCurrentContext(), {.warm_up = 0, .cycles = 1});
+  EXPECT_THAT(Texts(leak), ElementsAre("growth block 1"));
+  ASSERT_FALSE(leak.findings.empty());
+  EXPECT_EQ(leak.findings[0].acquired, "cuaudit_block_out");
+  EXPECT_THAT(leak.findings[0].acquired_stack.at(0), HasSubstr("by_name_test.cc"));
+
+  const Audit use = RunCycles(Lifecycle::Of<WritesWhatItGaveBack>("writes").WithCurrentContext(), {.warm_up = 0, .cycles = 1});
+  EXPECT_THAT(Texts(use), ElementsAre(::testing::StartsWith("use_after_release block")));
+  ASSERT_FALSE(use.findings.empty());
+  EXPECT_EQ(use.findings[0].where, "cuMemsetD8");
+}
+
+TEST(ByName, BlocksOfAPoolAreWatched) {
+  ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  Segment segment;
+  ASSERT_EQ(segment.Init(), CUDA_SUCCESS);
+  {
+    const Watch watch;
+    ASSERT_EQ(watch.why_not(), nullptr);
+    const std::uint64_t first = watch.Now();
+    cuaudit_block_out(segment.base, 512);
+    EXPECT_EQ(cuMemsetD8(segment.base, 1, 512), CUDA_SUCCESS);
+    cuaudit_block_back(segment.base);
+    EXPECT_THAT(Texts(watch.Since(first, "in order")), ::testing::IsEmpty());
+    const std::uint64_t second = watch.Now();
+    cuaudit_block_out(segment.base, 512);
+    cuaudit_block_out(segment.base + 256, 512);
+    cuaudit_block_back(segment.base);
+    EXPECT_EQ(cuMemsetD8(segment.base, 1, 16), CUDA_SUCCESS);
+    EXPECT_THAT(Texts(watch.Since(second, "not in order")),
+                ::testing::UnorderedElementsAre("handed_out_twice block 1", "use_after_release block 1", "leak block 1"));
+  }
+  EXPECT_EQ(segment.Teardown(), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+}
+
+// Nobody audits: nothing happens.
+TEST(ByName, BlocksOfNobody) {
+  BlockOut(DriverRef(), 512, 512);
+  BlockBack(DriverRef(), 512);
+  cuaudit_block_out(512, 512);
+  cuaudit_block_back(512);
 }
 
 // Entry points that are asked for by address are the drop-in's own, so they are seen too.

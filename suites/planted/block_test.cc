@@ -24,6 +24,19 @@ CUAUDIT_CASE(Leak, ABlockThatIsNeverGivenBack) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("block 1"));
 }
 
+// The pool is gone and made anew, at the same address as it happens.
+CUAUDIT_CASE(Leak, BlocksThatWereOutWhenTheirMemoryWasFreed) {
+  Trace t;
+  for (int i = 0; i < 3; ++i) {
+    t.Alloc(kSegment, 0x10000);
+    Out(t, kSegment);
+    t.Free(kSegment);
+  }
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Left(ledger), ElementsAre("block 3"));
+  EXPECT_TRUE(ledger.violations.empty());
+}
+
 CUAUDIT_CASE(UseAfterRelease, ABlockIsWrittenAfterItWasGivenBack) {
   Trace t;
   t.Alloc(kSegment, 0x10000);
@@ -42,6 +55,16 @@ CUAUDIT_CASE(UseAfterRelease, AKernelIsHandedABlockThatWasGivenBack) {
   Back(t, kSegment);
   const Step launch = t.Call(CallId::LaunchKernel).In(8, 0x65);
   t.Arguments(launch, {kSegment + 8});
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release block"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ThatTheMemoryItselfIsGoodSaysNothingOfTheBlock) {
+  Trace t;
+  t.Alloc(kSegment, 0x10000);
+  Out(t, kSegment);
+  Back(t, kSegment);
+  t.Call(CallId::MemGetAddressRange_v2).Out(0, kSegment).Out(1, 0x10000).In(2, kSegment + 8);
+  t.Call(CallId::MemsetD8_v2).In(0, kSegment + 8).In(2, 1);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release block"));
 }
 

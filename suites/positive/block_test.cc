@@ -69,6 +69,16 @@ CUAUDIT_CASE(UseAfterRelease, TheSegmentWasFreedAndItsAddressesAreSomebodyElses)
   ExpectSilent(t);
 }
 
+// Memory that came and went on ways without records: who answers its length vouches for it.
+CUAUDIT_CASE(UseAfterRelease, TheDriverVouchesForMemoryThatNobodySawAllocated) {
+  Trace t;
+  Out(t, kSegment);
+  Back(t, kSegment);
+  t.Call(CallId::MemGetAddressRange_v2).Out(0, kSegment).Out(1, 0x10000).In(2, kSegment);
+  Fill(t, kSegment);
+  ExpectSilent(t);
+}
+
 // A private pool keeps what a captured graph uses, although its blocks were given back.
 CUAUDIT_CASE(UseAfterRelease, AGraphGoesOnWithWhatItsPoolTookBack) {
   Trace t;

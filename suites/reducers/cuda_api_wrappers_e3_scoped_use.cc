@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cuda_api_wrappers_e3_scoped_use.cc: an object that makes a device's primary context current for the length of a scope.
 //
-// Story   E3: what leaves the scope puts neither the caller's context back nor the reference of the primary context that it took: each use
-//         leaves one entry on the stack and one reference, and the caller goes on in a context that is not its own.
+// Story   E3: what leaves the scope puts neither the caller's context back nor the reference of the primary context that it took: each
+//         use leaves one entry on the stack and one reference, and the caller goes on in a context that is not its own.
 // Source  https://github.com/eyalroz/cuda-api-wrappers; written anew from the facts of the fixes.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

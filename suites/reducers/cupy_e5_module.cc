@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cupy_e5_module.cc: source text is linked and loaded at run time.
 //
-// Story   E5: neither the module nor the state of the linker that made it is ever given back: each compilation leaves one of both. Nothing of it
-//         is bytes, so a memory meter is slow to see it.
+// Story   E5: neither the module nor the state of the linker that made it is ever given back: each compilation leaves one of both.
+//         Nothing of it is bytes, so a memory meter is slow to see it.
 // Source  https://github.com/cupy/cupy; written anew from the facts of the fixes.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // dali_e12_decoder_state.cc: a decoder with one state for each image of a batch.
 //
-// Story   E12: a larger batch comes, and the states are made anew for all of its images over the ones that were there: their pinned and device buffers
-//         and their events have no owner any more. The repair makes the missing ones only, and its teardown destroys all.
+// Story   E12: a larger batch comes, and the states are made anew for all of its images over the ones that were there: their pinned and
+//         device buffers and their events have no owner any more. The repair makes the missing ones only, and its teardown destroys all.
 // Source  https://github.com/NVIDIA/DALI; written anew from the facts of the fix.
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // ffmpeg_e1_callers_context.cc: a hardware device that works in a context which its caller made.
 //
-// Story   E1: the device is made around the caller's context and destroys it at the end as if it had made it. The caller destroys it, too. The
-//         same where it took the caller's reference of the primary context for its own.
+// Story   E1: the device is made around the caller's context and destroys it at the end as if it had made it. The caller destroys it,
+//         too. The same where it took the caller's reference of the primary context for its own.
 // Source  https://github.com/FFmpeg/FFmpeg, libavutil/hwcontext_cuda.c; written anew from the facts of the fix.
 #include "suites/reducers/only_simulated.h"
 #include "suites/reducers/scoped_current.h"

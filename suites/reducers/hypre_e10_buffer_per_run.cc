@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hypre_e10_buffer_per_run.cc: a solver that takes a work buffer for each run.
 //
-// Story   E10: the buffer belongs to the run and to nobody who is destroyed at its end: one device buffer more after each run (hypre, and a
-//         burn-in program that sizes a new buffer for each turn).
+// Story   E10: the buffer belongs to the run and to nobody who is destroyed at its end: one device buffer more after each run (hypre, and
+//         a burn-in program that sizes a new buffer for each turn).
 // Source  https://github.com/hypre-space/hypre, https://github.com/wilicc/gpu-burn; written anew from the facts of the fixes.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

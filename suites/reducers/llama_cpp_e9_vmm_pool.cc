@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // llama_cpp_e9_vmm_pool.cc: a pool that grows by mapping more memory into one range of addresses.
 //
-// Story   E9: at its end the pool unmaps and gives the addresses back; the handles of the physical memory, which live on after their mappings, stay.
+// Story   E9: at its end the pool unmaps and gives the addresses back; the handles of the physical memory, which live on after their
+//         mappings, stay.
 // Source  https://github.com/ggml-org/llama.cpp, ggml-cuda; written anew from the facts of the fix.
 #include <vector>
 

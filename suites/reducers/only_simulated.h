@@ -16,7 +16,7 @@ inline bool GenuineDriverIsAskedFor() {
 }
 
 // An access that nothing orders before the next owner's, memory given back under a queued access.
-inline constexpr const char* kOrder = "no genuine driver tells which operations nothing orders: the memory is spoiled, or is not, in silence";
+inline constexpr const char* kOrder = "no genuine driver tells which operations nothing orders: memory is spoiled, or is not, in silence";
 
 }  // namespace cuaudit::reducers
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pytorch_e7_profiler_events.cc: a profiler whose events live longer than the runtime.
 //
-// Story   E7: the profiler keeps events in an object that is destroyed at the very end, when the runtime has given back the device's primary
-//         context; destroying the events then names what is gone. The repair lets go of them before, or does without.
+// Story   E7: the profiler keeps events in an object that is destroyed at the very end, when the runtime has given back the device's
+//         primary context; destroying the events then names what is gone. The repair lets go of them before, or does without.
 // Source  https://github.com/pytorch/pytorch; written anew from the facts of the fix.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

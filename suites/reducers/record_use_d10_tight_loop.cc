@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d10_tight_loop.cc: a block that is used again and again, and not freed for long.
 //
-// Story   D10: each use appends an event to the block, and only an allocation ever takes one away: a parameter that a side stream reads in
-//         every step collects an event per step. The first version asked for a cap, the third dropped the question. The newest use of
+// Story   D10: each use appends an event to the block, and only an allocation ever takes one away: a parameter that a side stream reads
+//         in every step collects an event per step. The first version asked for a cap, the third dropped the question. The newest use of
 //         a stream covers its earlier ones, so one entry per stream is enough.
 // Source  https://github.com/pytorch/pytorch/issues/181191, its open questions; written anew from the facts.
 #include "suites/reducers/side_stream.h"

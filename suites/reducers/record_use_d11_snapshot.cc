@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // record_use_d11_snapshot.cc: somebody looks at the pool's own account of a block that was freed with a use that is not over.
 //
-// Story   D11: a block with pending waits looks inactive in a snapshot, and nothing says why a stream stalls later, or that the memory is not
-//         at rest. A tool that believes it and moves the block to another stream lets that stream write under the reader.
-// Source  https://github.com/pytorch/pytorch/issues/181191: asked for in the first version, dropped without an answer in the third; written
-//         anew from the facts.
+// Story   D11: a block with pending waits looks inactive in a snapshot, and nothing says why a stream stalls later, or that the memory is
+//         not at rest. A tool that believes it and moves the block to another stream lets that stream write under the reader.
+// Source  https://github.com/pytorch/pytorch/issues/181191: asked for in the first version, dropped without an answer in the third;
+//         written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
 namespace cuaudit::reducers {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // record_use_d12_same_handle.cc: two streams that are called by one handle.
 //
-// Story   D12: "the own stream" is decided by comparing handles. A new stream may have the handle of one that was destroyed, and the default
-//         stream of each thread has the same one: a use on it is then taken for the owner's, does nothing, and the reader is forgotten.
-//         The driver's number of a stream is never given out twice. Here two threads' default streams, which need no luck to meet.
-// Source  https://github.com/pytorch/pytorch/issues/181191, and https://github.com/rapidsai/rmm (streams by cuStreamGetId); written anew from
-//         the facts.
+// Story   D12: "the own stream" is decided by comparing handles. A new stream may have the handle of one that was destroyed, and the
+//         default stream of each thread has the same one: a use on it is then taken for the owner's, does nothing, and the reader is
+//         forgotten. The driver's number of a stream is never given out twice. Here two threads' default streams, which need no luck to
+//         meet.
+// Source  https://github.com/pytorch/pytorch/issues/181191, and https://github.com/rapidsai/rmm (streams by cuStreamGetId); written anew
+//         from the facts.
 #include <thread>
 
 #include "suites/reducers/side_stream.h"

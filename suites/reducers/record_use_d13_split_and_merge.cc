@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // record_use_d13_split_and_merge.cc: memory that is cut up, or put together, while uses of it are not over.
 //
-// Story   D13: the second version lets a split empty the list of waits once somebody has waited, which is right as long as the rest goes to
-//         that same stream, and wrong in an allocator that gives the rest to another one. The first versions say nothing of merging: a merged
-//         block that keeps one neighbour's list forgets the other's readers.
+// Story   D13: the second version lets a split empty the list of waits once somebody has waited, which is right as long as the rest goes
+//         to that same stream, and wrong in an allocator that gives the rest to another one. The first versions say nothing of merging: a
+//         merged block that keeps one neighbour's list forgets the other's readers.
 // Source  https://github.com/pytorch/pytorch/issues/181191, second and third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 

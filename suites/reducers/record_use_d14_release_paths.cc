@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // record_use_d14_release_paths.cc: memory with uses that are not over goes back to the driver.
 //
-// Story   D14: freeing a plain segment synchronises, and allocators rely on it. Unmapping does not: an expandable segment that waits for its own
-//         stream only takes the memory away from under a reader on another one. The same for whatever a trim or an emptied cache gives back.
-// Source  https://github.com/pytorch/pytorch/issues/181191 (what its tests leave out) and c10/cuda/CUDACachingAllocator.cpp (unmap); written anew
-//         from the facts.
+// Story   D14: freeing a plain segment synchronises, and allocators rely on it. Unmapping does not: an expandable segment that waits for
+//         its own stream only takes the memory away from under a reader on another one. The same for whatever a trim or an emptied cache
+//         gives back.
+// Source  https://github.com/pytorch/pytorch/issues/181191 (what its tests leave out) and c10/cuda/CUDACachingAllocator.cpp (unmap);
+//         written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
 namespace cuaudit::reducers {

@@ -3,8 +3,8 @@
 //
 // Story   D1: the recipe asks for an event right behind the last read. Recorded once for all layers at the end of the step, it keeps each
 //         layer's block until then: safe, and six blocks are reserved where two would do.
-// Source  https://github.com/pytorch/pytorch/issues/181191 (the recipe that record_use replaces); written anew from the facts. How much is
-//         reserved is asked by refusing the allocation that must never be needed.
+// Source  https://github.com/pytorch/pytorch/issues/181191 (the recipe that record_use replaces); written anew from the facts. How much
+//         is reserved is asked by refusing the allocation that must never be needed.
 #include "suites/reducers/side_stream.h"
 
 namespace cuaudit::reducers {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // record_use_d2_dropped_early.cc: the stash that keeps a block alive is emptied too early.
 //
-// Story   D2: event and block are to be kept until the owner's stream waits for the event. Dropped before that, the block is written by its
-//         next owner while the side stream reads it; dropped before the read was even queued, the side stream reads what is not its own
-//         any more. Both are silent on a device.
+// Story   D2: event and block are to be kept until the owner's stream waits for the event. Dropped before that, the block is written by
+//         its next owner while the side stream reads it; dropped before the read was even queued, the side stream reads what is not its
+//         own any more. Both are silent on a device.
 // Source  https://github.com/pytorch/pytorch/issues/181191 (the recipe that record_use replaces); written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
@@ -58,9 +58,7 @@ TEST(RecordUseD2, DroppedBeforeTheReadTheReaderHasNoBlock) {
   EXPECT_EQ(Wrong<FiveSteps<Dropped::BeforeTheRead>>("record_use_d2_stale"), "use_after_release block");
 }
 
-TEST(RecordUseD2, DroppedBehindTheWaitIsSilent) {
-  ExpectSilent(OnPool<FiveSteps<Dropped::BehindTheWait>>("record_use_d2_right"));
-}
+TEST(RecordUseD2, DroppedBehindTheWaitIsSilent) { ExpectSilent(OnPool<FiveSteps<Dropped::BehindTheWait>>("record_use_d2_right")); }
 
 TEST(RecordUseD2, RecordUseMayBeFollowedByTheDropAtOnce) {
   const auto lifecycle = OnAllocator<OurAllocator>("record_use_d2_allocator");

@@ -27,8 +27,8 @@ struct FiveSteps : WithPool {
   }
 };
 
-// The allocator is told of the reader, and sees itself to who has to wait: the same stream; or, when the owner is gone, the reader, which need
-// not wait for itself but for the owner.
+// The allocator is told of the reader, and sees itself to who has to wait: the same stream; or, when the owner is gone, the reader, which
+// need not wait for itself but for the owner.
 struct OurAllocator : WithAllocator {
   CUresult Work(DriverRef driver) {
     CUdeviceptr block = 0;
@@ -52,9 +52,7 @@ TEST(RecordUseD3, AWaitOnAnotherStreamLeavesTheReaderUnprotected) {
   EXPECT_EQ(Wrong<FiveSteps<false>>("record_use_d3"), "unordered_access device_memory");
 }
 
-TEST(RecordUseD3, AWaitOnTheOwnersStreamIsSilent) {
-  ExpectSilent(OnPool<FiveSteps<true>>("record_use_d3_right"));
-}
+TEST(RecordUseD3, AWaitOnTheOwnersStreamIsSilent) { ExpectSilent(OnPool<FiveSteps<true>>("record_use_d3_right")); }
 
 TEST(RecordUseD3, WhoeverIsGivenTheMemoryWaits) {
   const auto lifecycle = OnAllocator<OurAllocator>("record_use_d3_allocator");

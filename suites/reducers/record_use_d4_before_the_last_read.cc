@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d4_before_the_last_read.cc: record_use is called, and then the stream reads once more.
 //
-// Story   D4: record_use promises that the last access was enqueued. One that comes after it is covered by nothing: the memory is handed out
-//         again and written while it is read. The proposal calls a check of that infeasible and makes it a non-goal; the simulated
+// Story   D4: record_use promises that the last access was enqueued. One that comes after it is covered by nothing: the memory is handed
+//         out again and written while it is read. The proposal calls a check of that infeasible and makes it a non-goal; the simulated
 //         driver compares what each operation touches with what orders it, so it is told of although all happens inside one segment.
 // Source  https://github.com/pytorch/pytorch/issues/181191; written anew from the facts.
 #include "suites/reducers/side_stream.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d5_accumulation.cc: two streams read one block, and both say so.
 //
-// Story   D5: uses add up; who gets the memory waits for all of them. A block with room for one remembered use forgets the first reader, and
-//         with it whoever was slower.
+// Story   D5: uses add up; who gets the memory waits for all of them. A block with room for one remembered use forgets the first reader,
+//         and with it whoever was slower.
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 4 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d6_own_stream.cc: record_use with the stream that the block was allocated for.
 //
-// Story   D6: work on the owner's stream is ordered anyway, so the call is to do nothing. One that records an event all the same, and looks for
-//         uses of other streams when the block is freed, keeps an event for each call.
+// Story   D6: work on the owner's stream is ordered anyway, so the call is to do nothing. One that records an event all the same, and
+//         looks for uses of other streams when the block is freed, keeps an event for each call.
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 3 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d7_with_record_stream.cc: one block, told of a use on one stream and given to another one by record_stream.
 //
-// Story   D7: the two ways to tell are independent. record_stream covers all that its stream is given until the block is freed; a record_use
-//         that replaces it, or takes its event for both, loses what came after the call.
+// Story   D7: the two ways to tell are independent. record_stream covers all that its stream is given until the block is freed; a
+//         record_use that replaces it, or takes its event for both, loses what came after the call.
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 5 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_use_d9_capture.cc: record_use on a stream that is being captured.
 //
-// Story   D9: the proposal makes the call a no-op with a warning there. The block is freed and handed out again within the capture, and the
-//         graph then has a node that reads it beside one that writes it, at every launch. Never a silent no-op: the block stays aside
+// Story   D9: the proposal makes the call a no-op with a warning there. The block is freed and handed out again within the capture, and
+//         the graph then has a node that reads it beside one that writes it, at every launch. Never a silent no-op: the block stays aside
 //         until the graph itself orders the next owner behind the reader.
 // Source  https://github.com/pytorch/pytorch/issues/181191, its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"

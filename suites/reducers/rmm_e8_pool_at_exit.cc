@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // rmm_e8_pool_at_exit.cc: a memory pool in a static object.
 //
-// Story   E8: the pool is destroyed when the process leaves, after the context: it waits for its events and frees its segments in a context that is
-//         gone, which was a crash in most exits. The repair notices the end and keeps its hands off; here it is emptied before.
-// Source  https://github.com/rapidsai/rmm/issues/2366; written anew from the facts. The process's end is the end of a context of the case's own.
+// Story   E8: the pool is destroyed when the process leaves, after the context: it waits for its events and frees its segments in a
+//         context that is gone, which was a crash in most exits. The repair notices the end and keeps its hands off; here it is emptied
+//         before.
+// Source  https://github.com/rapidsai/rmm/issues/2366; written anew from the facts. The process's end is the end of a context of the
+//         case's own.
 #include "suites/reducers/only_simulated.h"
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

@@ -180,9 +180,8 @@ inline void ExpectSilentOnce(const Lifecycle& repaired, const std::vector<std::s
   std::erase_if(audit.findings, [&](const Finding& finding) {
     std::vector<std::string> calls = {"cuMemAlloc#", "cuThreadExchangeStreamCaptureMode#"};
     calls.insert(calls.end(), absorbed.begin(), absorbed.end());
-    return finding.rule == "swallowed" && std::any_of(calls.begin(), calls.end(), [&](const std::string& call) {
-             return finding.faults.front().starts_with(call);
-           });
+    return finding.rule == "swallowed" &&
+           std::any_of(calls.begin(), calls.end(), [&](const std::string& call) { return finding.faults.front().starts_with(call); });
   });
   EXPECT_TRUE(audit.findings.empty() && audit.fired != 0 && audit.fired == audit.trials) << audit.Text();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // tensorrt_e11_handle_per_enqueue.cc: a plug-in that normalises, with a library that wants a handle.
 //
-// Story   E11: each enqueue makes a handle of the library and none is destroyed. A handle of such a library is a stream, an event and device memory
-//         for its workspace, so three kinds grow at once. The repair makes one when the plug-in is attached, and destroys it when it is
-//         detached.
+// Story   E11: each enqueue makes a handle of the library and none is destroyed. A handle of such a library is a stream, an event and
+//         device memory for its workspace, so three kinds grow at once. The repair makes one when the plug-in is attached, and destroys
+//         it when it is detached.
 // Source  https://github.com/NVIDIA/TensorRT, instance normalisation plug-in; written anew from the facts of the fix.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
