@@ -49,16 +49,16 @@ Lifecycle Of(const char* name) {
   return Lifecycle::Of<ScopedUse<leaves>>(name).Prepare(MakeTheCallers);
 }
 
-constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
+constexpr CycleOptions kBehindTheFirst = {.warm_up = 1, .cycles = 3};
 
 TEST(CudaApiWrappersE3, KeepsTheReference) {
-  EXPECT_EQ(Lost(RunCycles(Of<Leaves::TheReference>("cuda_api_wrappers_e3_reference"), kFourCycles)), "primary_context 3");
+  EXPECT_EQ(Lost(RunCycles(Of<Leaves::TheReference>("cuda_api_wrappers_e3_reference"), kBehindTheFirst)), "primary_context 3");
 }
 
 TEST(CudaApiWrappersE3, DoesNotPutTheCallersContextBack) {
-  EXPECT_EQ(Lost(RunCycles(Of<Leaves::TheStackEntry>("cuda_api_wrappers_e3_current"), kFourCycles)),
+  EXPECT_EQ(Lost(RunCycles(Of<Leaves::TheStackEntry>("cuda_api_wrappers_e3_current"), kBehindTheFirst)),
             "context_stack_unbalanced context_stack_entry");
-  EXPECT_EQ(Lost(RunCycles(Of<Leaves::Both>("cuda_api_wrappers_e3_both"), kFourCycles)),
+  EXPECT_EQ(Lost(RunCycles(Of<Leaves::Both>("cuda_api_wrappers_e3_both"), kBehindTheFirst)),
             "primary_context 3, context_stack_unbalanced context_stack_entry");
 }
 
