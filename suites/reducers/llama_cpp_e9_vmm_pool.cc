@@ -23,7 +23,8 @@ struct VmmPool {
 
   CUresult Init(DriverRef driver) {
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = 0;
     CUresult code = driver.MemGetAllocationGranularity(&step, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     if (code == CUDA_SUCCESS) code = driver.MemAddressReserve(&base, kSteps * step, 0, 0, 0);
     for (std::size_t i = 0; i < kSteps && code == CUDA_SUCCESS; ++i) code = Grow(driver);

@@ -21,7 +21,8 @@ struct Range {
   CUresult Open(DriverRef driver) {
     CUmemAllocationProp properties = {};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = 0;
     CUAUDIT_STEP(driver.MemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     CUAUDIT_STEP(driver.MemAddressReserve(&base, bytes, 0, 0, 0));
     CUAUDIT_STEP(driver.MemCreate(&handle, bytes, &properties, 0));
