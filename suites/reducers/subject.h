@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * subject.h: what the programs of program_vectors.h share: the primary context, current from Enter to Leave, and a line for what failed. No
+ * C++ runtime: every allocation that is counted is one that the program's text shows. */
+#pragma once
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace cuaudit::reducers {
+
+inline int Failed(const char* what) {
+  fprintf(stderr, "%s failed\n", what);
+  return 1;
+}
+
+inline int Enter() {
+  CUcontext context = nullptr;
+  if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return Failed("init");
+  if (cuCtxPushCurrent(context) == CUDA_SUCCESS) return 0;
+  (void)cuDevicePrimaryCtxRelease(0);
+  return Failed("enter");
+}
+
+inline int Leave() {
+  CUcontext popped = nullptr;
+  const bool left = cuCtxPopCurrent(&popped) == CUDA_SUCCESS;
+  return cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS && left ? 0 : Failed("leave");
+}
+
+}  // namespace cuaudit::reducers
