@@ -58,6 +58,7 @@ inline void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows) {
   const Audit audit = Sweep(defective, options);
   const auto call = [](const std::string& fault) { return fault.substr(0, fault.find('=')); };
   std::vector<std::string> expected;
+  expected.reserve(rows.size());
   for (const Row& row : rows) expected.push_back(call(row.fault));
   for (const Finding& finding : audit.findings) {
     ASSERT_EQ(finding.faults.size(), 1U) << audit.Text();
