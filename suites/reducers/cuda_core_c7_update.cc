@@ -58,14 +58,17 @@ struct Updated {
     updated = code == CUDA_SUCCESS;
     return code;
   }
-  CUresult Work(DriverRef driver) { return TheDrawing().Launch(driver); }
+  CUresult Work(DriverRef driver) { return driver.GraphLaunch(TheDrawing().executable, TheDrawing().stream); }
 
-  // Back to the arguments of before. The executable that could not be updated still uses the buffer, so all is kept for another try.
+  // Back to the arguments of before, while the launch may be under way: the owner is held until it is done. An executable that could not be
+  // updated still uses the buffer, so all is kept for another try.
   CUresult Teardown(DriverRef driver) {
     CUresult code = CUDA_SUCCESS;
     if (updated) code = Update(driver, TheDrawing().graph);
     if (code != CUDA_SUCCESS) return code;
     if (std::exchange(updated, false) && !repaired) buffer = 0;  // in the executable's list
+    code = driver.StreamSynchronize(TheDrawing().stream);
+    if (code != CUDA_SUCCESS) return code;
     if (graph != nullptr) code = driver.GraphDestroy(std::exchange(graph, nullptr));
     Drop* const expected = std::exchange(drop, nullptr);
     if (expected != nullptr && code == CUDA_SUCCESS && !expected->Await()) return CUDA_ERROR_NOT_READY;
