@@ -16,13 +16,14 @@
 
 namespace cuaudit::reducers {
 
-// cuaudit ARGUMENTS -- PROGRAM FORM; the report, null when there is none.
-inline nlohmann::json Audited(std::vector<std::string> arguments, const std::string& program, const std::string& form) {
+// cuaudit ARGUMENTS -- PROGRAM FORM CYCLES; the report, null when there is none.
+inline nlohmann::json Audited(std::vector<std::string> arguments, const std::string& program, const std::string& form,
+                              const std::string& cycles = "1") {
   const std::string file = e2e::TemporaryDirectory() + "/report.json";
   arguments.insert(arguments.begin(), e2e::Tool());
   for (const char* const word : {GenuineIsAsked() ? "--driver=real" : "--driver=sim", "--host", "--format=json", "--output"})
     arguments.emplace_back(word);
-  for (const std::string& word : {file, std::string("--"), CUAUDIT_REDUCERS "/" + program, form}) arguments.push_back(word);
+  for (const std::string& word : {file, std::string("--"), CUAUDIT_REDUCERS "/" + program, form, cycles}) arguments.push_back(word);
   const e2e::Outcome outcome = e2e::RunCommand(arguments, {.environment = {"CUAUDIT_OPTIONS="}});
   nlohmann::json report = nlohmann::json::parse(e2e::ReadFile(file), nullptr, false);
   EXPECT_FALSE(report.is_discarded()) << outcome.err;
@@ -48,6 +49,28 @@ inline std::string Lost(const nlohmann::json& report) {
   std::string lost;
   for (const auto& [kind, count] : counts) lost.append(lost.empty() ? "" : ", ").append(kind).append(" ").append(std::to_string(count));
   return lost.append(lost.empty() || others.empty() ? "" : ", ").append(others);
+}
+
+// What every cycle adds, and what else is wrong: "host_heap 1 (40 bytes), mutex_freed mutex". What the driver keeps for itself is left out.
+inline std::string PerCycle(const std::string& program, const std::string& form) {
+  const nlohmann::json report = Audited({"cycles", "--n", "1,4"}, program, form, "{n}");
+  if (!report.contains("cycles")) return Lost(report);
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> grown;
+  for (const nlohmann::json& row : report["cycles"]["rows"]) {
+    if (row["per_cycle"] == 0 || row["acquired"].value("call", std::string()) == "(inside the driver)") continue;
+    auto& [count, bytes] = grown[row["kind"].get<std::string>()];
+    count += row["per_cycle"].get<std::uint64_t>();
+    bytes += row["bytes_per_cycle"].get<std::uint64_t>();
+  }
+  std::string text;
+  const auto add = [&](const std::string& what) { text.append(text.empty() ? "" : ", ").append(what); };
+  for (const auto& [kind, one] : grown)
+    add(kind + " " + std::to_string(one.first) + (one.second == 0 ? "" : " (" + std::to_string(one.second) + " bytes)"));
+  for (const nlohmann::json& finding : report["findings"]) {
+    const std::string rule = finding["rule"].get<std::string>();
+    if (rule != "growth") add(rule + " " + finding["kind"].get<std::string>());
+  }
+  return text;
 }
 
 inline std::string Replayed(const std::string& fault, const std::string& program, const std::string& form,

@@ -29,4 +29,13 @@ inline int Leave() {
   return cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS && left ? 0 : Failed("leave");
 }
 
+// argv: the form, then how many cycles.
+inline int Cycles(int argc, char** argv, int (*cycle)(bool repaired)) {
+  const bool repaired = argc > 1 && strcmp(argv[1], "repaired") == 0;
+  const long cycles = argc > 2 ? strtol(argv[2], nullptr, 10) : 1;
+  int status = 0;
+  for (long i = 0; i < cycles; ++i) status |= cycle(repaired);
+  return status;
+}
+
 }  // namespace cuaudit::reducers

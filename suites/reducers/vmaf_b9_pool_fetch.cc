@@ -126,7 +126,7 @@ namespace {
 
 constexpr const char* kProgram = "vmaf_b9_pool_fetch";
 
-TEST(VmafB9, TheNextFetchWaitsForEver) { EXPECT_EQ(Replayed("malloc#1=host_oom", kProgram, "defective", "2000"), "hang"); }
+TEST(VmafB9, TheNextFetchWaitsForEver) { EXPECT_EQ(Replayed("malloc#1=host_oom", kProgram, "defective", "4000"), "hang"); }
 
 TEST(VmafB9, ThePrivatePointerDangles) {
   EXPECT_EQ(Replayed("malloc#1=host_oom", kProgram, "defective_alone"), "") << "nothing dangles yet";
