@@ -74,14 +74,15 @@ void* Allocated(size_t bytes, const void* caller, const Allocate& allocate) noex
   return block;
 }
 
-// Before the memory goes back: afterwards another thread may own the address.
-void Deallocating(void* block) noexcept {
-  if (block == nullptr || !Watching()) return;
+// Before the memory goes back: afterwards another thread may own the address. The record is to be finished when the C library has taken the
+// block: where it ends the program instead, that says so.
+Record* Deallocating(void* block) noexcept {
+  if (block == nullptr || !Watching()) return nullptr;
   if (!mutexes.empty()) {
     const size_t bytes = malloc_usable_size(block);
     mutexes.RemoveRange(Address(block), bytes, [](uint64_t mutex, bool locked) { Write(HostCall::MutexFreed, mutex, locked ? 1 : 0); });
   }
-  Write(HostCall::Deallocate, Address(block), 0);
+  return Reserve(HostCall::Deallocate, Address(block), 0);
 }
 
 void Follow(uint64_t mutex) noexcept {
@@ -135,7 +136,7 @@ void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept {
   if (block != nullptr && Watching()) WriteBlock(const_cast<const void*>(block), bytes, nullptr, Turn());
 }
 
-void OnSanitizerFree(const volatile void* block) noexcept { Deallocating(const_cast<void*>(block)); }
+void OnSanitizerFree(const volatile void* block) noexcept { Finish(Deallocating(const_cast<void*>(block))); }
 
 }  // namespace cuaudit::faults
 
@@ -155,8 +156,12 @@ CUAUDIT_EXPORT void* realloc(void* block, size_t bytes) noexcept {
   if (!Watching()) return __libc_realloc(block, bytes);
   const void* const caller = __builtin_return_address(0);
   if (block != nullptr && bytes != 0) return Allocated(bytes, caller, [=] { return Resized(block, bytes); });
-  Deallocating(block);  // realloc(p, 0) is free
-  if (block != nullptr) return __libc_realloc(block, 0);
+  if (block != nullptr) {
+    Record* const record = Deallocating(block);  // realloc(p, 0) is free
+    void* const none = __libc_realloc(block, 0);
+    Finish(record);
+    return none;
+  }
   return Allocated(bytes, caller, [=] { return __libc_realloc(nullptr, bytes); });
 }
 
@@ -193,8 +198,9 @@ CUAUDIT_EXPORT int posix_memalign(void** block, size_t alignment, size_t bytes) 
 }
 
 CUAUDIT_EXPORT void free(void* block) noexcept {
-  Deallocating(block);
+  Record* const record = Deallocating(block);
   __libc_free(block);
+  Finish(record);
 }
 
 CUAUDIT_EXPORT void* dlopen(const char* file, int flags) {

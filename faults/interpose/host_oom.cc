@@ -42,31 +42,44 @@ bool IsTheProgramsOwn(const void* caller) noexcept {
   return own;
 }
 
-}  // namespace
+struct Asked {
+  driver::BaseId base;
+  std::size_t occurrences;
+  HostCall call;
+  std::int32_t error;
+};
+constexpr Asked kMemory = {kHostAllocation, kHostOccurrences, HostCall::Allocate, ENOMEM};
+constexpr Asked kThread = {kHostThread, kHostThreadOccurrences, HostCall::ThreadCreate, EAGAIN};
 
-Turn TakeTurn(const void* caller, std::size_t bytes) noexcept {
+Turn Take(const Asked& asked, const void* caller, std::uint64_t detail) noexcept {
   if (!Watching() || !IsTheProgramsOwn(caller)) return {};
   JournalHeader& header = HostJournal().header();
   Turn turn;
-  turn.occurrence = header.occurrences[kHostOccurrences].fetch_add(1, std::memory_order_relaxed) + 1;
+  turn.occurrence = header.occurrences[asked.occurrences].fetch_add(1, std::memory_order_relaxed) + 1;
   const Plan& plan = HostPlan();
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const Fault& fault = plan.fault(i);
-    if (fault.base != kHostAllocation) continue;
+    if (fault.base != asked.base) continue;
     if (fault.phase != Phase::Any && static_cast<std::uint32_t>(fault.phase) != header.phase.load(std::memory_order_relaxed)) continue;
     const std::uint32_t matching = header.matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
     if (Plan::Decide(fault, matching).code == CUDA_SUCCESS || turn.refused) continue;
     header.fired[i].fetch_add(1, std::memory_order_relaxed);
     turn.refused = true;
-    Record* record = Reserve(HostCall::Allocate, 0, bytes);
+    Record* record = Reserve(asked.call, 0, detail);
     if (record == nullptr) continue;
     record->flags = kInjected;
-    record->result = ENOMEM;
+    record->result = asked.error;
     record->fault = static_cast<std::uint16_t>(i + 1);
     record->occurrence = turn.occurrence;
     Finish(record);
   }
   return turn;
 }
+
+}  // namespace
+
+Turn TakeTurn(const void* caller, std::size_t bytes) noexcept { return Take(kMemory, caller, bytes); }
+
+Turn TakeThreadTurn(const void* caller) noexcept { return Take(kThread, caller, 0); }
 
 }  // namespace cuaudit::faults

@@ -4,9 +4,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
+#include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_state.h"
 
 namespace cuaudit::faults {
@@ -27,12 +29,17 @@ using namespace cuaudit::faults;
   static int(*next_##name##_) parameters;                                                         \
   extern "C" int wrapped_##name parameters
 
-// The record is begun before the thread: whatever it does itself comes after.
+// The record is begun before the thread: whatever it does itself comes after. Nobody owes a detached thread; its record says only that it
+// was the n-th that was asked for.
 CUAUDIT_WRAP(pthread_create, (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument)) {
-  Record* record = Watching() && !IsDetached(attributes) ? Reserve(HostCall::ThreadCreate, 0, 0) : nullptr;
+  const Turn turn = TakeThreadTurn(__builtin_return_address(0));
+  if (turn.refused) return EAGAIN;
+  const bool owed = !IsDetached(attributes);
+  Record* record = Watching() && (owed || turn.occurrence != 0) ? Reserve(HostCall::ThreadCreate, 0, 0) : nullptr;
+  if (record != nullptr) record->occurrence = turn.occurrence;
   const int result = Next(&next_pthread_create_, "pthread_create")(thread, attributes, start, argument);
   if (result == 0 && record != nullptr) {
-    record->argument[0] = static_cast<uint64_t>(*thread);
+    if (owed) record->argument[0] = static_cast<uint64_t>(*thread);
     Finish(record);
   } else {
     Withdraw(record);

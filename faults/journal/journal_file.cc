@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-static_assert(driver::kBaseCount <= kHostOccurrences);
+static_assert(driver::kBaseCount <= kHostThreadOccurrences);
 
 }  // namespace
 

@@ -21,7 +21,9 @@ inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'
 #define CUAUDIT_JOURNAL_VERSION 3  // a macro, so that messages can hold it
 inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
 inline constexpr std::size_t kMaxBases = 1024;
-inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;  // in `occurrences`: allocations of the program's own modules
+// In `occurrences`: what the program's own modules ask of the host.
+inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;        // allocations
+inline constexpr std::size_t kHostThreadOccurrences = kMaxBases - 2;  // threads
 inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
 inline constexpr std::size_t kMaxStacks = 1 << 16;

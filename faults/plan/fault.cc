@@ -92,9 +92,14 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
     name = std::string_view(name.data(), sited);
   }
   const std::size_t base = driver::FindBase(name);
-  const bool host = name == kHostAllocationName;
-  if (base == driver::kBaseCount && !host) return {1, "a driver entry point without version suffix, such as cuMemAlloc, or malloc"};
-  fault->base = host ? kHostAllocation : static_cast<driver::BaseId>(base);
+  const HostFaultRow* host = nullptr;
+  for (const HostFaultRow& row : kHostFaults) {
+    if (row.name == name) host = &row;
+  }
+  if (base == driver::kBaseCount && host == nullptr) {
+    return {1, "a driver entry point without version suffix, such as cuMemAlloc, or malloc or pthread_create"};
+  }
+  fault->base = host != nullptr ? host->base : static_cast<driver::BaseId>(base);
   if (hash == std::string_view::npos) return {name.size() + 1, "#N, which call of it counted from 1"};
 
   const std::string_view rest(text.data() + hash + 1, text.size() - hash - 1);
@@ -113,10 +118,10 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   if (equals == std::string_view::npos) return {text.size() + 1, "=CODE, the error to inject"};
 
   const std::string_view what(rest.data() + equals + 1, rest.size() - equals - 1);
-  if (host) {
-    if (what != kHostOom) return {column(what), "host_oom, the only way in which malloc fails"};
-    fault->code = CUDA_ERROR_OUT_OF_MEMORY;
-    fault->how = How::HostOom;
+  if (host != nullptr) {
+    if (what != host->error) return {column(what), host->expected};
+    fault->code = CUDA_ERROR_OUT_OF_MEMORY;  // any that is none
+    fault->how = host->how;
     return {};
   }
   const std::size_t comma = what.find(',');
@@ -141,8 +146,8 @@ std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) no
   char phase[16] = "";
   if (fault.phase != Phase::Any)
     snprintf(phase, sizeof(phase), "@%.*s", static_cast<int>(Name(fault.phase).size()), Name(fault.phase).data());
-  if (fault.base == kHostAllocation) {
-    const int length = snprintf(text, capacity, "%s#%u%s=%s", kHostAllocationName.data(), fault.occurrence, phase, kHostOom.data());
+  if (const HostFaultRow* const host = HostFaultOf(fault.base)) {
+    const int length = snprintf(text, capacity, "%s#%u%s=%s", host->name.data(), fault.occurrence, phase, host->error.data());
     return length < 0 ? 0 : static_cast<std::size_t>(length);
   }
   const std::string_view name = driver::Name(fault.base);

@@ -4,6 +4,7 @@
 //     cuStreamCreateWithPriority#1@init=OUT_OF_MEMORY,refuse
 //     call------------------------ n phase code---------- how     phase may be left out; how defaults to refuse
 //     malloc#3=host_oom                                           the third allocation by the program's own modules answers no memory
+//     pthread_create#2=EAGAIN                                     the second thread that they start is refused
 //
 //     cuMemAlloc@site=8c1f0be3a5d29e47#2=OUT_OF_MEMORY,refuse    the second call from that call stack (faults/journal/stack_key.h)
 //
@@ -34,12 +35,50 @@ enum class How : std::uint8_t {
   Burst,          // refused `burst` times in a row from the n-th call on          "refuse,burst=3"
   Sticky,         // the context is lost: this and every later call fails          "sticky"
   HostOom,        // of malloc: a host allocation is refused; "malloc#3=host_oom" is the whole fault
+  HostThread,     // of pthread_create: no thread is started; "pthread_create#2=EAGAIN" is the whole fault
 };
 
-// Stands for the allocations of the program's own modules, which are no driver call: "malloc#3=host_oom" is the third of them.
+// What the program's own modules ask of the host is no driver call. Each has a name that stands for it and its likes (calloc, new), and one
+// way to fail.
+struct HostFaultRow {
+  std::string_view name;
+  std::string_view error;   // behind the '=' of the text form
+  std::string_view option;  // of --how
+  std::string_view code;    // in reports
+  const char* expected;     // what a text with another error is told
+  const char* what;         // is refused
+  driver::BaseId base;
+  How how;
+};
 inline constexpr driver::BaseId kHostAllocation = static_cast<driver::BaseId>(0xffff);
-inline constexpr std::string_view kHostAllocationName = "malloc";
-inline constexpr std::string_view kHostOom = "host_oom";
+inline constexpr driver::BaseId kHostThread = static_cast<driver::BaseId>(0xfffe);
+inline constexpr HostFaultRow kHostFaults[] = {
+    {"malloc", "host_oom", "host_oom", "OUT_OF_MEMORY", "host_oom, the only way in which malloc fails", "an allocation of the host",
+     kHostAllocation, How::HostOom},
+    {"pthread_create", "EAGAIN", "host_thread", "EAGAIN", "EAGAIN, the only way in which pthread_create fails", "a thread of the host",
+     kHostThread, How::HostThread},
+};
+// Null for a driver call.
+constexpr const HostFaultRow* HostFaultOf(driver::BaseId base) noexcept {
+  for (const HostFaultRow& row : kHostFaults) {
+    if (row.base == base) return &row;
+  }
+  return nullptr;
+}
+// Of the text form of a fault.
+constexpr const HostFaultRow* HostFaultOf(std::string_view text) noexcept {
+  for (const HostFaultRow& row : kHostFaults) {
+    if (std::string_view(text.data(), text.find('#') == std::string_view::npos ? 0 : text.find('#')) == row.name) return &row;
+  }
+  return nullptr;
+}
+// Of a word of --how.
+constexpr const HostFaultRow* HostFaultAsked(std::string_view option) noexcept {
+  for (const HostFaultRow& row : kHostFaults) {
+    if (row.option == option) return &row;
+  }
+  return nullptr;
+}
 
 struct Fault {
   driver::BaseId base{};

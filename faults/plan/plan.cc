@@ -31,6 +31,7 @@ Decision Plan::Decide(const Fault& fault, std::uint32_t matching) noexcept {
     case How::After:
     case How::Sticky:
     case How::HostOom:
+    case How::HostThread:
       hits = matching == fault.occurrence;
       break;
     case How::Persist:

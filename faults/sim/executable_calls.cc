@@ -252,6 +252,13 @@ CUresult api::GraphExecUpdate_v2(Call& call, CUgraphExec handle, CUgraph graph_h
     const Vector<Holding> old = executable->holdings;
     executable->holdings = holdings;
     holdings = old;
+    if (executable->in_flight != 0) {
+      for (const Holding& holding : holdings) {
+        // Held until the launches are done; without room for that it goes at once.
+        UserObject* const object = world.Find<UserObject>(holding.object);
+        if (object != nullptr) (void)Hold(world, &executable->former, object, holding.count);
+      }
+    }
   }
   LetGo(world, &holdings);
   pairs.Clear(world.arena);

@@ -129,7 +129,12 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
       Executable* const executable = work.launch.executable;
       const CUresult result = RunPlan(world, thread, stream, work.launch.plan);
       DropPlan(world, work.launch.plan);
-      if (--executable->in_flight == 0 && executable->destroyed) FreeExecutable(world, executable);
+      if (--executable->in_flight != 0) return result;
+      if (executable->destroyed) {
+        FreeExecutable(world, executable);
+      } else {
+        LetGo(world, &executable->former);
+      }
       return result;
     }
   }

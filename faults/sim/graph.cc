@@ -211,6 +211,7 @@ void LetGo(World& world, Vector<Holding>* holdings) noexcept {
 
 void FreeExecutable(World& world, Executable* executable) noexcept {
   LetGo(world, &executable->holdings);
+  LetGo(world, &executable->former);
   DropPlan(world, executable->plan);
   DropMarker(world, executable->last);
   if (!executable->destroyed) world.Retire(executable);

@@ -67,6 +67,7 @@ struct Executable : Object {
   Plan* plan = nullptr;
   Marker* last = nullptr;  // the end of its last launch, which the next waits for in whatever stream
   Vector<Holding> holdings;
+  Vector<Holding> former;  // what an update replaced while launches were under way: let go when the last of them is done
 };
 
 Graph* MakeGraph(World& world, bool counted) noexcept;

@@ -72,6 +72,7 @@ Table Hows() {
            {"persist", "refused from that call on"},
            {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
            {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
+           {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
            {"sticky", "the context is lost: this and every later call fails with the same error"}}};
 }
 

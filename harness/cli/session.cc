@@ -74,12 +74,13 @@ Result<std::string> SharedLibrary(const std::string& file) {
   return path.string();
 }
 
-// Only the host drop-in can refuse memory.
+// Only the host drop-in can refuse memory and threads.
 bool WantsHostFaults(const Options& options) {
   const std::vector<std::string> hows = SplitCommas(options.how);
-  const bool swept = options.command == kSweep && std::find(hows.begin(), hows.end(), faults::kHostOom) != hows.end();
+  const bool swept = options.command == kSweep &&
+                     std::any_of(hows.begin(), hows.end(), [](const std::string& how) { return faults::HostFaultAsked(how) != nullptr; });
   return swept || (options.command == kReplay && std::any_of(options.fault.begin(), options.fault.end(), [](const std::string& fault) {
-                     return fault.starts_with(faults::kHostAllocationName);
+                     return faults::HostFaultOf(std::string_view(fault)) != nullptr;
                    }));
 }
 

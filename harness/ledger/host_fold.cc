@@ -15,6 +15,14 @@ void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
   if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Outcome::Succeeded);
 }
 
+// The C library ended the program in the middle of free: the address was no block's. One older than the probe it would have taken.
+void ProcessFold::Finish() {
+  contexts_.Finish();
+  if (died_in_free_ != nullptr && !exited_) {
+    account_.books().Violate(Rule::UnknownHandle, Kind::HostHeap, *died_in_free_, died_in_free_->argument[0], -1);
+  }
+}
+
 void ProcessFold::HostMap(Object object, const faults::Record& record) {
   object.kind = Kind::HostMapping;
   object.bytes = record.argument[1];
@@ -46,6 +54,7 @@ void ProcessFold::Host(const faults::Record& record) {
       if (!injected) account_.Acquire(object, record);
       break;
     case HostCall::Deallocate:
+      if (record.end == 0 && account_.Find(Family::HostHeap, handle) == nullptr) died_in_free_ = &record;
       account_.Release(Kind::HostHeap, handle, 1, record, Outcome::Succeeded);
       break;
     case HostCall::Dlopen:

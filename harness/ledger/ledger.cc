@@ -164,6 +164,7 @@ class Folder {
       }
       case ProcessEvent::Exit:
         if (record.pid == first_pid_) books_.ledger.exited = true;
+        ProcessOf(record.pid).Exit();
         break;
       case ProcessEvent::RuntimeExit:
         ProcessOf(record.pid).RuntimeExit();

@@ -36,7 +36,8 @@ class ProcessFold {
   // A proof of misuse: the call that is wrong, and the one that it collides with.
   void Misuse(const faults::Record& record, const Site& where, const Site& other);
   void RuntimeExit() { contexts_.RuntimeExit(); }
-  void Finish() { contexts_.Finish(); }
+  void Exit() { exited_ = true; }
+  void Finish();
 
  private:
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);
@@ -54,6 +55,8 @@ class ProcessFold {
   Contexts contexts_;
   Graphs graphs_;
   HostMappings host_mappings_;
+  const faults::Record* died_in_free_ = nullptr;
+  bool exited_ = false;
 };
 
 }  // namespace cuaudit::harness

@@ -250,10 +250,11 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   report::Fault fault;
   char buffer[faults::kMaxFaultText];
   const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
-  fault.call = std::string(parsed.base == faults::kHostAllocation ? faults::kHostAllocationName : driver::Name(parsed.base));
+  const faults::HostFaultRow* const host = faults::HostFaultOf(parsed.base);
+  fault.call = std::string(host != nullptr ? host->name : driver::Name(parsed.base));
   fault.occurrence = parsed.occurrence;
-  fault.how = parsed.base == faults::kHostAllocation ? std::string(faults::kHostOom) : canonical.substr(canonical.find(',') + 1);
-  fault.code = std::string(driver::ShortResultName(parsed.code));
+  fault.how = host != nullptr ? std::string(host->option) : canonical.substr(canonical.find(',') + 1);
+  fault.code = std::string(host != nullptr ? host->code : driver::ShortResultName(parsed.code));
   fault.text = canonical;
   fault.stack = site.stack;
   return fault;

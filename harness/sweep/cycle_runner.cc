@@ -58,7 +58,7 @@ std::string CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
   for (const std::string& text : order.faults) {
     Fault fault;
     if (faults::ParseFault(text, &fault).expected != nullptr || fault.site != 0) return "the fault is addressed by site";
-    if (fault.how == faults::How::HostOom) return "an allocation of the host is refused";
+    if (const faults::HostFaultRow* const host = faults::HostFaultOf(fault.base)) return std::string(host->what) + " is refused";
     if (fault.phase != faults::Phase::Any) return "the fault is addressed by phase";
     if (!StopsWithTheCall(fault.how)) return "the fault would outlast its cycle";
     armed->faults.push_back(fault);

@@ -60,7 +60,8 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
     std::string why = unfit_;
     for (const std::string& fault : order.faults) {
       if (why.empty() && fault.find("@site=") != std::string::npos) why = "the fault is addressed by site";
-      if (why.empty() && fault.ends_with(faults::kHostOom)) why = "an allocation of the host is refused";
+      const faults::HostFaultRow* const host = faults::HostFaultOf(fault);
+      if (why.empty() && host != nullptr) why = std::string(host->what) + " is refused";
     }
     if (why.empty() && order.attempt > 1) why = "the fault hit another place";
     if (!why.empty()) {

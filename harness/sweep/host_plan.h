@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// host_plan.h: which host allocations a sweep makes fail, one trial each (--how host_oom).
+// host_plan.h: which host allocations and threads a sweep makes fail, one trial each (--how host_oom,host_thread).
 //
 //   Owns      nothing.
 //   Threads   pure.
-//   Errors    none: allocations that are left out are counted by reason.
+//   Errors    none: what is left out is counted by reason.
 //   Faults    makes no driver calls.
-//   Source    design section 6, host_oom; which allocations are the program's own: faults/interpose/host_oom.h.
+//   Source    design section 6, host_oom; what is the program's own: faults/interpose/host_oom.h.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace cuaudit::harness {
 
-// Appends to `plan` a fault for each allocation of the rehearsal's first process, in their order, until it holds options.limit faults.
-// Nothing when options.hows does not ask for it.
+// Appends to `plan` a fault for each allocation of the rehearsal's first process and then for each thread, in their order, until it holds
+// options.limit faults. Nothing of what options.hows does not ask for.
 void AppendHostFaults(const faults::JournalView& rehearsal, const PlanOptions& options, PlannedFaults* plan);
 
 }  // namespace cuaudit::harness

@@ -54,7 +54,7 @@ constexpr const char* kSameState = "first faults: same place and state as an ear
 
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
-    if (how == faults::kHostOom) continue;
+    if (faults::HostFaultAsked(how) != nullptr) continue;
     faults::Fault ignored;
     const faults::ParseError error = ParseHow(how, &ignored);
     if (error.expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + error.expected};

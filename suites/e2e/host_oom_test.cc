@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host allocations made to fail one by one, in the same sweep as driver calls, and only those that the program's own modules make.
+// Host allocations and threads made to fail one by one, in the same sweep as driver calls, and only those that the program's own modules
+// ask for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +54,33 @@ TEST(HostOom, ReplaysOneFault) {
   EXPECT_EQ(audit.findings(), "orphaned pinned_memory 1") << audit.outcome.err;
   const Audit never = RunAudit({"replay", "--fault", "malloc#99=host_oom"}, {Program("host_oom"), "pinned"});
   EXPECT_EQ(never.result(), "not_exercised");
+}
+
+TEST(HostThread, EveryThreadOfTheProgramFailsOnce) {
+  const Audit repaired = RunAudit({"sweep", "--how", "host_thread"}, {Program("host_thread"), "repaired"});
+  ASSERT_FALSE(repaired.report.is_null()) << repaired.outcome.err;
+  EXPECT_EQ(repaired.findings(), "");
+  EXPECT_EQ(repaired.verdicts(), R"({"pass":3})") << "the detached one too";
+  const Audit forgets = RunAudit({"sweep", "--how", "host_thread"}, {Program("host_thread"), "forgets"});
+  EXPECT_EQ(forgets.findings(), "leak thread 1, leak thread 1");
+  EXPECT_EQ(forgets.verdicts(), R"({"leak":2,"pass":1})");
+  for (const nlohmann::json& finding : forgets.report["findings"]) {
+    EXPECT_THAT(finding["reproduce"].get<std::string>(), HasSubstr("--fault 'pthread_create#"));
+    EXPECT_EQ(finding["fault"]["code"], "EAGAIN");
+  }
+}
+
+TEST(HostThread, ReplaysOneFault) {
+  const Audit third = RunAudit({"replay", "--fault", "pthread_create#3=EAGAIN"}, {Program("host_thread"), "forgets"});
+  EXPECT_EQ(third.findings(), "leak thread 1") << third.outcome.err;
+  const Audit never = RunAudit({"replay", "--fault", "pthread_create#4=EAGAIN"}, {Program("host_thread"), "forgets"});
+  EXPECT_EQ(never.result(), "not_exercised");
+}
+
+TEST(HostThread, AProgramWithoutThreadsIsNotExercised) {
+  const Audit audit = RunAudit({"sweep", "--how", "host_thread"}, {Program("host_oom"), "repaired"});
+  EXPECT_EQ(audit.result(), "not_exercised");
+  EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("host_thread: no thread was started by the program's own modules"));
 }
 
 TEST(HostOom, SaysThatASanitizersHeapCannotBeRefused) {

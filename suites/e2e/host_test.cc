@@ -46,6 +46,32 @@ INSTANTIATE_TEST_SUITE_P(Every, Resized,
                                            Resize{"moves", "m", "mutex_freed mutex 1"}),
                          [](const auto& test) { return std::string(test.param.mode); });
 
+struct Free {
+  const char* way;
+  const char* findings;
+};
+
+void PrintTo(const Free& one, std::ostream* out) { *out << one.way; }
+
+class Freed : public ::testing::TestWithParam<Free> {};
+
+// The C library ends the program in the middle of the wrong one, and what it was comes to light all the same.
+TEST_P(Freed, IsJudgedByWhatWasFreed) {
+  const Audit audit = RunAudit({"run", "--host"}, {Program("host_blocks"), "frees", GetParam().way});
+  EXPECT_EQ(audit.findings(), GetParam().findings) << audit.outcome.err;
+  if (audit.report.is_null()) return;
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    if (finding["rule"] == "abort") continue;
+    EXPECT_EQ(finding["where"], "free");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Freed,
+                         ::testing::Values(Free{"once", ""}, Free{"twice", "abort  1, double_release host_heap 1"},
+                                           Free{"inside", "abort  1, unknown_handle host_heap 1"},
+                                           Free{"foreign", "abort  1, unknown_handle host_heap 1"}),
+                         [](const auto& test) { return std::string(test.param.way); });
+
 std::uint32_t FlagsAfter(const char* mutexes) {
   const std::string directory = TemporaryDirectory() + "/work";
   const Audit audit =

@@ -69,6 +69,13 @@ CUAUDIT_CASE(UnknownHandle, TheDriverDiesOfIt) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle event"));
 }
 
+CUAUDIT_CASE(UnknownHandle, TheCLibraryDiesOfIt) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 64);
+  t.Host(faults::HostCall::Deallocate, 0x5010).Unfinished();
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle host_heap"));
+}
+
 CUAUDIT_CASE(UnknownHandle, AnInteriorPointerIsNoAllocation) {
   Trace t;
   t.Alloc(0x1000, 0x1000);

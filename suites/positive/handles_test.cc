@@ -156,6 +156,21 @@ CUAUDIT_CASE(UnknownHandle, HostThingsOlderThanTheProbe) {
   ExpectSilent(t);
 }
 
+// The other threads of a program that ends are stopped wherever they are.
+CUAUDIT_CASE(UnknownHandle, TheProgramEndsWhileAnotherThreadFrees) {
+  Trace t;
+  t.Host(HostCall::Deallocate, 0x5000).Unfinished().Thread(7);
+  t.Event(faults::ProcessEvent::Exit);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(UnknownHandle, TheProgramDiesInTheFreeOfItsOwnBlock) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x5000, 64);
+  t.Host(HostCall::Deallocate, 0x5000).Unfinished();
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(UnknownHandle, TheChildReleasesWhatItsParentMade) {
   Trace t;
   t.CreateStream(0x10);

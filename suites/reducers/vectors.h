@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuaudit/gtest.h"
@@ -17,6 +19,17 @@ struct Row {
   std::string fault;
   std::string lost;
 };
+
+// For what goes wrong in every cycle, without a fault: counts are those of the three behind the first.
+inline constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
+
+// CUAUDIT_OPTIONS=driver=real: what only the simulated driver can show is skipped, with the reason.
+inline bool GenuineIsAsked() {
+  const char* const options = std::getenv("CUAUDIT_OPTIONS");
+  return options != nullptr && std::string_view(options).find("driver=real") != std::string_view::npos;
+}
+
+inline constexpr const char* kCannotBeForked = "a crash is a verdict in a process of its own, and a genuine driver does not survive fork";
 
 inline std::string Lost(const Audit& audit) {
   std::map<std::string, std::uint64_t> counts;
@@ -45,6 +58,7 @@ inline void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows) {
   const Audit audit = Sweep(defective, options);
   const auto call = [](const std::string& fault) { return fault.substr(0, fault.find('=')); };
   std::vector<std::string> expected;
+  expected.reserve(rows.size());
   for (const Row& row : rows) expected.push_back(call(row.fault));
   for (const Finding& finding : audit.findings) {
     ASSERT_EQ(finding.faults.size(), 1U) << audit.Text();

@@ -62,8 +62,6 @@ CUresult MakeBothContexts(DriverRef driver) {
   return code == CUDA_SUCCESS ? driver.CtxCreate(&foreign, nullptr, 0, 0) : code;
 }
 
-constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
-
 TEST(VmafB12, LosesEverythingWithoutACurrentContext) {
   const auto lifecycle = Lifecycle::Of<Extractor<Close::GivesUp>>("vmaf_b12").Prepare(MakeTheContext);
   EXPECT_EQ(Lost(RunCycles(lifecycle, kFourCycles)), "event 6, module 3, stream 3");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // host_blocks.c: heap blocks from every allocating function, and mutexes inside blocks that are resized.
-// Usage   host_blocks lose FUNCTION · host_blocks resize fails|shrinks|cuts|moves · host_blocks mutexes N
+// Usage   host_blocks lose FUNCTION · host_blocks resize fails|shrinks|cuts|moves · host_blocks mutexes N · host_blocks frees WAY
 //   lose     loses one block of 100 bytes when the allocation of device memory fails
 //   fails    realloc refuses; the mutex lives on · shrinks  the block stays, the mutex inside too
 //   cuts     the block stays, the mutex lay behind its new end · moves  the block goes elsewhere, its mutex was never destroyed
 //   mutexes  N alive at once, then all destroyed
+//   frees    twice · inside  an address inside a block · foreign  what no allocator gave out · once
 #include <cuda.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -67,6 +68,19 @@ static int mutexes(size_t count) {
   return 0;
 }
 
+static int frees(const char *way) {
+  static char foreign[256];
+  char *volatile block = malloc(100);
+  char *volatile wrong = NULL;
+  if (block == NULL) return 1;
+  if (strcmp(way, "inside") == 0) wrong = block + 16;
+  if (strcmp(way, "foreign") == 0) wrong = foreign + 16;
+  free(wrong);
+  free(block);
+  if (strcmp(way, "twice") == 0) free(block);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   CUcontext context;
   CUdeviceptr memory;
@@ -78,6 +92,7 @@ int main(int argc, char **argv) {
     status = strcmp(argv[1], "lose") == 0 ? 1 + lose(argv[2]) : 1;
   }
   if (strcmp(argv[1], "resize") == 0) status = resize(argv[2]);
+  if (strcmp(argv[1], "frees") == 0) status = frees(argv[2]);
   if (strcmp(argv[1], "mutexes") == 0) status = mutexes(strtoul(argv[2], NULL, 10));
   cuCtxDestroy(context);
   return status;

@@ -146,15 +146,36 @@ TEST(HostFault, RoundTripsAndSaysWhatItExpects) {
   }
 }
 
+TEST(HostFault, OfAThreadRoundTripsAndSaysWhatItExpects) {
+  for (const char* const text : {"pthread_create#1=EAGAIN", "pthread_create#12@work=EAGAIN"}) {
+    Fault fault;
+    ASSERT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
+    EXPECT_EQ(fault.base, kHostThread);
+    EXPECT_EQ(fault.how, How::HostThread);
+    char again[kMaxFaultText];
+    EXPECT_EQ(std::string_view(again, FormatFault(fault, again, sizeof(again))), text);
+    EXPECT_EQ(HostFaultOf(std::string_view(text)), HostFaultOf(kHostThread));
+  }
+  for (const char* const text : {"pthread_create", "pthread_create#1", "pthread_create#1=host_oom", "pthread_create#1=EAGAIN,refuse",
+                                 "pthread_create#1=ENOMEM", "malloc#1=EAGAIN", "thrd_create#1=EAGAIN"}) {
+    Fault fault;
+    EXPECT_NE(ParseFault(text, &fault).expected, nullptr) << text;
+  }
+  EXPECT_EQ(HostFaultOf(std::string_view("cuMemAlloc#1=OUT_OF_MEMORY")), nullptr);
+  EXPECT_EQ(HostFaultOf(std::string_view("")), nullptr);
+}
+
 TEST(HostFault, HitsOnceAndNoDriverCall) {
   Fault fault;
-  ASSERT_EQ(ParseFault("malloc#3=host_oom", &fault).expected, nullptr);
-  for (std::uint32_t matching = 1; matching < 6; ++matching) {
-    EXPECT_EQ(Plan::Decide(fault, matching).code != CUDA_SUCCESS, matching == 3) << matching;
+  for (const char* const text : {"malloc#3=host_oom", "pthread_create#3=EAGAIN"}) {
+    ASSERT_EQ(ParseFault(text, &fault).expected, nullptr);
+    for (std::uint32_t matching = 1; matching < 6; ++matching) {
+      EXPECT_EQ(Plan::Decide(fault, matching).code != CUDA_SUCCESS, matching == 3) << matching;
+    }
+    Plan plan;
+    ASSERT_TRUE(plan.Add(fault));
+    for (std::size_t base = 0; base < driver::kBaseCount; ++base) EXPECT_FALSE(plan.Names(static_cast<driver::BaseId>(base)));
   }
-  Plan plan;
-  ASSERT_TRUE(plan.Add(fault));
-  for (std::size_t base = 0; base < driver::kBaseCount; ++base) EXPECT_FALSE(plan.Names(static_cast<driver::BaseId>(base)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Misuse that the driver accepts: it is answered alike, and what the world keeps stays whole.
+// Misuse that the driver accepts: it is answered alike, and what the world keeps stays whole. And how long user objects are held.
 #include "suites/unit/sim/sim_world.h"
 
 namespace cuaudit::sim {
@@ -53,6 +53,50 @@ TEST(Accepted, AGraphGivesBackNoMoreThanItHolds) {
   EXPECT_EQ(s.died, 0);
   EXPECT_OK(s.d.UserObjectRelease(s.object, 1));
   EXPECT_EQ(s.died, 1);
+}
+
+// As the programming guide has it: what an update would let go of is held until the launches under way are done.
+TEST(UserObject, IsHeldByALaunchUnderWayBeyondTheUpdate) {
+  Shared s;
+  CUgraph other = nullptr;
+  CUgraphExec executable = nullptr;
+  CUstream stream = nullptr;
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_OK(s.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  EXPECT_OK(s.d.GraphCreate(&other, 0));
+  for (const CUgraph graph : {s.graph, other}) {
+    CUgraphNode node = nullptr;
+    EXPECT_OK(s.d.GraphAddEmptyNode(&node, graph, nullptr, 0));
+  }
+  EXPECT_OK(s.d.GraphRetainUserObject(s.graph, s.object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(s.d.GraphInstantiateWithFlags(&executable, s.graph, 0));
+  EXPECT_OK(s.d.GraphDestroy(s.graph));
+  EXPECT_OK(s.d.GraphLaunch(executable, stream));
+  EXPECT_OK(s.d.GraphLaunch(executable, stream));
+  EXPECT_OK(s.d.GraphExecUpdate(executable, other, &info));
+  EXPECT_EQ(s.died, 0);
+  EXPECT_OK(s.d.StreamSynchronize(stream));
+  EXPECT_EQ(s.died, 1);
+  EXPECT_OK(s.d.GraphExecDestroy(executable));
+  EXPECT_OK(s.d.GraphDestroy(other));
+  EXPECT_OK(s.d.StreamDestroy(stream));
+  EXPECT_EQ(s.died, 1);
+  EXPECT_EQ(s.Live(Kind::UserObject), 0U);
+}
+
+TEST(UserObject, IsLetGoByTheUpdateWhenNothingIsUnderWay) {
+  Shared s;
+  CUgraph other = nullptr;
+  CUgraphExec executable = nullptr;
+  CUgraphExecUpdateResultInfo info{};
+  EXPECT_OK(s.d.GraphCreate(&other, 0));
+  EXPECT_OK(s.d.GraphRetainUserObject(s.graph, s.object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(s.d.GraphInstantiateWithFlags(&executable, s.graph, 0));
+  EXPECT_OK(s.d.GraphDestroy(s.graph));
+  EXPECT_OK(s.d.GraphExecUpdate(executable, other, &info));
+  EXPECT_EQ(s.died, 1);
+  EXPECT_OK(s.d.GraphExecDestroy(executable));
+  EXPECT_OK(s.d.GraphDestroy(other));
 }
 
 TEST(Accepted, ALevelDestroyedAloneIsGoneAndTheRestIsNot) {
