@@ -62,8 +62,9 @@ void LifecycleSweep::Run(const Faults& only) {
   if (status.ok() && !only.empty()) round.push_back(only);
   for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
     std::vector<Faults> next;
-    for (const Faults& faults : round) {
-      if (status.ok()) status = RunTrial(faults, depth < options_.depth ? &next : nullptr);
+    for (std::size_t i = 0; status.ok() && i < round.size(); ++i) {
+      status = RunTrial(round[i], depth < options_.depth ? &next : nullptr);
+      if (status.ok() && trace_.lost != CUDA_SUCCESS) status = ContextLost(round[i], round.size() - i - 1 + next.size());
     }
     round = std::move(next);
   }
@@ -73,6 +74,13 @@ void LifecycleSweep::Run(const Faults& only) {
   }
   audit_->outcome = status.not_exercised() ? AuditOutcome::NotExercised : AuditOutcome::Error;
   audit_->message = status.message();
+}
+
+Status LifecycleSweep::ContextLost(const Faults& faults, std::size_t left) const {
+  std::string text =
+      "the genuine driver's context is lost (CUDA_ERROR_" + std::string(driver::ShortResultName(trace_.lost)) + ") after the trial '";
+  for (std::size_t i = 0; i < faults.size(); ++i) text.append(i == 0 ? "" : ";").append(faults[i]);
+  return {Exit::Environment, text + "'; " + std::to_string(left) + " known trials need another process"};
 }
 
 Status LifecycleSweep::Rehearse() {
@@ -85,8 +93,6 @@ Status LifecycleSweep::Rehearse() {
   benign_seen_.assign(benign_.size(), false);
   Result<TrialWorld::Pointer> first = TrialWorld::Open(options_.driver, false);
   if (!first.ok()) return first.status();
-  if (options_.isolate && options_.driver == AuditedDriver::Genuine)
-    return {Exit::Usage, "isolate: expected the simulated driver: a genuine one does not survive fork"};
   Result<TrialWorld::Pointer> second = TrialWorld::Open(options_.driver, options_.isolate);
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
@@ -104,6 +110,9 @@ Status LifecycleSweep::Rehearse() {
     if (trace.first_failed != 0) {
       const char* const second_cycle = trace.first_failed == 1 ? "" : " in a second cycle";
       return {Exit::Environment, "without any fault " + FirstFailure(trace.failed) + second_cycle};
+    }
+    if (trace.lost != CUDA_SUCCESS) {
+      return {Exit::Environment, "without any fault the context is lost: CUDA_ERROR_" + std::string(driver::ShortResultName(trace.lost))};
     }
     const faults::JournalView journal = world->Journal();
     if ((journal.header().flags.load() & faults::kRecordsDropped) != 0)
@@ -216,7 +225,7 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
       return {};
     }
   }
-  if (stacks != Stacks::All) ending = Execute(plan, Stacks::All);
+  if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan, Stacks::All);
   if (!ending.ok()) return ending.status();
   const faults::JournalView journal = world_->Journal();
   const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
@@ -229,6 +238,7 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
     world_->Run(lifecycle_, plan, stacks, kMostCycles, &trace_);
+    if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;
     return Ending();
   }
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());

@@ -42,6 +42,8 @@ class LifecycleSweep {
   // One run of the lifecycle, in a process of its own where that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
+  // What ends a sweep on a genuine driver: no later trial of this process could be believed.
+  Status ContextLost(const Faults& faults, std::size_t left) const;
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
   void Conclude();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // planted_test.cc: lifecycles with one defect each, and the finding that must come of it.
-#include <cuaudit/lifecycle.h>
+#include <cuaudit/gtest.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -225,6 +225,7 @@ struct Crashes : Pair {
 };
 
 TEST(Abort, IsAVerdictWhenIsolated) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const Audit audit = Sweep(Lifecycle::Of<Crashes>("crashes").WithCurrentContext(), {.isolate = true});
   EXPECT_THAT(Texts(audit),
               ElementsAre("abort after cuStreamCreate#1=OUT_OF_MEMORY,refuse", "abort after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
@@ -241,6 +242,7 @@ struct Exits : Pair {
 };
 
 TEST(Abort, LeavingInTheMiddleOfAStepIsNoPass) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const Audit audit = Sweep(Lifecycle::Of<Exits>("exits").WithCurrentContext(), {.isolate = true});
   EXPECT_THAT(Texts(audit), Contains("abort after cuStreamCreate#1=OUT_OF_MEMORY,refuse"));
 }
@@ -254,12 +256,14 @@ struct Hangs : Pair {
 };
 
 TEST(Hang, EndsAtTheDeadline) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const auto lifecycle = Lifecycle::Of<Hangs>("hangs").WithCurrentContext();
   const Audit audit = Sweep(lifecycle, {.calls = {"cuEventCreate"}, .isolate = true, .deadline_ms = 200});
   EXPECT_THAT(Texts(audit), ElementsAre("hang after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
 }
 
 TEST(DeathTest, WithoutIsolationTheTrialIsNamed) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const auto lifecycle = Lifecycle::Of<Crashes>("crashes").WithCurrentContext();
   EXPECT_DEATH((void)Sweep(lifecycle),
                "lifecycle 'crashes' ends this process in the trial CUAUDIT_FAULT='cuStreamCreate#1=OUT_OF_MEMORY,refuse'");
