@@ -98,6 +98,7 @@ std::string Audit::Text() const {
   }
   for (const auto& [reason, count] : skipped) text += "  left out: " + std::to_string(count) + " " + reason + "\n";
   for (const auto& [reason, count] : pruned) text += "  pruned: " + std::to_string(count) + " " + reason + "\n";
+  for (const std::string& reason : unmetered) text += "  not metered: " + reason + "\n";
   if (!drift.empty()) text += "  drifting: two fault-free runs differ: " + drift + "\n";
   for (const Finding& finding : findings) AddFinding(finding, &text);
   return text;

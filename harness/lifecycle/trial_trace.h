@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "harness/probes/host_meters.h"
+
 namespace cuaudit::harness {
 
 enum class StepName : std::uint8_t { Init, Work, Teardown, SecondTeardown, Destructor };
@@ -39,6 +41,7 @@ struct CycleTrace {
   std::uint64_t begin = 0;     // the clock at its begin and end
   std::uint64_t end = 0;
   StepTrace step[kSteps];
+  HostChange host;  // of the meters that were asked for
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }

@@ -50,8 +50,11 @@ class Runner {
     return !trace->failed;
   }
 
-  void RunCycle(bool with_stacks, CycleTrace* trace) {
+  void RunCycle(bool with_stacks, HostMeterSet meters, CycleTrace* trace) {
     with_stacks_ = with_stacks;
+    const bool metered = !(meters == HostMeterSet());
+    CycleMeters host(meters);
+    if (metered) host.Begin();
     trace->first_record = journal_->header().next_record.load(std::memory_order_relaxed);
     trace->begin = Clock();
     gate_->Mark(faults::MarkKind::CycleBegin, 0);
@@ -84,6 +87,7 @@ class Runner {
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
     }
+    if (metered) trace->host = host.End();
     gate_->Mark(faults::MarkKind::CycleEnd, 0);
     trace->end = Clock();
     trace->end_record = journal_->header().next_record.load(std::memory_order_relaxed);
@@ -156,7 +160,8 @@ class GatedTrialWorld : public TrialWorld {
     return KeepPrimaryContext();
   }
 
-  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, TrialTrace* trace) override {
+  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, const Metering& metering,
+           TrialTrace* trace) override {
     *trace = TrialTrace();
     journal_.Clear();
     gate_.emplace();
@@ -174,7 +179,8 @@ class GatedTrialWorld : public TrialWorld {
       const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
       gate_->Rearm(i == 0 ? plan : faults::Plan(), with_stacks ? stacks_.get() : nullptr);
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
-      runner.RunCycle(with_stacks, cycle);
+      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, cycle);
+      if (metering.all != nullptr) metering.all->push_back(cycle->host);
       const bool failed = std::any_of(cycle->step, cycle->step + kSteps, [](const StepTrace& step) { return step.failed; });
       if (!failed || trace->first_failed != 0) continue;
       trace->first_failed = i + 1;

@@ -275,12 +275,14 @@ struct SweepOptions {
   bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
   std::uint32_t deadline_ms = 10000;           // without any driver call after which an isolated trial hangs
   bool may_drift = false;                      // a case whose fault-free runs differ is no reason to call nothing proved
+  bool host = true;  // descriptors, threads, loaded libraries and heap bytes too: what a faulted cycle keeps each time it is run again
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 struct CycleOptions {
   std::uint32_t warm_up = 1;  // cycles whose leftovers are taken for process-lifetime caches
   std::uint32_t cycles = 10;  // after those; none may leave more than the one before
+  bool host = true;           // descriptors, threads, loaded libraries, heap and mapped bytes too
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 
@@ -320,6 +322,7 @@ struct Audit {
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> checks or trials left out
   std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
+  std::vector<std::string> unmetered;            // resources of the host that were not looked at, each with the reason
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 
