@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "suites/lifecycle/findings.h"
 
@@ -87,6 +88,37 @@ TEST_F(OneDriver, SaysTheSameAsAWorldPerTrial) {
     EXPECT_EQ(one.findings.empty(), lifecycle.name() == "careful");
     EXPECT_TRUE(RunCycles(lifecycle).clean());
   }
+}
+
+// Told that its release failed, it tries again: the object is gone by then.
+struct TriesAgain {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    if (event != nullptr) code = driver.EventDestroy(event);
+    if (event != nullptr && code != CUDA_SUCCESS) (void)driver.EventDestroy(event);
+    if (stream == nullptr) return code;
+    const CUresult last = driver.StreamDestroy(stream);
+    if (last != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
+    return code == CUDA_SUCCESS ? last : code;
+  }
+};
+
+TEST_F(OneDriver, AReleaseThatIsTriedAgainDoesNotReachIt) {
+  const auto lifecycle = Lifecycle::Of<TriesAgain>("tries_again").WithCurrentContext();
+  const std::vector<std::string> hows = {"refuse", "after"};
+  const Audit worlds = Sweep(lifecycle, {.hows = hows, .driver = AuditedDriver::Simulated});
+  const Audit one = Sweep(lifecycle, {.hows = hows});
+  EXPECT_EQ(one.outcome, AuditOutcome::Clean) << one.Text();
+  EXPECT_EQ(Texts(one), Texts(worlds));
+  EXPECT_EQ(one.verdicts, worlds.verdicts);
 }
 
 TEST_F(OneDriver, WhatTrialsLeftIsGivenBack) {
