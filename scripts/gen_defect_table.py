@@ -57,7 +57,8 @@ def wanted(index):
 def gtest_results(program, environment):
     with tempfile.TemporaryDirectory() as directory:
         results = Path(directory) / "results.json"
-        subprocess.run([program, f"--gtest_output=json:{results}"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        subprocess.run([program, f"--gtest_output=json:{results}"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=False)
         data = load(results)
     return {f"{suite['name']}.{test['name']}": "failed" if test.get("failures") else "skipped" if test["result"] == "SKIPPED" else "passed"
             for suite in data["testsuites"] for test in suite["testsuite"]}
@@ -158,6 +159,11 @@ def main():
     parser.add_argument("--record", type=Path, metavar="BUILD")
     options = parser.parse_args()
     folder = options.root / "suites/reducers"
+    if not (folder / "reducers.json").is_file():
+        print("gen_defect_table: there is no suites/reducers/reducers.json", file=sys.stderr)
+        return 77
+    if not options.record and not (folder / "simulated_results.json").is_file():
+        fail("suites/reducers/simulated_results.json is not there: run scripts/gen_defect_table.py --record BUILD")
     if options.record:
         results = record(load(folder / "reducers.json"), options.record.resolve())
         (folder / "simulated_results.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
@@ -171,5 +177,8 @@ def main():
         fail(f"{table} is not what the data say: run scripts/gen_defect_table.py")
 
 
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -40,8 +39,9 @@ def one_kind(check, python, program, kind, bound):
             "others": sorted({f["rule"] for f in data["findings"] if f["rule"] != "growth"})}
 
 
-def libraries(check, python, programs, bound, at_once):
-    """Ten cycles of each kind of object of each library that is here; those that are not are skipped with the reason."""
+def libraries(check, python, programs, bound):
+    """Ten cycles of each kind of object of each library that is here; those that are not are skipped with the reason. One after the other:
+    how much device memory is in use, the driver says of the whole device."""
     for name in programs:
         program = PROGRAMS / f"grow_{name}.py"
         listed = check.run([python, program, "--list"], timeout=120)
@@ -49,14 +49,14 @@ def libraries(check, python, programs, bound, at_once):
             reason = (listed.stderr or listed.stdout).strip().splitlines()[-1:] or [f"exit {listed.returncode}"]
             check.skip(f"libraries {name}", reason[0][:300])
             continue
-        kinds = listed.stdout.split()
-        with ThreadPoolExecutor(at_once) as several:
-            rows = list(several.map(lambda kind: one_kind(check, python, program, kind, bound), kinds))
+        version, *kinds = listed.stdout.splitlines()
+        rows = [one_kind(check, python, program, kind, bound) for kind in kinds]
         planted = [row for row in rows if row["kind"].startswith("lost_")]
         found = all(row["outcome"] == "grows" for row in planted)
         enough = all(row["cycles"][-1] >= 10 for row in rows if row.get("cycles"))
         done = [row for row in rows if row["outcome"] in ("grows", "nothing grows")]
-        check.note(f"libraries {name}", found and enough and bool(done) and all(row["outcome"] != "no report" for row in rows), rows=rows)
+        check.note(f"libraries {name}", found and enough and bool(done) and all(row["outcome"] != "no report" for row in rows),
+                   version=version, rows=rows)
 
 
 # What PyTorch's viewer is asked, and what its answer must hold.

@@ -83,4 +83,5 @@ def model():
 
 if __name__ == "__main__":
     marked_cycles.main(f"torch {torch.__version__}", {"stream": stream, "event": event, "graph": graph, "pool": pool, "module": module, "tensor": tensor,
-                                                      "model": model}, torch.cuda.synchronize)
+                                                      "model": model}, torch.cuda.synchronize,
+                        {"stream": 40})  # torch.cuda.Stream() hands out 32 streams in turn, and each gets memory of its own once
