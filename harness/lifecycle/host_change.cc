@@ -50,6 +50,7 @@ StepFinding Found(const char* rule, HostMeter meter, std::uint64_t amount, std::
 
 std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMeter meter) {
   std::vector<std::uint64_t> sums;
+  sums.reserve(changes.size());
   std::uint64_t sum = kZero;
   for (const HostChange& change : changes) sums.push_back(sum += static_cast<std::uint64_t>(change[meter]));
   return sums;
