@@ -204,6 +204,7 @@ void OpenDriver() noexcept {
   std::atomic<std::uint32_t>* unknown = journal.is_open() ? &journal.header().unknown_pointers : nullptr;
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
+  if (uses_genuine) gate.AnswerForGoneObjects();
   if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);

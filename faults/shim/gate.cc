@@ -190,6 +190,7 @@ void Gate::Enter(Passage* passage) noexcept {
     site = stacks_->KeyOf(driver::Name(row.base), stack);
   }
   if (plan_.size() != 0) Decide(passage, nested, site);
+  if (gone_.any() && !nested && passage->injected == CUDA_SUCCESS) AnswerIfGone(passage);
   if (record != nullptr && stack != 0) {
     record->stack = stack;
   } else if (record != nullptr && stacks_ != nullptr) {
@@ -219,6 +220,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   if (succeeded && record != nullptr && driver::BaseOf(passage->id) == driver::BaseId::Init) NameDevice();
   if (succeeded && scope_ == Scope::Pinned && driver::BaseOf(passage->id) == driver::BaseId::DevicePrimaryCtxRetain) Pin(*passage);
   if (succeeded) ForgetLostContext(*passage);
+  if (succeeded && answers_for_gone_) NoteGone(*passage);
   if (passage->injected != CUDA_SUCCESS) {
     // A driver that failed on its own keeps its own error; `after` only turns a success into one.
     if (!passage->forward || succeeded) result = passage->injected;
@@ -261,6 +263,42 @@ void Gate::ForgetLostContext(const Passage& passage) noexcept {
   if (effect == Effect::ReleasesPrimary && passage.value[0] < kMaxDevices &&
       references_[passage.value[0]].fetch_sub(1, std::memory_order_relaxed) <= 1) {
     lost_.ForgetPrimary(static_cast<int>(passage.value[0]));
+  }
+}
+
+void Gate::AnswerIfGone(Passage* passage) const noexcept {
+  const driver::Shape& shape = driver::ShapeOf(passage->id);
+  for (std::size_t i = 0; i < shape.count; ++i) {
+    if (shape.parameter[i].output || shape.parameter[i].size != sizeof(std::uint64_t) || !gone_.Has(passage->value[i])) continue;
+    passage->injected = CUDA_ERROR_INVALID_HANDLE;  // no fault of the plan: the record has none
+    passage->how = How::Refuse;
+    passage->forward = false;
+    return;
+  }
+}
+
+// Of handles that are addresses in the driver's own memory; it checks addresses of device memory itself.
+void Gate::NoteGone(const Passage& passage) noexcept {
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage.id));
+  const driver::Shape& shape = driver::ShapeOf(passage.id);
+  if (passage.injected != CUDA_SUCCESS && row.object >= 0 && (row.effect == Effect::Releases || row.effect == Effect::DestroysContext)) {
+    switch (driver::FamilyOf(row.kind)) {
+      case driver::Family::Pointer:
+      case driver::Family::HostPointer:
+      case driver::Family::HostRegistration:
+      case driver::Family::AddressReservation:
+      case driver::Family::PhysicalMemory:
+      case driver::Family::Mapping:
+        break;
+      default:
+        gone_.Add(passage.value[static_cast<std::size_t>(row.object)]);
+    }
+  }
+  for (std::size_t i = 0; gone_.any() && driver::IsAcquire(row.effect) && i < shape.count; ++i) {
+    if (!shape.parameter[i].output || shape.parameter[i].size != sizeof(std::uint64_t) || passage.value[i] == 0) continue;
+    std::uint64_t made = 0;
+    memcpy(&made, reinterpret_cast<const void*>(passage.value[i]), sizeof(made));
+    gone_.Remove(made);
   }
 }
 

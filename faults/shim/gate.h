@@ -31,6 +31,7 @@
 #include "faults/journal/journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"
+#include "faults/shim/gone_handles.h"
 #include "faults/shim/lost_contexts.h"
 #include "faults/shim/scope.h"
 
@@ -64,6 +65,8 @@ class Gate {
   // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be
   // under way.
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
+  // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
+  void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
 
@@ -128,6 +131,8 @@ class Gate {
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
+  void AnswerIfGone(Passage* passage) const noexcept;
+  void NoteGone(const Passage& passage) noexcept;
   void ForgetLostContext(const Passage& passage) noexcept;
   Record* NewRecord(RecordKind kind, std::uint16_t call) noexcept;
 
@@ -138,7 +143,9 @@ class Gate {
   BeforeCall before_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
-  std::atomic<std::uint32_t> matched_[kMaxFaults] = {};     // used when there is no journal
+  std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal
+  bool answers_for_gone_ = false;
+  GoneHandles gone_;
   LostContexts lost_;                                       // this process's
   std::atomic<std::int32_t> references_[kMaxDevices] = {};  // of primary contexts, the program's own
   std::atomic<std::uint64_t> pinned_devices_{0};            // one bit per device ordinal

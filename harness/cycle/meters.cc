@@ -12,6 +12,7 @@ using faults::HostMeter;
 
 constexpr std::uint64_t kPage = 4096;
 constexpr const char* kDevice = "device_bytes";
+constexpr const char* kProcessDevice = "process_device_bytes";
 
 std::uint64_t QuantumOf(HostMeter meter) { return meter == HostMeter::HeapBytes ? 16 : kPage; }
 
@@ -52,6 +53,7 @@ RunMeters ReadMeters(const Observation& run) {
     if (record.begin != 0 && (reading || end)) records.push_back(&record);
   }
   std::sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
+  const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   const bool simulated = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Simulated);
   RunMeters meters;
   if (records.empty()) return meters;
@@ -93,6 +95,9 @@ RunMeters ReadMeters(const Observation& run) {
     meters.at_cycles.push_back(std::move(device));
   } else if (meters.cycles != 0) {
     meters.absent[kDevice] = "no context was alive at the end of every cycle";
+  }
+  if (genuine) {
+    meters.absent[kProcessDevice] = "NVML is not asked: it would have to be loaded into the program";
   }
   return meters;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // audit.cc: the public questions of cuaudit/lifecycle.h, and their answers as text.
-#include <unistd.h>
-
 #include <cstdlib>
 
-#include "faults/driver/find_driver.h"
+#include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/command_line.h"
 #include "harness/lifecycle/lifecycle_cycles.h"
 #include "harness/lifecycle/lifecycle_sweep.h"
@@ -18,6 +16,8 @@ std::string Variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+using harness::Result;
+
 bool IsChosen(const Lifecycle& lifecycle, Audit* audit) {
   const std::string chosen = Variable("CUAUDIT_CASE");
   if (chosen.empty() || chosen == lifecycle.name()) return true;
@@ -25,6 +25,17 @@ bool IsChosen(const Lifecycle& lifecycle, Audit* audit) {
   audit->outcome = AuditOutcome::NotRun;
   audit->message = "not run: CUAUDIT_CASE is '" + chosen + "'";
   return false;
+}
+
+bool CanSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* audit) {
+  if (!IsChosen(lifecycle, audit)) return false;
+  audit->lifecycle = lifecycle.name();
+  const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(options.driver);
+  if (chosen.ok() && options.isolate && chosen->driver == AuditedDriver::Genuine) {
+    audit->message = "isolate: expected the simulated driver: a genuine one does not survive fork";
+    return false;
+  }
+  return harness::DriverIsHere(options.driver, audit);
 }
 
 std::vector<std::string> ChosenFaults() {
@@ -69,6 +80,9 @@ std::string Audit::Text() const {
     case AuditOutcome::Error:
       text += message;
       break;
+    case AuditOutcome::NoDevice:
+      text += "not run: " + message;
+      break;
     case AuditOutcome::NotExercised:
       text += "not exercised: " + message;
       break;
@@ -84,6 +98,7 @@ std::string Audit::Text() const {
   }
   for (const auto& [reason, count] : skipped) text += "  left out: " + std::to_string(count) + " " + reason + "\n";
   for (const auto& [reason, count] : pruned) text += "  pruned: " + std::to_string(count) + " " + reason + "\n";
+  for (const std::string& reason : unmetered) text += "  not metered: " + reason + "\n";
   if (!drift.empty()) text += "  drifting: two fault-free runs differ: " + drift + "\n";
   for (const Finding& finding : findings) AddFinding(finding, &text);
   return text;
@@ -91,8 +106,7 @@ std::string Audit::Text() const {
 
 Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options) {
   Audit audit;
-  if (!IsChosen(lifecycle, &audit)) return audit;
-  harness::LifecycleSweep(lifecycle, options, &audit).Run(ChosenFaults());
+  if (CanSweep(lifecycle, options, &audit)) harness::LifecycleSweep(lifecycle, options, &audit).Run(ChosenFaults());
   return audit;
 }
 
@@ -101,7 +115,7 @@ Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults,
   if (faults.empty()) {
     audit.lifecycle = lifecycle.name();
     audit.message = "expected at least one fault to replay";
-  } else if (IsChosen(lifecycle, &audit)) {
+  } else if (CanSweep(lifecycle, options, &audit)) {
     harness::LifecycleSweep(lifecycle, options, &audit).Run(faults);
   }
   return audit;
@@ -109,19 +123,30 @@ Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults,
 
 Audit RunCycles(const Lifecycle& lifecycle, const CycleOptions& options) {
   Audit audit;
-  if (IsChosen(lifecycle, &audit)) harness::CheckCycles(lifecycle, options, &audit);
+  if (!IsChosen(lifecycle, &audit)) return audit;
+  audit.lifecycle = lifecycle.name();
+  if (harness::DriverIsHere(options.driver, &audit)) harness::CheckCycles(lifecycle, options, &audit);
   return audit;
 }
 
 void SetRunningTest(const std::string& name) { harness::SetTestFilter(name); }
 
 const char* WhyNoDevice() noexcept {
-  static char path[4096];
-  if (!driver::FindGenuineDriver(nullptr, path, sizeof(path))) return "no genuine libcuda.so.1 on this machine";
-  for (const char* const node : {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"}) {
-    if (access(node, F_OK) == 0) return nullptr;
-  }
-  return "no device node (/dev/nvidiactl, /dev/nvidia0 or /dev/dxg)";
+  static const auto* const why = new std::string(harness::ChooseDriver(AuditedDriver::Genuine)->why_not);
+  return why->empty() ? nullptr : why->c_str();
+}
+
+bool GenuineDriverIsChosen() noexcept {
+  const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
+  return chosen.ok() && chosen->driver == AuditedDriver::Genuine;
+}
+
+const char* WhyNoDriver() noexcept {
+  static const auto* const why = [] {
+    const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
+    return new std::string(chosen.ok() ? chosen->why_not : std::string());
+  }();
+  return why->empty() ? nullptr : why->c_str();
 }
 
 }  // namespace cuaudit

@@ -43,6 +43,11 @@ driver::DriverRef Diversion::Current() noexcept { return current; }
 
 bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
 
+const char* Diversion::DropInPath() noexcept {
+  Dl_info info = {};
+  return DropIn() != nullptr && dladdr(reinterpret_cast<const void*>(DropIn()), &info) != 0 ? info.dli_fname : nullptr;
+}
+
 Diversion::Diversion(driver::DriverRef driver) noexcept : before_(current) { (void)Divert(driver); }
 
 Diversion::~Diversion() { (void)Divert(before_); }

@@ -29,6 +29,8 @@ class Diversion {
   static driver::DriverRef Current() noexcept;
   // The drop-in is there and was built from the same table.
   static bool present() noexcept;
+  // The drop-in's file; null where there is none.
+  static const char* DropInPath() noexcept;
 
  private:
   driver::DriverRef before_;

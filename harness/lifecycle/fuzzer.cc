@@ -76,7 +76,7 @@ struct Fuzzer::Parts {
 
   // Runs the lifecycle under `plan`; false when there is no world.
   bool Run(const faults::Plan& plan) {
-    world->Run(lifecycle, plan, Stacks::None, kMostCycles, &trace);
+    world->Run(lifecycle, plan, Stacks::None, kMostCycles, Metering(), &trace);
     return trace.opened && trace.prepared;
   }
   const std::vector<Candidate>& After(const std::string& key, const faults::Plan& plan);

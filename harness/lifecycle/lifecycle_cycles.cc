@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "faults/driver/result.h"
+#include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/lifecycle/trial_world.h"
@@ -80,6 +82,23 @@ void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verd
   }
 }
 
+// Answers what a clean result is to add about the noisy meters.
+std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const CycleOptions& options, TrialVerdict* verdict,
+                    Audit* audit) {
+  if (!host.wanted() || !host.alone()) {
+    audit->unmetered.emplace_back(host.wanted() ? "the host: another audit ran in this process at the same time" : "the host: as asked");
+    return {};
+  }
+  const auto grows = [](const TrialFinding& one) { return one.rule == Rule::Growth; };
+  const bool noisy = std::none_of(verdict->findings.begin(), verdict->findings.end(), grows);
+  const Result<ChosenDriver> driver = ChooseDriver(options.driver);
+  HostGrowth growth = GrowthOf(changes, options.warm_up, noisy, driver.ok() && driver->driver == AuditedDriver::Genuine);
+  audit->unmetered = AlwaysUnmetered();
+  audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
+  verdict->step_findings = std::move(growth.findings);
+  return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;
+}
+
 }  // namespace
 
 bool Grows(const std::vector<std::uint64_t>& live) {
@@ -102,8 +121,12 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     audit->message = world.status().message();
     return;
   }
+  const HostAudit host(options.host);
+  std::vector<HostChange> changes;
+  changes.reserve(cycles);
   TrialTrace trace;
-  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles, &trace);
+  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles,
+                {host.wanted() ? kCycleMeters : HostMeterSet(), host.wanted() ? kCycleMeters : HostMeterSet(), &changes}, &trace);
   if (!trace.opened || !trace.prepared) {
     audit->message = trace.opened ? "preparing the case failed" : "the simulated driver got no address space (limit on virtual memory?)";
     return;
@@ -126,6 +149,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   verdict.details.resize(verdict.findings.size());
   AddPlaces(run, options.warm_up, &verdict);
   audit->calls = run.ledger.calls;
+  const std::string certificate = AddHost(host, changes, options, &verdict, audit);
   FindingTexts(lifecycle.name()).Add(verdict, journal, {}, audit);
   if (run.ledger.calls == 0) {
     audit->outcome = AuditOutcome::NotExercised;
@@ -133,7 +157,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
                      (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only");
   } else if (audit->findings.empty()) {
     audit->outcome = AuditOutcome::Clean;
-    audit->message = std::to_string(cycles) + " cycles, nothing grew";
+    audit->message = std::to_string(cycles) + " cycles, nothing grew" + certificate;
   } else {
     audit->outcome = AuditOutcome::Findings;
   }

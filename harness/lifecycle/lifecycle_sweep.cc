@@ -42,12 +42,16 @@ std::string WordsFor(const std::string& lifecycle, const std::vector<std::string
   return words.append("'; with SweepOptions::isolate that is a verdict\n");
 }
 
+constexpr std::size_t kRepeats = 9;  // of a trial that kept something of the host
+
+HostMeterSet Meters(const HostAudit& host) { return host.wanted() ? kTrialMeters : HostMeterSet(); }
+
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
 
 LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
-    : lifecycle_(lifecycle), options_(options), audit_(audit), texts_(lifecycle.name()) {
+    : lifecycle_(lifecycle), options_(options), audit_(audit), host_(options.host && !options.isolate), texts_(lifecycle.name()) {
   audit->lifecycle = lifecycle.name();
 }
 
@@ -62,8 +66,9 @@ void LifecycleSweep::Run(const Faults& only) {
   if (status.ok() && !only.empty()) round.push_back(only);
   for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
     std::vector<Faults> next;
-    for (const Faults& faults : round) {
-      if (status.ok()) status = RunTrial(faults, depth < options_.depth ? &next : nullptr);
+    for (std::size_t i = 0; status.ok() && i < round.size(); ++i) {
+      status = RunTrial(round[i], depth < options_.depth ? &next : nullptr);
+      if (status.ok() && trace_.lost != CUDA_SUCCESS) status = ContextLost(round[i], round.size() - i - 1 + next.size());
     }
     round = std::move(next);
   }
@@ -73,6 +78,13 @@ void LifecycleSweep::Run(const Faults& only) {
   }
   audit_->outcome = status.not_exercised() ? AuditOutcome::NotExercised : AuditOutcome::Error;
   audit_->message = status.message();
+}
+
+Status LifecycleSweep::ContextLost(const Faults& faults, std::size_t left) const {
+  std::string text =
+      "the genuine driver's context is lost (CUDA_ERROR_" + std::string(driver::ShortResultName(trace_.lost)) + ") after the trial '";
+  for (std::size_t i = 0; i < faults.size(); ++i) text.append(i == 0 ? "" : ";").append(faults[i]);
+  return {Exit::Environment, text + "'; " + std::to_string(left) + " known trials need another process"};
 }
 
 Status LifecycleSweep::Rehearse() {
@@ -85,8 +97,6 @@ Status LifecycleSweep::Rehearse() {
   benign_seen_.assign(benign_.size(), false);
   Result<TrialWorld::Pointer> first = TrialWorld::Open(options_.driver, false);
   if (!first.ok()) return first.status();
-  if (options_.isolate && options_.driver == AuditedDriver::Genuine)
-    return {Exit::Usage, "isolate: expected the simulated driver: a genuine one does not survive fork"};
   Result<TrialWorld::Pointer> second = TrialWorld::Open(options_.driver, options_.isolate);
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
@@ -95,7 +105,8 @@ Status LifecycleSweep::Rehearse() {
   Observation again;
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
     TrialTrace trace;
-    world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, &trace);
+    world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, {Meters(host_), Meters(host_)}, &trace);
+    good_host_ = world == rehearsed_in_.get() ? trace.cycle[1].host : Least(good_host_, trace.cycle[1].host);
     if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
     if (!trace.prepared) {
       const std::string code = trace.prepare.has_code ? ": CUDA_ERROR_" + std::string(driver::ShortResultName(trace.prepare.code)) : "";
@@ -104,6 +115,9 @@ Status LifecycleSweep::Rehearse() {
     if (trace.first_failed != 0) {
       const char* const second_cycle = trace.first_failed == 1 ? "" : " in a second cycle";
       return {Exit::Environment, "without any fault " + FirstFailure(trace.failed) + second_cycle};
+    }
+    if (trace.lost != CUDA_SUCCESS) {
+      return {Exit::Environment, "without any fault the context is lost: CUDA_ERROR_" + std::string(driver::ShortResultName(trace.lost))};
     }
     const faults::JournalView journal = world->Journal();
     if ((journal.header().flags.load() & faults::kRecordsDropped) != 0)
@@ -176,7 +190,7 @@ void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, s
     const std::uint64_t way = HashText(one.fault.substr(one.fault.find('=')), HashNumber(one.state, kHashSeed));
     if (options_.prune && one.state != 0 && !ways_tried_.insert(way).second) {
       ++audit_->pruned["second faults at the same place and state as an earlier one"];
-    } else if (options_.limit != 0 && audit_->trials + next->size() >= options_.limit) {
+    } else if (options_.limit != 0 && audit_->trials + 1 + next->size() >= options_.limit) {
       ++audit_->skipped["trials beyond the limit"];
     } else {
       next->push_back(faults);
@@ -211,24 +225,54 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
     std::vector<std::string> skipped;
     const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace_, &skipped);
     if (!verdict.empty()) {
-      Count(verdict, true, skipped);
+      std::string said = verdict;
       if (next != nullptr) PlanUnwinding(texts, *ending, next);
-      return {};
+      Status status = JudgeHost(texts, faults, plan, &said);
+      Count(said, true, skipped);
+      return status;
     }
   }
-  if (stacks != Stacks::All) ending = Execute(plan, Stacks::All);
+  if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan, Stacks::All);
   if (!ending.ok()) return ending.status();
   const faults::JournalView journal = world_->Journal();
   const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
-  Count(verdict.verdict, verdict.fired, verdict.skipped);
   texts_.Add(verdict, journal, texts, audit_);
   if (next != nullptr && verdict.fired) PlanUnwinding(texts, *ending, next);
+  std::string said = verdict.verdict;
+  Status status;
+  if (verdict.fired && !Died(*ending) && trace_.lost == CUDA_SUCCESS) status = JudgeHost(texts, faults, plan, &said);
+  Count(said, verdict.fired, verdict.skipped);
+  return status;
+}
+
+Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said) {
+  if (!host_.wanted() || !trace_.cycle[0].finished) return {};
+  // A driver object that stays may be held in memory that stays with it: one loss is told once.
+  const bool balanced =
+      *said != Name(Verdict::ReleaseRefused) && *said != "retained_for_retry" && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
+  if (!balanced) ++audit_->skipped["heap bytes: driver objects stay, and what holds them may stay with them"];
+  HostExcess excess(trace_.cycle[0].host, good_host_, balanced);
+  if (excess.empty()) return {};
+  for (std::size_t i = 0; i < kRepeats && !excess.empty(); ++i) {
+    const Result<Ending> ending = Execute(plan, i + 1 == kRepeats ? Stacks::All : Stacks::None);
+    if (!ending.ok()) return ending.status();
+    excess.Repeat(trace_.cycle[0].host);
+  }
+  if (excess.empty() || !host_.alone()) return {};
+  TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());
+  verdict.findings.clear();
+  verdict.notes.clear();
+  verdict.step_findings = excess.Findings(kRepeats);
+  texts_.Add(verdict, world_->Journal(), texts, audit_);
+  if (*said == Name(Verdict::Pass) || *said == Name(Verdict::Absorbed) || *said == "benign" || *said == Name(Verdict::ReleaseRefused))
+    *said = "leak";
   return {};
 }
 
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
-    world_->Run(lifecycle_, plan, stacks, kMostCycles, &trace_);
+    world_->Run(lifecycle_, plan, stacks, kMostCycles, {Meters(host_), {}}, &trace_);
+    if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;
     return Ending();
   }
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
@@ -242,7 +286,8 @@ Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) 
     const std::uint64_t before = std::exchange(clock, journal.header().clock.load());
     return ++looks < kMostLooks && (before != clock || !AllFired(journal, plan.size()));
   };
-  Result<Ending> ending = RunForked([&] { world_->Run(lifecycle_, plan, stacks, kMostCycles, trace); }, options_.deadline_ms, still_going);
+  Result<Ending> ending =
+      RunForked([&] { world_->Run(lifecycle_, plan, stacks, kMostCycles, Metering(), trace); }, options_.deadline_ms, still_going);
   trace_ = *trace;
   const bool left = ending.ok() && !Died(*ending) && !trace_.finished;
   if (left) ending->signal = SIGABRT;  // it exited in the middle of a step, or a sanitizer ended it
@@ -250,6 +295,14 @@ Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) 
 }
 
 void LifecycleSweep::Conclude() {
+  if (host_.wanted()) {
+    audit_->unmetered = AlwaysUnmetered();
+    if (!host_.alone()) audit_->unmetered.emplace_back("the host: another audit ran in this process at the same time");
+  } else {
+    audit_->unmetered.emplace_back(options_.isolate
+                                       ? "the host: trials in processes of their own begin anew, so nothing can be told from a cache"
+                                       : "the host: as asked");
+  }
   for (std::size_t i = 0; i < benign_.size(); ++i) {
     if (!benign_seen_[i]) ++audit_->skipped["benign calls that no planned fault hits: " + lifecycle_.benign()[i]];
   }

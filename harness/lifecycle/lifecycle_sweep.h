@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_world.h"
@@ -39,9 +40,13 @@ class LifecycleSweep {
   // Adds to `next` what the trial may do wrong on its way back; null: nobody asks.
   Status RunTrial(const Faults& faults, std::vector<Faults>* next);
   void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
+  // What the trial kept of the host beyond a good cycle, and keeps each time it is run again. Adds findings; `said` is the verdict so far.
+  Status JudgeHost(const Faults& faults, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said);
   // One run of the lifecycle, in a process of its own where that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
+  // What ends a sweep on a genuine driver: no later trial of this process could be believed.
+  Status ContextLost(const Faults& faults, std::size_t left) const;
   void JudgeFaultFree();
   bool IsBenign(const faults::Fault& fault);
   void Conclude();
@@ -54,6 +59,8 @@ class LifecycleSweep {
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
   TrialTrace trace_;                           // of the last run
   Observation rehearsal_;
+  HostAudit host_;
+  HostChange good_host_;  // of a good cycle, everything that is done once having been done
   bool rehearsal_spotless_ = false;
   States first_states_;
   std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how

@@ -141,6 +141,9 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
   for (const StepFinding& one : verdict.step_findings) {
     TrialFindingText text;
     text.rule = one.rule;
+    text.kind = one.kind;
+    text.count = one.count;
+    text.bytes = one.bytes;
     Finding finding = FromText(text);
     finding.detail = one.detail;
     complete(std::move(finding), text, &findings_, &audit->findings);

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "harness/probes/host_meters.h"
+
 namespace cuaudit::harness {
 
 enum class StepName : std::uint8_t { Init, Work, Teardown, SecondTeardown, Destructor };
@@ -39,6 +41,7 @@ struct CycleTrace {
   std::uint64_t begin = 0;     // the clock at its begin and end
   std::uint64_t end = 0;
   StepTrace step[kSteps];
+  HostChange host;  // of the meters that were asked for
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }
@@ -47,9 +50,11 @@ struct CycleTrace {
 inline constexpr std::size_t kMostCycles = 2;
 
 struct TrialTrace {
-  bool opened = false;    // there was a world
-  bool finished = false;  // the run came to its end, whatever the steps answered
-  bool prepared = false;  // what the case itself does beforehand succeeded
+  bool opened = false;           // there was a world
+  bool finished = false;         // the run came to its end, whatever the steps answered
+  bool prepared = false;         // what the case itself does beforehand succeeded
+  std::uint32_t kept = 0;        // objects that could not be given back to the genuine driver
+  CUresult lost = CUDA_SUCCESS;  // what the genuine driver's context answers after the trial, if it is lost
   StepTrace prepare;
   CycleTrace cycle[kMostCycles];  // the faulted one, then a clean one in the same world
   std::size_t first_failed = 0;   // which cycle first reported a failure, counted from 1; 0: none

@@ -26,6 +26,9 @@ namespace cuaudit::harness {
 struct StepFinding {
   std::string rule;  // "swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed"
   std::string detail;
+  std::string kind = {};  // of a resource of the host
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
 };
 
 // The first cycle of a run as one observation: the journal has its calls only, the ledger is that of its end. What was there before is

@@ -10,13 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "faults/driver/find_driver.h"
 #include "faults/driver/genuine_driver.h"
+#include "faults/driver/result.h"
 #include "faults/journal/memory_journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
+#include "harness/ledger/ledger.h"
+#include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
+#include "harness/lifecycle/give_back.h"
 #include "harness/lifecycle/own_object.h"
 
 namespace cuaudit::harness {
@@ -47,8 +50,11 @@ class Runner {
     return !trace->failed;
   }
 
-  void RunCycle(bool with_stacks, CycleTrace* trace) {
+  void RunCycle(bool with_stacks, HostMeterSet meters, CycleTrace* trace) {
     with_stacks_ = with_stacks;
+    const bool metered = !(meters == HostMeterSet());
+    CycleMeters host(meters);
+    if (metered) host.Begin();
     trace->first_record = journal_->header().next_record.load(std::memory_order_relaxed);
     trace->begin = Clock();
     gate_->Mark(faults::MarkKind::CycleBegin, 0);
@@ -81,6 +87,7 @@ class Runner {
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
     }
+    if (metered) trace->host = host.End();
     gate_->Mark(faults::MarkKind::CycleEnd, 0);
     trace->end = Clock();
     trace->end_record = journal_->header().next_record.load(std::memory_order_relaxed);
@@ -126,44 +133,45 @@ class Runner {
   Cycle cycle_;
 };
 
-driver::GenuineDriver* OpenedGenuineDriver(std::string* why) {
+// The first that was chosen is the process's: a driver cannot be closed.
+driver::GenuineDriver* OpenedGenuineDriver(const std::string& path, std::string* why) {
   static driver::GenuineDriver genuine;
-  static const char* const wrong = []() -> const char* {
-    static char path[4096];
-    if (!driver::FindGenuineDriver(nullptr, path, sizeof(path))) return "no genuine libcuda.so.1 found";
-    return driver::OpenGenuineDriver(path, &genuine);
-  }();
+  static const char* const wrong = driver::OpenGenuineDriver(path.c_str(), &genuine);
   if (wrong == nullptr) return &genuine;
-  *why = wrong;
+  *why = path + ": " + wrong;
   return nullptr;
 }
 
 class GatedTrialWorld : public TrialWorld {
  public:
-  Status Open(AuditedDriver driver, bool shared) {
+  Status Open(const ChosenDriver& chosen, bool shared) {
     faults::JournalOptions options;
     options.record_capacity = kRecords;
     options.stack_depth = kStackDepth;
     if (const char* wrong = journal_.Open(options, shared)) return {Exit::Failure, wrong};
     stacks_->Attach(journal_.journal(), IsOwnObject());
-    reusable_ = driver == AuditedDriver::Simulated && !shared;
-    if (driver == AuditedDriver::Simulated) return {};
+    reusable_ = chosen.driver == AuditedDriver::Simulated && !shared;
+    if (chosen.driver == AuditedDriver::Simulated) return {};
+    if (!chosen.why_not.empty()) return {Exit::Environment, chosen.why_not};
     std::string why;
-    driver::GenuineDriver* const genuine = OpenedGenuineDriver(&why);
+    driver::GenuineDriver* const genuine = OpenedGenuineDriver(chosen.path, &why);
     if (genuine == nullptr) return {Exit::Environment, why};
     genuine_ = driver::Driver(genuine);
     return KeepPrimaryContext();
   }
 
-  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, TrialTrace* trace) override {
+  void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, const Metering& metering,
+           TrialTrace* trace) override {
     *trace = TrialTrace();
     journal_.Clear();
     gate_.emplace();
+    if (genuine_.has_value()) EmptyContextStack(*genuine_);
     sim::World* const world = genuine_.has_value() ? nullptr : NewWorld();
     if (world == nullptr && !genuine_.has_value()) return;
     trace->opened = true;
     gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), wanted == Stacks::None ? nullptr : stacks_.get(),
                faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
+    if (genuine_.has_value()) gate_->AnswerForGoneObjects();
     const Diversion diversion(faults::Driver(&*gate_));
     Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
     trace->prepared = runner.Prepare(&trace->prepare);
@@ -172,13 +180,15 @@ class GatedTrialWorld : public TrialWorld {
       const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
       gate_->Rearm(i == 0 ? plan : faults::Plan(), with_stacks ? stacks_.get() : nullptr);
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
-      runner.RunCycle(with_stacks, cycle);
+      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, cycle);
+      if (metering.all != nullptr) metering.all->push_back(cycle->host);
       const bool failed = std::any_of(cycle->step, cycle->step + kSteps, [](const StepTrace& step) { return step.failed; });
       if (!failed || trace->first_failed != 0) continue;
       trace->first_failed = i + 1;
       trace->failed = *cycle;
     }
     if (world != nullptr) sim::DestroyWorld(world);
+    if (world == nullptr) CleanUp(trace);
     trace->finished = true;
   }
 
@@ -196,14 +206,26 @@ class GatedTrialWorld : public TrialWorld {
   }
 
   Status KeepPrimaryContext() {
-    static bool kept = false;
-    if (kept) return {};
-    CUcontext context = nullptr;
-    CUresult code = genuine_->Init(0);
-    if (code == CUDA_SUCCESS) code = genuine_->DevicePrimaryCtxRetain(&context, 0);
-    if (code != CUDA_SUCCESS) return {Exit::Environment, "no device answers: cuInit or cuDevicePrimaryCtxRetain failed"};
-    kept = true;
+    static CUcontext kept = nullptr;
+    if (kept == nullptr) {
+      CUresult code = genuine_->Init(0);
+      if (code == CUDA_SUCCESS) code = genuine_->DevicePrimaryCtxRetain(&kept, 0);
+      if (code != CUDA_SUCCESS) {
+        const std::string name(driver::ShortResultName(code));
+        return {Exit::Environment, "no device answers: cuInit or cuDevicePrimaryCtxRetain says CUDA_ERROR_" + name};
+      }
+    }
+    context_ = kept;
     return {};
+  }
+
+  // The next trial finds the genuine driver as this one did.
+  void CleanUp(TrialTrace* trace) {
+    trace->kept = GiveBack(*genuine_, context_, Fold(journal_.View().records()));
+    CUresult code = genuine_->CtxPushCurrent(context_);
+    if (code == CUDA_SUCCESS) code = genuine_->CtxSynchronize(context_);
+    if (driver::IsSticky(code)) trace->lost = code;
+    EmptyContextStack(*genuine_);
   }
 
   bool reusable_ = false;
@@ -211,6 +233,7 @@ class GatedTrialWorld : public TrialWorld {
   std::unique_ptr<faults::StackTable> stacks_ = std::make_unique<faults::StackTable>();
   std::optional<faults::Gate> gate_;
   std::optional<driver::DriverRef> genuine_;
+  CUcontext context_ = nullptr;  // of the genuine driver
 };
 
 // Worlds that wait for the next sweep of the process; nothing of a trial is left in them but call stacks.
@@ -236,7 +259,9 @@ void TrialWorld::Return::operator()(TrialWorld* world) const noexcept {
 }
 
 Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) {
-  if (driver == AuditedDriver::Simulated && !shared) {
+  const Result<ChosenDriver> chosen = ChooseDriver(driver);
+  if (!chosen.ok()) return chosen.status();
+  if (chosen->driver == AuditedDriver::Simulated && !shared) {
     Spares& spares = TheSpares();
     const std::lock_guard<std::mutex> lock(spares.guard);
     if (!spares.worlds.empty()) {
@@ -246,7 +271,7 @@ Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) 
     }
   }
   auto world = std::make_unique<GatedTrialWorld>();
-  Status status = world->Open(driver, shared);
+  Status status = world->Open(*chosen, shared);
   if (!status.ok()) return status;
   return Pointer(world.release());
 }

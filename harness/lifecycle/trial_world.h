@@ -14,10 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "faults/plan/plan.h"
 #include "harness/lifecycle/trial_trace.h"
+#include "harness/probes/host_meters.h"
 #include "harness/sweep/status.h"
 #include "include/cuaudit/lifecycle.h"
 
@@ -28,6 +30,13 @@ enum class Stacks : std::uint8_t {
   None,
   FaultedCycle,  // and what prepares it
   All,
+};
+
+// Which meters of the host are read around which cycles.
+struct Metering {
+  HostMeterSet first = {};  // the faulted one
+  HostMeterSet others = {};
+  std::vector<HostChange>* all = nullptr;  // one of each cycle; its memory is reserved beforehand
 };
 
 class TrialWorld {
@@ -44,7 +53,8 @@ class TrialWorld {
 
   // Runs the lifecycle `cycles` times in one world, the first time under `plan`; only the first kMostCycles leave a CycleTrace. What was
   // recorded before is gone.
-  virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, TrialTrace* trace) = 0;
+  virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, const Metering& metering,
+                   TrialTrace* trace) = 0;
   virtual void Forget() = 0;  // what was recorded
   virtual faults::JournalView Journal() const = 0;
 };

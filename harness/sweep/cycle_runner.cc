@@ -146,8 +146,8 @@ void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector
   const auto cycle_of = [&](std::size_t i) { return first + 2 * static_cast<std::uint32_t>(i); };
   std::size_t counted = 0;  // trials from the first on whose result is their own
   if (whole) {
-    while (counted < trials.size() && LeftNothing(run, cycles, cycle_of(counted), trials[counted].as, cycles_)) ++counted;
-    if (counted < trials.size()) ++counted;  // the one that left something is its own result, those after it are not
+    while (counted < trials.size() && MayGoOn(run, cycles, cycle_of(counted), trials[counted].as, cycles_)) ++counted;
+    if (counted < trials.size()) ++counted;  // its own result all the same, those after it are not
     for (std::size_t i = 0; i < counted; ++i) {
       ready_.push_back({trials[i].order.index, SliceOf(of, cycles, first, cycle_of(i), trials[i].as, cycles_, false), "cycle", {}});
     }

@@ -9,8 +9,9 @@
 //
 // For programs that mark their cycles and report from each (include/cuaudit/mark.h), in one thread of one process, and whose cycles do the
 // same from some cycle on. The program loops as often as its command line says: with n cycles a process carries out up to n/2 trials. A
-// trial after which the clean cycle leaves anything, or does anything else than the rehearsal's, is the last one of its process that
-// counts; so is one that the process did not survive, and those before it are run again without it.
+// trial after which the clean cycle leaves anything, or does anything else than the rehearsal's, or whose own leftovers a later call
+// names, is the last one of its process that counts; so is one that the process did not survive, and those before it are run again
+// without it.
 #pragma once
 
 #include <deque>

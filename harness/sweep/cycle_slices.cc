@@ -27,17 +27,35 @@ struct Slice {
   std::shared_ptr<const Observation> run;
 };
 
+bool LivesAt(const Object& object, std::uint64_t ticket) {
+  const bool gone = object.state == State::Released || object.state == State::Orphaned;
+  return object.acquired.begin <= ticket && !(gone && object.released.begin < ticket);
+}
+
 using Places = std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t>;
 
 Places LiveAt(const Observation& run, std::uint64_t ticket) {
   Places places;
   for (const Object& object : run.ledger.objects) {
-    if (object.acquired.record_kind != RecordKind::Call) continue;
-    const bool gone = object.state == State::Released || object.state == State::Orphaned;
-    if (object.acquired.begin > ticket || (gone && object.released.begin < ticket)) continue;
+    if (object.acquired.record_kind != RecordKind::Call || !LivesAt(object, ticket)) continue;
     ++places[{object.kind, SiteKey(run.journal, object.acquired)}];
   }
   return places;
+}
+
+// A context decides where later calls go, whether they name it or not.
+bool CanLieThere(driver::Kind kind) {
+  return kind != driver::Kind::Context && kind != driver::Kind::PrimaryContext && kind != driver::Kind::ContextStackEntry &&
+         kind != driver::Kind::GreenContext;
+}
+
+// A call from `ticket` on has that object among its arguments.
+bool IsNamedFrom(const faults::JournalView& journal, std::uint64_t ticket, const Object& object) {
+  const auto names = [&](const Record& record) {
+    return IsCall(record) && record.begin >= ticket &&
+           std::find(std::begin(record.argument), std::end(record.argument), object.handle) != std::end(record.argument);
+  };
+  return std::any_of(journal.records().begin(), journal.records().end(), names);
 }
 
 }  // namespace
@@ -126,10 +144,18 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
   return seen;
 }
 
-bool LeftNothing(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal) {
+bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal) {
   if (!cycles.Ended(cycle) || !cycles.Ended(cycle + 1)) return false;
   if (cycles.TraceOf(cycle + 1) != rehearsal.TraceOf(as)) return false;
-  return LiveAt(run, cycles.BeginOf(cycle)) == LiveAt(run, cycles.EndOf(cycle + 1));
+  const std::uint64_t begin = cycles.BeginOf(cycle);
+  const std::uint64_t end = cycles.EndOf(cycle + 1);
+  if (LiveAt(run, begin) == LiveAt(run, end)) return true;
+  for (const Object& object : run.ledger.objects) {
+    if (object.acquired.record_kind != RecordKind::Call || LivesAt(object, begin) == LivesAt(object, end)) continue;
+    const bool own = object.acquired.begin > begin && object.acquired.begin < cycles.EndOf(cycle);
+    if (!own || !CanLieThere(object.kind) || IsNamedFrom(run.journal, cycles.EndOf(cycle), object)) return false;
+  }
+  return true;
 }
 
 }  // namespace cuaudit::harness

@@ -49,7 +49,8 @@ std::uint32_t SteadyFrom(const Cycles& rehearsal);
 Observation SliceOf(const std::shared_ptr<const Observation>& run, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
                     std::uint32_t as, const Cycles& rehearsal, bool last);
 
-// The clean cycle after `cycle` did what the rehearsal's cycle `as` does, and what lives at its end lived when `cycle` began.
-bool LeftNothing(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal);
+// Whether the trials after the one in `cycle` are their own: the clean cycle behind it did what the rehearsal's cycle `as` does and left
+// nothing, and what `cycle` itself left (a leak, a release that was refused) no later call has anything to do with.
+bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal);
 
 }  // namespace cuaudit::harness

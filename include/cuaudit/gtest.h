@@ -7,7 +7,8 @@
 //   Owns      nothing.
 //   Threads   as GoogleTest: one test at a time.
 //   Errors    a failure carries each finding with its call stacks and a line that runs the one trial again. A lifecycle that does not
-//             work, or under which no fault fired, fails too.
+//             work, or under which no fault fired, fails too. Where the genuine driver is asked for (CUAUDIT_OPTIONS=driver=real, or the
+//             options' driver) and is not here, the test is skipped with the reason.
 //   Faults    makes no driver calls but the lifecycle's.
 //   Source    ours. GoogleTest's sharding, repeats and parameters work as for any test.
 #pragma once
@@ -30,7 +31,19 @@
 #define CUAUDIT_SKIP_WITHOUT_DEVICE() \
   if (const char* const cuaudit_reason = ::cuaudit::WhyNoDevice()) GTEST_SKIP() << cuaudit_reason
 
+// Skips the test, with the reason, where CUAUDIT_OPTIONS asks for the genuine driver.
+#define CUAUDIT_SKIP_ON_GENUINE_DRIVER(reason) \
+  if (::cuaudit::GenuineDriverIsChosen()) GTEST_SKIP() << (reason)
+
 namespace cuaudit::gtest {
+
+// Appended to a program's listeners: where the driver that CUAUDIT_OPTIONS asks for is not here, every test is skipped with the reason.
+class SkipWithoutDriver : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override {
+    if (const char* const reason = WhyNoDriver()) GTEST_SKIP() << reason;
+  }
+};
 
 // Findings name the test that shows them again.
 inline void NameTest() {
@@ -48,7 +61,14 @@ inline Audit Swept(const Lifecycle& lifecycle, const SweepOptions& options = {})
   return Sweep(lifecycle, options);
 }
 
+// GTEST_SKIP ends the function that it stands in, the test goes on; it counts as skipped unless something else of it fails.
+inline void SkipTest(const std::string& reason) { GTEST_SKIP() << reason; }
+
 inline ::testing::AssertionResult IsClean(const char*, const Audit& audit) {
+  if (audit.outcome == AuditOutcome::NoDevice) {
+    SkipTest(audit.Text());
+    return ::testing::AssertionSuccess();
+  }
   if (audit.clean()) return ::testing::AssertionSuccess() << audit.Text();
   return ::testing::AssertionFailure() << audit.Text();
 }

@@ -259,7 +259,11 @@ class Lifecycle {
   std::vector<std::string> benign_;
 };
 
-enum class AuditedDriver : std::uint8_t { Simulated, Genuine };
+enum class AuditedDriver : std::uint8_t {
+  Chosen,  // what CUAUDIT_OPTIONS asks for (driver=real, driver=auto), the simulated one when it asks for none
+  Simulated,
+  Genuine,
+};
 
 struct SweepOptions {
   std::vector<std::string> hows = {"refuse"};  // of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky
@@ -271,13 +275,15 @@ struct SweepOptions {
   bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
   std::uint32_t deadline_ms = 10000;           // without any driver call after which an isolated trial hangs
   bool may_drift = false;                      // a case whose fault-free runs differ is no reason to call nothing proved
-  AuditedDriver driver = AuditedDriver::Simulated;
+  bool host = true;  // descriptors, threads, loaded libraries and heap bytes too: what a faulted cycle keeps each time it is run again
+  AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 struct CycleOptions {
   std::uint32_t warm_up = 1;  // cycles whose leftovers are taken for process-lifetime caches
   std::uint32_t cycles = 10;  // after those; none may leave more than the one before
-  AuditedDriver driver = AuditedDriver::Simulated;
+  bool host = true;           // descriptors, threads, loaded libraries, heap and mapped bytes too
+  AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 enum class AuditOutcome : std::uint8_t {
@@ -286,6 +292,7 @@ enum class AuditOutcome : std::uint8_t {
   NotExercised,  // no fault fired, or no driver call was seen: proves nothing
   Error,         // the case itself does not work: see message
   NotRun,        // CUAUDIT_CASE names another lifecycle
+  NoDevice,      // the genuine driver is asked for and is not here: proves nothing; cuaudit/gtest.h skips the test
 };
 
 struct Finding {
@@ -315,6 +322,7 @@ struct Audit {
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> checks or trials left out
   std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
+  std::vector<std::string> unmetered;            // resources of the host that were not looked at, each with the reason
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 
@@ -335,6 +343,13 @@ struct Audit {
 
 // Null when a device answers, otherwise the reason why tests on the genuine driver cannot run.
 [[nodiscard]] CUAUDIT_PUBLIC const char* WhyNoDevice() noexcept;
+
+// The driver that AuditedDriver::Chosen means now; nothing is opened for the question.
+[[nodiscard]] CUAUDIT_PUBLIC bool GenuineDriverIsChosen() noexcept;
+
+// Null when the chosen driver is here, otherwise the reason why nothing can run on it. A choice that makes no sense is an error of each
+// audit instead.
+[[nodiscard]] CUAUDIT_PUBLIC const char* WhyNoDriver() noexcept;
 
 // The test that runs now, "Suite.Name", for the replay lines; empty: none.
 CUAUDIT_PUBLIC void SetRunningTest(const std::string& name);

@@ -115,6 +115,16 @@ TEST(Cycle, TrialsInOneProcessSayWhatTheirOwnProcessesSay) {
   }
 }
 
+// What a trial left is nobody else's: not when it lies there, and not when a later cycle gives it back.
+TEST(Cycle, WhatATrialLeavesIsItsOwn) {
+  for (const char* const mode : {"honest", "keeps", "twice"}) {
+    const Command program = {Program("reports"), mode, "12"};
+    const Audit cycles = Sweep("cycle", program);
+    EXPECT_EQ(Said(cycles), Said(Sweep("spawn", program))) << mode;
+    EXPECT_THAT(Isolation(cycles), HasSubstr("\"cycle\":")) << mode;
+  }
+}
+
 TEST(Cycle, WhatATrialPoisonsIsItsOwnFindingAndNoOtherTrials) {
   const Audit cycles = Sweep("cycle", {Program("looping"), "poisoned", "8"}, {"--depth", "1", "--no-prune"});
   ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;

@@ -88,6 +88,7 @@ TEST(Positive, NothingIsPrunedAwayThatFires) {
 }
 
 TEST(Positive, IsolatedTrialsSayTheSame) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const auto careful = Lifecycle::Of<Careful>("careful").WithCurrentContext();
   const Audit here = Sweep(careful);
   const Audit apart = Sweep(careful, {.isolate = true});

@@ -46,7 +46,7 @@ struct Capture {
 };
 
 TEST(CudaCoreC3, TheCapturedNodeHasNoOwner) {
-  if (GenuineIsAsked()) GTEST_SKIP() << "arguments of launches are looked into by the simulated driver only";
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("arguments of launches are looked into by the simulated driver only");
   EXPECT_EQ(Lost(RunCycles(Lifecycle::Of<Capture<false>>("cuda_core_c3").WithCurrentContext(), kFourCycles)),
             "graph_reads_freed device_memory");
 }

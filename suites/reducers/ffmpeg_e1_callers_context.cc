@@ -4,7 +4,6 @@
 // Story   E1: the device is made around the caller's context and destroys it at the end as if it had made it. The caller destroys it,
 //         too. The same where it took the caller's reference of the primary context for its own.
 // Source  https://github.com/FFmpeg/FFmpeg, libavutil/hwcontext_cuda.c; written anew from the facts of the fix.
-#include "suites/reducers/only_simulated.h"
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
@@ -88,12 +87,12 @@ struct Unheard : State {
 };
 
 TEST(FfmpegE1, DestroysTheCallersContext) {
-  CUAUDIT_ONLY_SIMULATED("a genuine driver dies of a context that is destroyed twice");
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("a genuine driver dies of a context that is destroyed twice");
   EXPECT_EQ(Lost(RunCycles(Of<Unheard<OwnContext<true>>>("ffmpeg_e1"), {.warm_up = 0, .cycles = 1})), "double_release context");
 }
 
 TEST(FfmpegE1, ReleasesTheCallersReference) {
-  CUAUDIT_ONLY_SIMULATED("the reference that is given back too much is one of those that keep this process's context");
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("the reference that is given back too much is one of those that keep this process's context");
   EXPECT_EQ(Lost(RunCycles(Of<Unheard<PrimaryContext<true>>>("ffmpeg_e1_primary"), {.warm_up = 0, .cycles = 1})),
             "over_released_primary_context primary_context");
 }

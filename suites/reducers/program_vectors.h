@@ -21,7 +21,7 @@ inline nlohmann::json Audited(std::vector<std::string> arguments, const std::str
                               const std::string& cycles = "1") {
   const std::string file = e2e::TemporaryDirectory() + "/report.json";
   arguments.insert(arguments.begin(), e2e::Tool());
-  for (const char* const word : {GenuineIsAsked() ? "--driver=real" : "--driver=sim", "--host", "--format=json", "--output"})
+  for (const char* const word : {GenuineDriverIsChosen() ? "--driver=real" : "--driver=sim", "--host", "--format=json", "--output"})
     arguments.emplace_back(word);
   for (const std::string& word : {file, std::string("--"), CUAUDIT_REDUCERS "/" + program, form, cycles}) arguments.push_back(word);
   const e2e::Outcome outcome = e2e::RunCommand(arguments, {.environment = {"CUAUDIT_OPTIONS="}});

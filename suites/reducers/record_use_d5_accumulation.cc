@@ -51,7 +51,7 @@ struct OurAllocator : WithAllocator {
 };
 
 TEST(RecordUseD5, ABlockThatRemembersOneUseForgetsTheFirstReader) {
-  CUAUDIT_ONLY_SIMULATED(kOrder);
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER(kOrder);
   EXPECT_EQ(Wrong<Remembers<1>>("record_use_d5"), "unordered_access device_memory");
 }
 

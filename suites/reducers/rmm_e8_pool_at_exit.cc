@@ -6,7 +6,6 @@
 //         before.
 // Source  https://github.com/rapidsai/rmm/issues/2366; written anew from the facts. The process's end is the end of a context of the
 //         case's own.
-#include "suites/reducers/only_simulated.h"
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
@@ -60,7 +59,7 @@ Lifecycle Of(const char* name) {
 }
 
 TEST(RmmE8, FreesInAContextThatIsGone) {
-  CUAUDIT_ONLY_SIMULATED("a genuine driver dies of an event whose context is gone");
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("a genuine driver dies of an event whose context is gone");
   // Waited for and destroyed; the two segments are freed at one place.
   EXPECT_EQ(Lost(RunCycles(Of<Emptied::AtExit>("rmm_e8"), {.warm_up = 0, .cycles = 1})),
             "device_memory 2, event 1, use_after_release event, use_after_release event, use_after_release device_memory");

@@ -5,10 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cuaudit/gtest.h"
@@ -22,12 +20,6 @@ struct Row {
 
 // For what goes wrong in every cycle, without a fault: counts are those of the three behind the first.
 inline constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
-
-// CUAUDIT_OPTIONS=driver=real: what only the simulated driver can show is skipped, with the reason.
-inline bool GenuineIsAsked() {
-  const char* const options = std::getenv("CUAUDIT_OPTIONS");
-  return options != nullptr && std::string_view(options).find("driver=real") != std::string_view::npos;
-}
 
 inline constexpr const char* kCannotBeForked = "a crash is a verdict in a process of its own, and a genuine driver does not survive fork";
 

@@ -65,7 +65,7 @@ struct Session {
 };
 
 TEST(VmafA5, CloseUsesTheFreedState) {
-  if (GenuineIsAsked()) GTEST_SKIP() << "a genuine driver dies when it is handed a stream that is gone";
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("a genuine driver dies when it is handed a stream that is gone");
   EXPECT_EQ(Lost(RunCycles(Lifecycle::Of<Session<Order::FreeThenClose>>("vmaf_a5").WithCurrentContext(), kFourCycles)),
             "use_after_release stream");
 }

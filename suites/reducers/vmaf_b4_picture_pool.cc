@@ -71,7 +71,7 @@ struct ClosesHalfAPool : PicturePool<false> {
 };
 
 TEST(VmafB4, TheLaterCloseCrashes) {
-  if (GenuineIsAsked()) GTEST_SKIP() << kCannotBeForked;
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER(kCannotBeForked);
   const auto lifecycle = Lifecycle::Of<ClosesHalfAPool>("vmaf_b4_close").Prepare(MakeTheContext).TeardownAfterFailedInit();
   EXPECT_THAT(Lost(Replay(lifecycle, {"cuStreamCreate#2=OUT_OF_MEMORY,refuse"}, {.isolate = true})), ::testing::AnyOf("crash", "abort"));
 }

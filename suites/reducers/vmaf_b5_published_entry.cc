@@ -48,7 +48,7 @@ Lifecycle OneEntry(const char* name) {
 }
 
 TEST(VmafB5, TheNextUseGoesThroughNull) {
-  if (GenuineIsAsked()) GTEST_SKIP() << kCannotBeForked;
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER(kCannotBeForked);
   const Audit audit = Replay(OneEntry<false>("vmaf_b5"), {"cuStreamCreate#1=OUT_OF_MEMORY,refuse"}, {.isolate = true});
   EXPECT_THAT(Lost(audit), ::testing::AnyOf("crash", "abort")) << "a sanitizer aborts";
 }

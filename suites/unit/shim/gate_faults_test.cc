@@ -48,6 +48,36 @@ TEST(GateFaults, AfterForwardsThenAnswersTheError) {
   EXPECT_EQ(world.Last(BaseId::StreamDestroy).flags, kInjected | kForwarded);
 }
 
+// The driver below would follow the handle; nothing of it may come there, until it names another object.
+TEST(GateFaults, WhatIsGoneAfterARefusalThatWasNoneIsAnsweredByTheGate) {
+  GatedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
+  world.gate().AnswerForGoneObjects();
+  world.Start();
+  CUstream stream = nullptr;
+  CUstream other = nullptr;
+  ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().StreamCreate(&other, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamDestroy(stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.driver().StreamDestroy(stream), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(world.Last(BaseId::StreamDestroy).flags, 0u) << "neither injected nor forwarded";
+  EXPECT_EQ(world.Last(BaseId::StreamDestroy).fault, 0u);
+  EXPECT_EQ(world.driver().StreamSynchronize(stream), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(world.driver().StreamSynchronize(other), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().StreamDestroy(other), CUDA_SUCCESS);
+  EXPECT_EQ(world.Live(Kind::Stream), 0u);
+}
+
+TEST(GateFaults, AHandleThatNamesAnotherObjectIsPassedOn) {
+  GoneHandles gone;
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Add(handle);
+  EXPECT_TRUE(gone.Has(64));
+  EXPECT_FALSE(gone.Has(65)) << "more than it holds";
+  EXPECT_FALSE(gone.Has(0));
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Remove(handle);
+  EXPECT_FALSE(gone.any());
+  EXPECT_FALSE(gone.Has(64));
+}
+
 TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
   GatedWorld world({"cuStreamCreate#3=OUT_OF_MEMORY,persist"});
   world.Start();

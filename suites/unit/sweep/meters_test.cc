@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/cycle/certificate.h"
+#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -13,6 +14,20 @@ RunMeters Ends(std::uint64_t heap) {
   RunMeters run;
   run.at_exit.push_back({"heap_bytes", 16, {heap}});
   return run;
+}
+
+// What nobody asked about is said, where there is something to ask.
+TEST(Meters, ThatAreNotReadAreNamedWithTheReason) {
+  const TemporaryDir dir;
+  for (const faults::DriverKind kind : {faults::DriverKind::Simulated, faults::DriverKind::Genuine}) {
+    JournalBuilder journal(dir.File(kind == faults::DriverKind::Genuine ? "genuine" : "simulated"));
+    journal.header().driver_kind.store(static_cast<std::uint32_t>(kind));
+    journal.Mark(faults::MarkKind::CycleBegin, 1);
+    journal.Mark(faults::MarkKind::CycleEnd, 1);
+    const RunMeters meters = ReadMeters(journal.Read());
+    EXPECT_EQ(meters.absent.count("process_device_bytes"), kind == faults::DriverKind::Genuine ? 1U : 0U);
+    EXPECT_EQ(meters.absent.count("device_bytes"), 1U);
+  }
 }
 
 TEST(Meters, EndsOfRunsBecomeOneSeries) {

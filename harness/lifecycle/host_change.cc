@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/host_change.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string_view>
+
+#include "harness/cycle/growth.h"
+#include "harness/lifecycle/lifecycle_cycles.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kHeapStep = 16;
+constexpr std::uint64_t kZero = std::uint64_t{1} << 40U;  // so that a series of sums stays positive
+
+std::atomic<std::uint64_t> audits_under_way{0};
+std::atomic<std::uint64_t> audits_begun{0};
+std::atomic<std::uint64_t> last_crowded{0};  // the newest audit that began while another one lived
+
+std::string_view KindOf(HostMeter meter) {
+  switch (meter) {
+    case HostMeter::Descriptors:
+      return "file_descriptor";
+    case HostMeter::Threads:
+      return "thread";
+    case HostMeter::LoadedObjects:
+      return "loaded_object";
+    case HostMeter::HeapBytes:
+      return "host_heap";
+    case HostMeter::ResidentBytes:
+      return "resident_bytes";
+    case HostMeter::MappedBytes:
+    case HostMeter::Mappings:
+      return "host_mapping";
+  }
+  return {};
+}
+
+bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
+
+StepFinding Found(const char* rule, HostMeter meter, std::uint64_t amount, std::string detail) {
+  StepFinding finding{rule, std::move(detail)};
+  finding.kind = KindOf(meter);
+  (IsBytes(meter) ? finding.bytes : finding.count) = amount;
+  if (IsBytes(meter)) finding.count = 1;
+  return finding;
+}
+
+std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMeter meter) {
+  std::vector<std::uint64_t> sums;
+  sums.reserve(changes.size());
+  std::uint64_t sum = kZero;
+  for (const HostChange& change : changes) sums.push_back(sum += static_cast<std::uint64_t>(change[meter]));
+  return sums;
+}
+
+}  // namespace
+
+HostAudit::HostAudit(bool wanted) noexcept : wanted_(wanted) {
+  if (!wanted_) return;
+  entered_ = ++audits_begun;
+  if (++audits_under_way > 1) last_crowded = entered_;
+}
+
+HostAudit::~HostAudit() {
+  if (wanted_) --audits_under_way;
+}
+
+bool HostAudit::alone() const noexcept { return last_crowded < entered_; }
+
+HostChange Least(const HostChange& one, const HostChange& two) {
+  HostChange least;
+  least.read = one.read.And(two.read);
+  for (std::size_t i = 0; i < faults::kHostMeterCount; ++i)
+    least.value[i] = std::max<std::int64_t>(std::min(one.value[i], two.value[i]), 0);
+  return least;
+}
+
+HostExcess::HostExcess(const HostChange& trial, const HostChange& good, bool heap) : good_(good) {
+  for (std::size_t i = 0; i < faults::kHostMeterCount; ++i) {
+    const auto meter = static_cast<HostMeter>(i);
+    if (!kTrialMeters.Has(meter) || !trial.read.Has(meter) || !good.read.Has(meter)) continue;
+    if (IsBytes(meter) && !heap) continue;
+    if (trial[meter] > good[meter]) kept_.push_back({meter, trial[meter] - good[meter]});
+  }
+}
+
+void HostExcess::Repeat(const HostChange& trial) {
+  for (Kept& one : kept_) one.least = std::min(one.least, trial[one.meter] - good_[one.meter]);
+  std::erase_if(kept_, [](const Kept& one) { return one.least <= 0; });
+}
+
+std::vector<StepFinding> HostExcess::Findings(std::size_t repeats) const {
+  std::vector<StepFinding> findings;
+  for (const Kept& one : kept_) {
+    const std::string again =
+        "kept by the faulted cycle, beyond what a good one keeps, and by each of " + std::to_string(repeats) + " repeats";
+    findings.push_back(Found("leak", one.meter, static_cast<std::uint64_t>(one.least), again));
+  }
+  return findings;
+}
+
+HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool resident) {
+  HostGrowth growth;
+  const std::size_t first = std::min<std::size_t>(std::max(warm_up, 1U) - 1, changes.size());
+  for (std::size_t i = 0; i < faults::kHostMeterCount; ++i) {
+    const auto meter = static_cast<HostMeter>(i);
+    if (!kCycleMeters.Has(meter)) continue;
+    const std::string name(faults::Name(meter));
+    if (!std::all_of(changes.begin(), changes.end(), [&](const HostChange& one) { return one.read.Has(meter); })) {
+      growth.unmetered.push_back(name + ": this system does not tell, or the program has an allocator of its own");
+      continue;
+    }
+    std::vector<std::uint64_t> sums = Sums(changes, meter);
+    sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(first));
+    if (faults::Row(meter).nature == faults::MeterNature::Exact) {
+      if (Grows(sums))
+        growth.findings.push_back(Found("growth", meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
+      continue;
+    }
+    if (meter == HostMeter::ResidentBytes && !resident) {
+      growth.unmetered.push_back(name + ": the simulated driver's books lie in the same process");
+      continue;
+    }
+    if (!noisy) {
+      growth.unmetered.push_back(name + ": driver objects grow, and what they are held in grows with them");
+      continue;
+    }
+    sums.erase(sums.begin());  // the end of the warm-up; what follows are the cycles
+    const Growth judged = JudgeGrowth(sums, meter == HostMeter::HeapBytes ? kHeapStep : kPage);
+    if (!judged.enough) {
+      growth.unmetered.push_back(name + ": it takes " + std::to_string(kBlocks) + " cycles after the warm-up");
+    } else if (judged.grows) {
+      growth.findings.push_back(
+          Found("growth", meter, static_cast<std::uint64_t>(judged.per_cycle), "grows in every cycle after the warm-up; bytes per cycle"));
+    } else {
+      growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(judged.detectable) + " of " + name);
+    }
+  }
+  return growth;
+}
+
+std::vector<std::string> AlwaysUnmetered() {
+  return {"mutexes, references of libraries, heap blocks by call stack: under cuaudit's host drop-in (cuaudit run, sweep, cycles) only"};
+}
+
+}  // namespace cuaudit::harness

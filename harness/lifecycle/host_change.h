@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// host_change.h: what the cycles of a lifecycle left of the host's own resources: descriptors, threads, loaded libraries, heap.
+//
+//   Owns      nothing; values and pure functions, but for the count of audits under way (HostAudit).
+//   Threads   the meters are the process's: where two audits run at once neither is metered, and both say so.
+//   Units     as faults/probes/host_meters.def says; growth per cycle.
+//   Errors    what was not metered is told with the reason, never left out in silence.
+//   Faults    makes no driver calls.
+//   Source    ours; README.md of this room says why a trial is repeated before anything is said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/lifecycle/trial_verdict.h"
+#include "harness/probes/host_meters.h"
+
+namespace cuaudit::harness {
+
+// Around every trial's faulted cycle, 3 us; and around every cycle of RunCycles, 9 us.
+inline constexpr HostMeterSet kTrialMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects, HostMeter::HeapBytes};
+inline constexpr HostMeterSet kCycleMeters = kCheapHostMeters;
+
+// While it lives the process is being metered; `alone` is false once another one lived at the same time.
+class HostAudit {
+ public:
+  explicit HostAudit(bool wanted) noexcept;
+  ~HostAudit();
+  HostAudit(const HostAudit&) = delete;
+  HostAudit& operator=(const HostAudit&) = delete;
+  bool wanted() const noexcept { return wanted_; }
+  bool alone() const noexcept;
+
+ private:
+  bool wanted_;
+  std::uint64_t entered_ = 0;
+};
+
+// What good cycles keep at least, never less than nothing: one that gives back what an earlier one kept is no measure.
+HostChange Least(const HostChange& one, const HostChange& two);
+
+// Meters on which a trial kept more than a good cycle does, in the run that was seen first and in every repeat of it.
+class HostExcess {
+ public:
+  // `heap` false: heap bytes are not asked about.
+  HostExcess(const HostChange& trial, const HostChange& good, bool heap);
+  void Repeat(const HostChange& trial);
+  bool empty() const { return kept_.empty(); }
+  std::vector<StepFinding> Findings(std::size_t repeats) const;
+
+ private:
+  struct Kept {
+    HostMeter meter;
+    std::int64_t least;  // over all runs
+  };
+  HostChange good_;
+  std::vector<Kept> kept_;
+};
+
+// What grew over cycles. `changes`: one of each cycle. Noisy meters are judged where `noisy` (no kind of object grew).
+struct HostGrowth {
+  std::vector<StepFinding> findings;
+  std::vector<std::string> unmetered;  // "heap_bytes: why"
+  std::string certificate;             // what the noisy meters would have seen; empty: nothing can be said
+};
+HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool resident);
+
+// What no meter in this process can see.
+std::vector<std::string> AlwaysUnmetered();
+
+}  // namespace cuaudit::harness

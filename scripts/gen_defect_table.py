@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes suites/reducers/DEFECTS.md: defect by defect, whether the defective form is found with its exact vector and the repaired one stays
+silent, on the simulated driver and on GPUs. Every verdict comes from recorded results of tests; none is typed in.
+
+    gen_defect_table.py                     writes the table from the committed data
+    gen_defect_table.py --check             fails when the committed table is not what would be written, or a test of the index has no result
+    gen_defect_table.py --record BUILD      runs the tests of suites/reducers/reducers.json on the simulated driver first, and keeps what
+                                            each of them said in suites/reducers/simulated_results.json
+
+Results of GPUs are the `tests` of each suites/gpu/recorded/*/summary.json, as scripts/gpu_check wrote them; of two for the same test the later
+directory's counts.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = {"defective": ("found", "**not found**"), "repaired": ("silent", "**not silent**")}
+STEP = re.compile(r"(?P<mark>PASS|FAIL) (?P<name>\w+ (?:defective|repaired) (?:sweep|cycles)) \{")
+
+
+def fail(message):
+    sys.exit(f"gen_defect_table: {message}")
+
+
+def load(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        fail(f"{path}: not found")
+    except json.JSONDecodeError as error:
+        fail(f"{path}:{error.lineno}: expected JSON: {error.msg}")
+
+
+def reducers(index):
+    for row in index["rows"]:
+        for reducer in row.get("reducers", []):
+            yield row, reducer
+
+
+def wanted(index):
+    """program -> the tests of it that the index names."""
+    tests = {}
+    for _, reducer in reducers(index):
+        for form in WORDS:
+            tests.setdefault(reducer["judged_by"], set()).update(reducer.get(form, []))
+    return tests
+
+
+def gtest_results(program, environment):
+    with tempfile.TemporaryDirectory() as directory:
+        results = Path(directory) / "results.json"
+        subprocess.run([program, f"--gtest_output=json:{results}"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=False)
+        data = load(results)
+    return {f"{suite['name']}.{test['name']}": "failed" if test.get("failures") else "skipped" if test["result"] == "SKIPPED" else "passed"
+            for suite in data["testsuites"] for test in suite["testsuite"]}
+
+
+def ctest_results(build, names):
+    with tempfile.TemporaryDirectory() as directory:
+        results = Path(directory) / "results.xml"
+        subprocess.run(["ctest", "--test-dir", build, "-R", f"^({'|'.join(sorted(names))})_sim$", "--output-junit", results, "-j2"],
+                       stdout=subprocess.DEVNULL, check=False)
+        cases = xml.parse(results).getroot().iter("testcase")
+        said = {"run": "passed", "fail": "failed"}
+        return {case.get("name").removesuffix("_sim"): said.get(case.get("status"), "skipped") for case in cases}
+
+
+def record(index, build):
+    environment = dict(os.environ, CUAUDIT_OPTIONS="driver=sim")
+    results = {}
+    for program, tests in sorted(wanted(index).items()):
+        said = ctest_results(build, tests) if program == "ctest" else gtest_results(build / "bin" / program, environment)
+        results[program] = {test: said[test] for test in sorted(tests) if test in said}
+    return {"driver": "simulated", "tests": results}
+
+
+def gpu_results(recorded):
+    """program -> test -> (result, directory); the device of each directory."""
+    tests, devices = {}, {}
+    for directory in sorted(path for path in recorded.iterdir() if path.is_dir()) if recorded.is_dir() else []:
+        summary = directory / "summary.json"
+        data = load(summary) if summary.is_file() else {}
+        said = {program: dict(results) for program, results in data.get("tests", {}).items()}
+        steps = {step["name"]: step["passed"] for step in data.get("results", []) if not step.get("rejudged")}
+        for log in sorted(directory.glob("*.log")):
+            steps.update((match["name"], match["mark"] == "PASS") for match in map(STEP.match, log.read_text().splitlines()) if match)
+        for name, passed in steps.items():
+            words = name.split()
+            if len(words) == 3 and words[1] in WORDS:
+                said.setdefault("ctest", {}).setdefault("reducer_" + "_".join(words), "passed" if passed else "failed")
+        for program, results in said.items():
+            for test, result in results.items():
+                tests.setdefault(program, {})[test] = (result, directory.name)
+        if said:
+            devices[directory.name] = data.get("gpu", "")
+    return tests, devices
+
+
+def cell(reducer, form, results):
+    """What the tests of one form say together: one word."""
+    tests = reducer.get(form, [])
+    if not tests:
+        return "none"
+    said = [results.get(reducer["judged_by"], {}).get(test) for test in tests]
+    if "failed" in said:
+        return WORDS[form][1]
+    if None in said:
+        return "not run"
+    return "skipped" if "skipped" in said else WORDS[form][0]
+
+
+def build(root):
+    folder = root / "suites/reducers"
+    index, simulated = load(folder / "reducers.json"), load(folder / "simulated_results.json")["tests"]
+    gpu, devices = gpu_results(root / "suites/gpu/recorded")
+    gpu_said = {program: {test: result for test, (result, _) in results.items()} for program, results in gpu.items()}
+    used = {gpu[r["judged_by"]][t][1] for _, r in reducers(index) for form in WORDS for t in r.get(form, []) if t in gpu.get(r["judged_by"], {})}
+    lines, notes, count = [], [], {}
+    for row in index["rows"]:
+        if not row.get("reducers"):
+            lines.append(f"| {row['id']} | {row['about']} | none: {row['left_out']} | | | | | |")
+        for reducer in row.get("reducers", []):
+            cells = [cell(reducer, form, simulated) for form in WORDS]
+            cells += [cell(reducer, form, gpu_said) for form in WORDS]
+            if reducer.get("only_simulated"):
+                notes.append(reducer["only_simulated"])
+                cells[2:] = [f"[{list(dict.fromkeys(notes)).index(reducer['only_simulated']) + 1}]"] * 2
+            for place, word in zip(("simulated defective", "simulated repaired", "H200 defective", "H200 repaired"), cells):
+                count.setdefault(place, {}).setdefault("note" if word.startswith("[") else word.strip("*"), 0)
+                count[place]["note" if word.startswith("[") else word.strip("*")] += 1
+            lines.append(f"| {row['id']} | {row['about']} | `{reducer['file']}` | {reducer['expected']} | " + " | ".join(cells) + " |")
+    lacking = sorted(f"{program}: {test}" for program, tests in wanted(index).items() for test in tests if test not in simulated.get(program, {}))
+    text = ["# Defects and what the harness says about them", "",
+            "Generated by `scripts/gen_defect_table.py` from `reducers.json` (what each test stands for), `simulated_results.json` and",
+            "`suites/gpu/recorded` (what the tests said). *found*: the test holds the defective form to its exact vector, fault by fault, and passed.",
+            "*silent*: not one finding in the repaired form. *not run*: no recorded run of it.", ""]
+    for place, words in count.items():
+        text.append(f"- {place}: " + ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))))
+    text += ["", "| row | defect | reducer | expected of the defective form | simulated, defective | simulated, repaired | H200, defective | H200, repaired |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |", *lines, ""]
+    text += [f"[{number}] simulated driver only: {note}." for number, note in enumerate(dict.fromkeys(notes), 1)]
+    text += ([""] if notes else []) + [f"H200 results: {', '.join(f'`{name}`' for name in sorted(used)) or 'none recorded'}."]
+    return "\n".join(text) + "\n", lacking
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=Path, default=ROOT)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--record", type=Path, metavar="BUILD")
+    options = parser.parse_args()
+    folder = options.root / "suites/reducers"
+    if not (folder / "reducers.json").is_file():
+        print("gen_defect_table: there is no suites/reducers/reducers.json", file=sys.stderr)
+        return 77
+    if not options.record and not (folder / "simulated_results.json").is_file():
+        fail("suites/reducers/simulated_results.json is not there: run scripts/gen_defect_table.py --record BUILD")
+    if options.record:
+        results = record(load(folder / "reducers.json"), options.record.resolve())
+        (folder / "simulated_results.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    text, lacking = build(options.root)
+    table = folder / "DEFECTS.md"
+    if lacking:
+        fail(f"simulated_results.json has no result of {'; '.join(lacking[:5])}: run scripts/gen_defect_table.py --record BUILD")
+    if not options.check:
+        table.write_text(text)
+    elif not table.is_file() or table.read_text() != text:
+        fail(f"{table} is not what the data say: run scripts/gen_defect_table.py")
+
+
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Parts of scripts/gpu_check about code that no one here wrote: what grows when PyTorch, CuPy, JAX, Numba, cuda.core or NVIDIA's own libraries
+make, use and destroy an object ten times, and whether PyTorch's own viewer reads our allocator's snapshot."""
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+LOADER = ("libffi", "_ctypes", "libpython", "ld-linux", "libc.so")
+
+
+def where(frames):
+    """The innermost frames that say whose code it is."""
+    named = [f"{frame['module']}!{frame['function'] or hex(frame['offset'])}" for frame in frames if not frame["module"].startswith(LOADER)]
+    return named[:6]
+
+
+def one_kind(check, python, program, kind, bound):
+    report = check.out / f"{program.stem}_{kind}.json"
+    started = time.monotonic()
+    try:
+        done = check.run([check.tool, "cycles", f"--driver={check.driver}", "--no-host", "--warm-up", "2", "--format", "json", "--output", report, "--",
+                          python, program, kind, "12"], timeout=bound)
+    except Exception as error:
+        return {"kind": kind, "outcome": "no report", "why": f"{type(error).__name__}: {error}"[:300]}
+    seconds = round(time.monotonic() - started, 1)
+    if not report.is_file():
+        missing = re.search(r"not here: (.*)", done.stdout + done.stderr)
+        return {"kind": kind, "outcome": "skipped" if missing else "no report", "seconds": seconds,
+                "why": missing.group(1)[:300] if missing else (done.stdout + done.stderr)[-500:]}
+    data = json.loads(report.read_text())
+    grown = [{"kind": f["kind"], "per_cycle": f["count"], "acquired": f["acquired"]["call"], "by": where(f["acquired"]["stack"])}
+             for f in data["findings"] if f["rule"] == "growth" and f.get("acquired")]
+    meters = {row["name"]: row["bytes_per_cycle"] for row in (data.get("meters") or {}).get("rows", []) if row["grows"]}
+    return {"kind": kind, "outcome": "grows" if data["per_cycle"] or meters else "nothing grows", "seconds": seconds, "calls": data["totals"]["calls"],
+            "cycles": (data.get("cycles") or {}).get("counts", []), "per_cycle": data["per_cycle"], "grown": grown, "meters": meters,
+            "others": sorted({f["rule"] for f in data["findings"] if f["rule"] != "growth"})}
+
+
+def libraries(check, python, programs, bound):
+    """Ten cycles of each kind of object of each library that is here; those that are not are skipped with the reason. One after the other:
+    how much device memory is in use, the driver says of the whole device."""
+    for name in programs:
+        program = PROGRAMS / f"grow_{name}.py"
+        listed = check.run([python, program, "--list"], timeout=120)
+        if listed.returncode != 0:
+            reason = (listed.stderr or listed.stdout).strip().splitlines()[-1:] or [f"exit {listed.returncode}"]
+            check.skip(f"libraries {name}", reason[0][:300])
+            continue
+        version, *kinds = listed.stdout.splitlines()
+        rows = [one_kind(check, python, program, kind, bound) for kind in kinds]
+        planted = [row for row in rows if row["kind"].startswith("lost_")]
+        found = all(row["outcome"] == "grows" for row in planted)
+        enough = all(row["cycles"][-1] >= 10 for row in rows if row.get("cycles"))
+        done = [row for row in rows if row["outcome"] in ("grows", "nothing grows")]
+        check.note(f"libraries {name}", found and enough and bool(done) and all(row["outcome"] != "no report" for row in rows),
+                   version=version, rows=rows)
+
+
+# What PyTorch's viewer is asked, and what its answer must hold.
+VIEWS = {"segment_plot": ".html", "trace_plot": ".html", "segments": ".svg", "memory": ".svg"}
+
+
+def memory_viz(check, python, snapshot):
+    """`python -m torch.cuda._memory_viz` on a snapshot that our allocator wrote; one is made when `snapshot` is not there."""
+    here = check.run([python, "-c", "import torch; print(torch.__version__)"], timeout=120)
+    if here.returncode != 0:
+        check.skip("memory_viz", (here.stderr.strip().splitlines() or ["python3 has no torch"])[-1])
+        return
+    if not snapshot.is_file():
+        library = check.build / "lib/cuaudit/libcuaudit_allocator.so"
+        made = check.run([python, PROGRAMS / "torch_allocator_program.py", library, snapshot], timeout=120,
+                         env=dict(os.environ, CUAUDIT_ALLOC_CONF="record_history:all"))
+        if not snapshot.is_file():
+            check.note("memory_viz", False, error="no snapshot", exit=made.returncode, stderr=made.stderr[-800:])
+            return
+    for view, suffix in VIEWS.items():
+        output = check.out / f"memory_viz_{view}{suffix}"
+        # flamegraph.pl, which the svg views ask for, is looked up on the network: without one, that is no fault of the snapshot.
+        done = check.run([python, "-m", "torch.cuda._memory_viz", view, snapshot, "-o", output], timeout=120)
+        size = output.stat().st_size if output.is_file() else 0
+        network = suffix == ".svg" and ("urlopen" in done.stderr or "URLError" in done.stderr or "flamegraph" in done.stderr)
+        if done.returncode != 0 and network:
+            check.skip(f"memory_viz {view}", "PyTorch downloads flamegraph.pl for this view, and there is no network")
+            continue
+        check.note(f"memory_viz {view}", done.returncode == 0 and size > 1000, torch=here.stdout.strip(), bytes=size, stderr=done.stderr[-500:])
+        if size > 200000:
+            output.unlink()
+    for view, word in (("stats", "total_reserved"), ("trace", "alloc")):
+        done = check.run([python, "-m", "torch.cuda._memory_viz", view, snapshot], timeout=120)
+        check.note(f"memory_viz {view}", done.returncode == 0 and word in done.stdout.replace(" ", "_"), characters=len(done.stdout),
+                   begins=done.stdout[:200], stderr=done.stderr[-500:])

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""What the programs grow_*.py share: one kind of object made, used and destroyed again and again, each cycle marked for cuaudit.
+
+    grow_NAME.py --list            the version, then which kinds there are
+    grow_NAME.py KIND [CYCLES]     default 12, after as many as it takes to fill what is filled once
+
+The marks of cuaudit/mark.h by ctypes; without cuaudit in the process they do nothing. Exit 77 and one line: what is asked for is not here.
+"""
+import ctypes
+import gc
+import json
+import sys
+
+BEGIN, END = 0, 1
+
+
+def mark(what):
+    function = getattr(ctypes.CDLL(None), "cuaudit_mark", None)
+    if function is not None:
+        function(what, 0)
+
+
+def leave(reason):
+    print(f"not here: {reason}", file=sys.stderr)
+    sys.exit(77)
+
+
+WARM_UP = 3
+
+
+def main(version, kinds, synchronize, warm_up=None):
+    """`kinds`: name -> a function that makes, uses and destroys one object; it raises NotImplementedError where there is no such thing.
+    `warm_up`: name -> how many unmarked cycles come before the marked ones, where WARM_UP are not enough."""
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join([version, *kinds]))
+        return
+    kind, cycles = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 12
+    before = (warm_up or {}).get(kind, WARM_UP)
+    for number in range(before + cycles):
+        if number >= before:
+            mark(BEGIN)
+        try:
+            kinds[kind]()
+        except (NotImplementedError, AttributeError, ImportError) as missing:
+            leave(f"{version}: {kind}: {type(missing).__name__}: {missing}")
+        gc.collect()
+        synchronize()
+        if number >= before:
+            mark(END)
+    print(json.dumps({"version": version, "kind": kind, "warm_up": before, "cycles": cycles}))

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// host_test.cc: descriptors, threads, libraries and heap of lifecycles in process: one loss each that must be found, and what looks like
+// one and must stay silent.
+#include <cuaudit/gtest.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+// An event is made and released; `on_failure` runs when making it failed, `always` in every cycle.
+Lifecycle WithAnEvent(
+    const std::string& name, std::function<void()> on_failure, std::function<void()> always = [] {}) {
+  return Lifecycle(name).WithCurrentContext().Init([on_failure = std::move(on_failure), always = std::move(always)](DriverRef driver) {
+    always();
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) {
+      on_failure();
+      return code;
+    }
+    return driver.EventDestroy(event);
+  });
+}
+
+// Threads that stay until the test is over.
+class Sleepers {
+ public:
+  ~Sleepers() {
+    pthread_mutex_unlock(&mutex_);
+    for (std::thread& one : threads_) one.join();
+  }
+  void Add() {
+    threads_.emplace_back([this] {
+      pthread_mutex_lock(&mutex_);
+      pthread_mutex_unlock(&mutex_);
+    });
+  }
+  Sleepers() { pthread_mutex_lock(&mutex_); }
+  Sleepers(const Sleepers&) = delete;
+  Sleepers& operator=(const Sleepers&) = delete;
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  std::vector<std::thread> threads_;
+};
+
+class Lost {
+ public:
+  ~Lost() {
+    for (const int file : files) close(file);
+    for (void* const block : blocks) std::free(block);
+  }
+  Lost() {
+    files.reserve(1000);
+    blocks.reserve(1000);
+  }
+  Lost(const Lost&) = delete;
+  Lost& operator=(const Lost&) = delete;
+  std::vector<int> files;
+  std::vector<void*> blocks;
+};
+
+const std::string kFault = " after cuEventCreate#1=OUT_OF_MEMORY,refuse";
+
+TEST(Host, ADescriptorThatAFailedInitKeeps) {
+  Lost lost;
+  const auto lifecycle = WithAnEvent("keeps_a_file", [&] { lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC)); });
+  const Audit audit = Sweep(lifecycle);
+  EXPECT_THAT(Texts(audit), ElementsAre("leak file_descriptor 1" + kFault)) << audit.Text();
+  EXPECT_THAT(audit.findings.at(0).fault_stack, Contains(HasSubstr("host_test.cc")));
+  EXPECT_EQ(audit.verdicts.at("leak"), 1U);
+  EXPECT_TRUE(RunCycles(lifecycle).clean());
+}
+
+TEST(Host, HeapThatAFailedInitKeeps) {
+  Lost lost;
+  const auto lifecycle = WithAnEvent("keeps_memory", [&] { lost.blocks.push_back(std::malloc(4000)); });
+  const Audit audit = Sweep(lifecycle);
+  ASSERT_THAT(Texts(audit), ElementsAre("leak host_heap 1" + kFault)) << audit.Text();
+  EXPECT_GE(audit.findings.at(0).bytes, 4000U);
+  EXPECT_LT(audit.findings.at(0).bytes, 4100U);
+}
+
+TEST(Host, AThreadThatAFailedInitKeeps) {
+  Sleepers sleepers;
+  const Audit audit = Sweep(WithAnEvent("keeps_a_thread", [&] { sleepers.Add(); }));
+  EXPECT_THAT(Texts(audit), Contains("leak thread 1" + kFault)) << audit.Text();
+}
+
+TEST(Host, WhatEachCycleKeepsGrows) {
+  Lost lost;
+  const Audit files = RunCycles(WithAnEvent(
+      "grows_files", [] {}, [&] { lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC)); }));
+  EXPECT_THAT(Texts(files), ElementsAre("growth file_descriptor 10")) << files.Text();
+  const Audit heap = RunCycles(WithAnEvent(
+      "grows_heap", [] {}, [&] { lost.blocks.push_back(std::malloc(4000)); }));
+  ASSERT_THAT(Texts(heap), ElementsAre("growth host_heap 1")) << heap.Text();
+  EXPECT_GE(heap.findings.at(0).bytes, 4000U);
+  Sleepers sleepers;
+  const Audit threads = RunCycles(WithAnEvent(
+                                      "grows_threads", [] {}, [&] { sleepers.Add(); }),
+                                  {.cycles = 4});
+  EXPECT_THAT(Texts(threads), Contains("growth thread 4")) << threads.Text();
+}
+
+// A cache is filled once, by whichever failure comes first.
+TEST(Host, WhatIsKeptOnceIsNoLeak) {
+  Lost lost;
+  const auto lifecycle = WithAnEvent("caches", [&] {
+    if (!lost.files.empty()) return;
+    lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    lost.blocks.push_back(std::malloc(4000));
+  });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_EQ(lost.files.size(), 1U);
+}
+
+TEST(Host, WhatIsGivenBackIsNoLeak) {
+  const auto lifecycle = WithAnEvent(
+      "careful", [] { std::thread([] {}).join(); },
+      [] {
+        close(open("/dev/null", O_RDONLY | O_CLOEXEC));
+        const std::unique_ptr<char[]> block(new char[100000]);
+        block[0] = 1;
+        std::thread([] {}).join();
+      });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  const Audit audit = RunCycles(lifecycle);
+  EXPECT_TRUE(audit.clean()) << audit.Text();
+  EXPECT_THAT(audit.message, HasSubstr("would have been seen"));
+}
+
+// A driver object that is lost takes its wrapper with it: one finding.
+TEST(Host, OneLossIsToldOnce) {
+  Lost lost;
+  const auto lifecycle = Lifecycle("loses_both").WithCurrentContext().Init([&](DriverRef driver) {
+    lost.blocks.push_back(std::malloc(256));
+    CUevent event = nullptr;
+    return driver.EventCreate(&event, 0);
+  });
+  EXPECT_THAT(Texts(RunCycles(lifecycle)), ElementsAre("growth event 10"));
+}
+
+TEST(Host, WhatIsNotMeteredIsSaid) {
+  const auto lifecycle = WithAnEvent("event", [] {});
+  EXPECT_THAT(Sweep(lifecycle).unmetered, ElementsAre(StartsWith("mutexes, ")));
+  EXPECT_THAT(Sweep(lifecycle, {.host = false}).unmetered, ElementsAre("the host: as asked"));
+  EXPECT_THAT(RunCycles(lifecycle, {.host = false}).unmetered, ElementsAre("the host: as asked"));
+  EXPECT_THAT(RunCycles(lifecycle, {.cycles = 4}).unmetered, Contains(StartsWith("heap_bytes: it takes 10 cycles")));
+  EXPECT_THAT(RunCycles(lifecycle).Text(), HasSubstr("not metered: mutexes"));
+}
+
+// Two audits in one process see each other's descriptors: neither says anything about the host.
+TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
+  Lost lost;
+  Audit inner;
+  const auto other = WithAnEvent("inner", [] {});
+  const auto lifecycle = WithAnEvent(
+      "outer", [&] { lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC)); },
+      [&] { std::thread([&] { inner = RunCycles(other); }).join(); });
+  const Audit outer = RunCycles(lifecycle, {.cycles = 2});
+  EXPECT_THAT(inner.unmetered, ElementsAre(StartsWith("the host: another audit")));
+  EXPECT_THAT(outer.unmetered, ElementsAre(StartsWith("the host: another audit")));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

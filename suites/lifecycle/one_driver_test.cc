@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// one_driver_test.cc: trials that share the one driver of the process, as on a GPU. The drop-in with its simulated driver, opened as a
+// file, stands where the genuine libcuda.so.1 would: whatever one trial leaves is there for the next.
+#include <cuaudit/gtest.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Its own options are read by its first call.
+void* TheDriver() {
+  static void* const driver = [] {
+    setenv("CUAUDIT_OPTIONS", "driver=sim", 1);
+    void* const opened = dlopen(CUAUDIT_DROP_IN, RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) ADD_FAILURE() << dlerror();
+    if (opened != nullptr) (void)reinterpret_cast<CUresult (*)(unsigned)>(dlsym(opened, "cuInit"))(0);
+    setenv("CUAUDIT_OPTIONS", "driver=real;real_driver=" CUAUDIT_DROP_IN, 1);
+    return opened;
+  }();
+  return driver;
+}
+
+std::size_t FreeMemory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUcontext context = nullptr;
+  void* const driver = TheDriver();
+  using Context = CUresult (*)(CUcontext);
+  using Retain = CUresult (*)(CUcontext*, CUdevice);
+  using Info = CUresult (*)(std::size_t*, std::size_t*);
+  EXPECT_EQ(reinterpret_cast<Retain>(dlsym(driver, "cuDevicePrimaryCtxRetain"))(&context, 0), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<Context>(dlsym(driver, "cuCtxSetCurrent"))(context), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<Info>(dlsym(driver, "cuMemGetInfo_v2"))(&free, &total), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<Context>(dlsym(driver, "cuCtxSetCurrent"))(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<CUresult (*)(CUdevice)>(dlsym(driver, "cuDevicePrimaryCtxRelease_v2"))(0), CUDA_SUCCESS);
+  return free;
+}
+
+class OneDriver : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(TheDriver(), nullptr); }
+};
+
+template <bool careful>
+struct Buffers {
+  CUstream stream = nullptr;
+  CUdeviceptr memory[2] = {};
+  void* pinned = nullptr;
+
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory[0], std::size_t{1} << 20);
+    if (code == CUDA_SUCCESS) code = driver.MemAllocHost(&pinned, 4096);
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory[1], std::size_t{1} << 20);
+    if (code != CUDA_SUCCESS && careful) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    const auto also = [&](CUresult next) { code = code == CUDA_SUCCESS ? next : code; };
+    for (CUdeviceptr& one : memory) {
+      if (one != 0) also(driver.MemFree(one));
+    }
+    if (pinned != nullptr) also(driver.MemFreeHost(pinned));
+    if (stream != nullptr) also(driver.StreamDestroy(stream));
+    return code;
+  }
+};
+
+TEST_F(OneDriver, SaysTheSameAsAWorldPerTrial) {
+  for (const auto& lifecycle :
+       {Lifecycle::Of<Buffers<false>>("forgets").WithCurrentContext(), Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext()}) {
+    const Audit worlds = Sweep(lifecycle, {.driver = AuditedDriver::Simulated});
+    const Audit one = Sweep(lifecycle);
+    EXPECT_EQ(Texts(one), Texts(worlds));
+    EXPECT_EQ(one.verdicts, worlds.verdicts);
+    EXPECT_EQ(one.skipped, worlds.skipped);
+    EXPECT_EQ(one.findings.empty(), lifecycle.name() == "careful");
+    EXPECT_TRUE(RunCycles(lifecycle).clean());
+  }
+}
+
+// Told that its release failed, it tries again: the object is gone by then.
+struct TriesAgain {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    if (event != nullptr) code = driver.EventDestroy(event);
+    if (event != nullptr && code != CUDA_SUCCESS) (void)driver.EventDestroy(event);
+    if (stream == nullptr) return code;
+    const CUresult last = driver.StreamDestroy(stream);
+    if (last != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
+    return code == CUDA_SUCCESS ? last : code;
+  }
+};
+
+TEST_F(OneDriver, AReleaseThatIsTriedAgainDoesNotReachIt) {
+  const auto lifecycle = Lifecycle::Of<TriesAgain>("tries_again").WithCurrentContext();
+  const std::vector<std::string> hows = {"refuse", "after"};
+  const Audit worlds = Sweep(lifecycle, {.hows = hows, .driver = AuditedDriver::Simulated});
+  const Audit one = Sweep(lifecycle, {.hows = hows});
+  EXPECT_EQ(one.outcome, AuditOutcome::Clean) << one.Text();
+  EXPECT_EQ(Texts(one), Texts(worlds));
+  EXPECT_EQ(one.verdicts, worlds.verdicts);
+}
+
+TEST_F(OneDriver, WhatTrialsLeftIsGivenBack) {
+  const std::size_t before = FreeMemory();
+  const Audit audit = Sweep(Lifecycle::Of<Buffers<false>>("forgets").WithCurrentContext());
+  EXPECT_EQ(audit.outcome, AuditOutcome::Findings);
+  EXPECT_EQ(FreeMemory(), before);
+}
+
+// A pushed context that stays would be current to the next trial.
+TEST_F(OneDriver, AContextStackThatWasLeftIsEmptied) {
+  CUcontext seen = nullptr;
+  const auto lifecycle = Lifecycle("pushes").WithCurrentContext().Init([&](DriverRef driver) {
+    CUcontext context = nullptr;
+    CUresult code = driver.CtxGetCurrent(&context);
+    if (code == CUDA_SUCCESS) code = driver.CtxPushCurrent(context);
+    return code == CUDA_SUCCESS ? driver.CtxGetCurrent(&seen) : code;
+  });
+  (void)Sweep(lifecycle, {.depth = 1});
+  const auto asks = Lifecycle("asks").Init([&](DriverRef driver) {
+    seen = nullptr;
+    return driver.CtxGetCurrent(&seen);
+  });
+  (void)RunCycles(asks, {.cycles = 1});
+  EXPECT_EQ(seen, nullptr);
+}
+
+// A copy that is still queued when its memory goes: on its way back from a failed allocation it loses the context for the whole process.
+struct LosesTheContext {
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  void* pinned = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) code = driver.MemAllocAsync(&memory, 4096, stream);
+    if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(stream);
+    if (code == CUDA_SUCCESS) code = driver.MemAllocHost(&pinned, 4096);
+    if (code == CUDA_SUCCESS) code = driver.MemcpyHtoDAsync(memory, pinned, 4096, stream);
+    CUevent event = nullptr;
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (event != nullptr) (void)driver.EventDestroy(event);
+    if (code == CUDA_SUCCESS) return driver.StreamSynchronize(stream);
+    (void)driver.MemFree(memory);
+    (void)driver.StreamSynchronize(stream);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    (void)driver.MemFree(memory);
+    (void)driver.MemFreeHost(pinned);
+    return driver.StreamDestroy(stream);
+  }
+};
+
+TEST_F(OneDriver, DeathTestALostContextEndsTheSweep) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, from its start: this one goes on
+  const auto sweep = [] {
+    const Audit audit =
+        Sweep(Lifecycle::Of<LosesTheContext>("loses_the_context").WithCurrentContext(), {.calls = {"cuEventCreate", "cuEventDestroy"}});
+    std::fputs(audit.Text().c_str(), stderr);
+    std::_Exit(audit.outcome == AuditOutcome::Error ? 0 : 1);
+  };
+  EXPECT_EXIT(
+      sweep(), ::testing::ExitedWithCode(0),
+      "the genuine driver's context is lost \\(CUDA_ERROR_ILLEGAL_ADDRESS\\) after the trial 'cuEventCreate#1=OUT_OF_MEMORY,refuse'; 4 "
+      "known trials need another process");
+}
+
+TEST_F(OneDriver, IsNotForked) {
+  const Audit audit = Sweep(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext(), {.isolate = true});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_THAT(audit.message, HasSubstr("does not survive fork"));
+}
+
+TEST(ChosenDriver, ThatNobodyKnowsIsOneClearLine) {
+  const std::string before = std::getenv("CUAUDIT_OPTIONS") == nullptr ? "" : std::getenv("CUAUDIT_OPTIONS");
+  setenv("CUAUDIT_OPTIONS", "scope=pinned;driver=rael", 1);
+  const Audit audit = RunCycles(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext());
+  setenv("CUAUDIT_OPTIONS", "driver=real;real_driver=/nowhere/libcuda.so.1", 1);
+  const Audit absent = Sweep(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext());
+  setenv("CUAUDIT_OPTIONS", before.c_str(), 1);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_EQ(audit.message, "CUAUDIT_OPTIONS: driver=rael: expected auto, real or sim");
+  EXPECT_EQ(absent.outcome, AuditOutcome::NoDevice);
+  EXPECT_FALSE(absent.clean());
+  EXPECT_EQ(absent.Text(), "careful: not run: /nowhere/libcuda.so.1: not found\n");
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
