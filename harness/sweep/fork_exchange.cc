@@ -144,6 +144,7 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
     node->children = rows[i].children;
     node->depth = rows[i].depth;
     node->trial = rows[i].trial;
+    node->control = rows[i].control;
   }
   std::uint32_t slot = 0;
   for (; slot < pools.leaves; ++slot) ::new (static_cast<void*>(mapping.slots() + slot)) ForkSlot();

@@ -38,8 +38,13 @@ std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
   return {};
 }
 
-ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit)
-    : subject_(subject), dir_(dir), options_(options), unfit_(std::move(unfit)), spawn_(subject, dir, options) {
+ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal)
+    : subject_(subject),
+      dir_(dir),
+      options_(options),
+      unfit_(WhyUnfitToFork(subject, rehearsal)),
+      control_(rehearsal.run),
+      spawn_(subject, dir, options) {
   pool_.BeforeKill([this] { Separate(); });
 }
 
@@ -73,6 +78,13 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   return {};
 }
 
+// Copies without any fault, before the first trial: what they did is what a fork alone does to the program.
+Status ForkRunner::BeginControl() {
+  controlled_ = Controlled::UnderWay;
+  seen_.assign(control_.points().size(), false);
+  return StartRun(PlantControls(control_.points()));
+}
+
 Status ForkRunner::Begin() {
   given_ = std::exchange(waiting_, {});
   std::vector<std::vector<faults::Fault>> lists;
@@ -83,6 +95,10 @@ Status ForkRunner::Begin() {
     }
   }
   seen_.assign(given_.size(), false);
+  return StartRun(PlantForks(lists));
+}
+
+Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   const std::string name = dir_.File("forks-" + std::to_string(++family_));
   journal_ = name + ".journal";
   // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
@@ -93,10 +109,11 @@ Status ForkRunner::Begin() {
   if (!launch.ok()) return launch.status();
   const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
   Result<std::unique_ptr<ForkExchange>> exchange =
-      ForkExchange::Make(name + ".forks", journal_, PlantForks(lists), options_.records, {jobs + 1, std::max(1U, jobs / 2)});
+      ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
   if (!exchange.ok()) return exchange.status();
   exchange_ = std::move(*exchange);
   trunk_runs_ = true;
+  trunk_ending_ = {};
   trunk_moves_ = 0;
   return pool_.Start(kTrunk, *launch);
 }
@@ -191,9 +208,13 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   const faults::ForkNode& node = exchange_->node(process.node);
   const bool gone = GroupIsGone(node.pid.load());
   process.ended = true;
-  if (node.trial != faults::kNoTrial) {
+  if (node.trial != faults::kNoTrial && !seen_[node.trial]) {
     seen_[node.trial] = true;
-    ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+    if (node.control) {
+      control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+    } else {
+      ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+    }
   }
   const std::uint32_t parent = node.parent_slot;
   if (process.forks == 0) Retire(slot, gone);
@@ -213,8 +234,28 @@ bool ForkRunner::Stuck() const {
   return std::any_of(usable.begin(), usable.end(), [](const auto& pool) { return !pool.second; });
 }
 
+// Where a copy differs, or none could be forked, all that waits is spawned.
+Status ForkRunner::FinishControl() {
+  controlled_ = Controlled::Done;
+  std::vector<faults::ForkRefusal> refusals(control_.points().size(), faults::ForkRefusal::None);
+  for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
+    const faults::ForkNode& node = exchange_->node(i);
+    if (node.trial < refusals.size()) refusals[node.trial] = node.why.load();
+  }
+  Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
+  if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
+  control_.TakeTrunk(*trunk, subject_.deadline_ms);
+  unfit_ = control_.WhyNot(refusals);
+  if (!options_.keep) unlink(journal_.c_str());
+  exchange_.reset();
+  processes_.clear();
+  retired_.clear();
+  return unfit_.empty() ? Status() : Give(std::exchange(waiting_, {}));
+}
+
 // Nobody runs any more: what was not forked is spawned.
 Status ForkRunner::Finish() {
+  if (controlled_ == Controlled::UnderWay) return FinishControl();
   std::map<std::size_t, std::string> why;
   for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
     const faults::ForkNode& node = exchange_->node(i);
@@ -248,7 +289,7 @@ Result<TrialSeen> ForkRunner::Next() {
     }
     if (exchange_ == nullptr && waiting_.empty()) break;
     if (exchange_ == nullptr) {
-      Status begun = Begin();
+      Status begun = controlled_ == Controlled::Done ? Begin() : BeginControl();
       if (!begun.ok()) return begun;
     }
     const Result<bool> adopted = Adopt();

@@ -8,6 +8,7 @@
 //   Faults    makes no driver calls.
 //   Source    design section 7, step 3; faults/plan/fork_file.h for who does what.
 //
+// Before the first trial copies without any fault are forked (fork_control.h); where one differs from the rehearsal nothing is forked.
 // Spawned instead, each with its reason: where the program refused to fork (ForkRefusal), never reached the call, or ended before it; a
 // trial that is given again; a rehearsal in which several processes call the driver; faults addressed by site.
 #pragma once
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/fork_control.h"
 #include "harness/sweep/fork_exchange.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/rehearsal.h"
@@ -29,8 +31,8 @@ namespace cuaudit::harness {
 
 class ForkRunner final : public Runner {
  public:
-  // `unfit`: why nothing is to be forked at all; empty: it may be.
-  ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit);
+  // The bytes of the rehearsal's journal must outlive every call.
+  ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal);
   ~ForkRunner() override;
 
   Status Give(std::vector<TrialOrder> orders) override;
@@ -41,6 +43,8 @@ class ForkRunner final : public Runner {
  private:
   Status Spawn(TrialOrder order, const std::string& why);
   Status Begin();
+  Status BeginControl();
+  Status StartRun(const std::vector<ForkRow>& rows);
   const faults::ForkNode* NewFork(std::uint32_t slot) const;
   Result<bool> Adopt();
   void Separate() const;
@@ -48,12 +52,15 @@ class ForkRunner final : public Runner {
   Status TakeEnd(const ProcessPool::Ended& ended);
   void Retire(std::uint32_t slot, bool reusable);
   Status Finish();
+  Status FinishControl();
   bool Stuck() const;
 
   const Subject& subject_;
   const WorkDir& dir_;
   const SpawnOptions options_;
-  const std::string unfit_;
+  std::string unfit_;  // why nothing is to be forked at all; empty: it may be
+  ForkControl control_;
+  enum class Controlled { NotYet, UnderWay, Done } controlled_ = Controlled::NotYet;
   ProcessPool pool_;
   SpawnRunner spawn_;
   std::map<std::size_t, std::string> why_spawned_;
@@ -76,7 +83,7 @@ class ForkRunner final : public Runner {
   };
   std::map<std::uint32_t, Process> processes_;  // by slot
   std::set<std::uint32_t> retired_;             // slots that somebody may still write to
-  std::vector<bool> seen_;                      // by index in given_
+  std::vector<bool> seen_;                      // by index in given_, or by point of the control
 };
 
 // Why a sweep beside this rehearsal cannot fork; empty: it can.

@@ -98,6 +98,22 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
   }
 }
 
+TEST(Fork, AProgramThatIsAnotherOneInACopyIsSpawnedAndSaysWhatDiffers) {
+  const struct {
+    const char* what;
+    const char* why;
+  } differences[] = {
+      {"pid", "call 4: cuMemFree, then cuCtxDestroy"}, {"status", "it exited with status 7"}, {"declared", "it declared something else"}};
+  for (const auto& difference : differences) {
+    const Audit forked = Sweep("auto", {Program("forkless"), difference.what});
+    const std::string trials = forked.report["totals"]["trials"].dump();
+    EXPECT_EQ(Isolation(forked), "{\"spawn: without a fault a copy forked at cuInit#1 is not what the program is: " +
+                                     std::string(difference.why) + "\":" + trials + "}")
+        << forked.outcome.err;
+    EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), difference.what}))) << difference.what;
+  }
+}
+
 TEST(Fork, AProgramBehindAScriptIsSpawned) {
   const Command script = {"/bin/sh", "-c", Program("forkless") + " nothing; exit $?"};
   const Audit forked = Sweep("auto", script);
