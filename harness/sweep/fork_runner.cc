@@ -127,6 +127,17 @@ const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
   return node == 0 ? nullptr : &exchange_->node(node);
 }
 
+// All of those, for each process in the order in which it made them.
+std::vector<std::uint32_t> ForkRunner::NewForks() const {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    if (NewFork(slot) != nullptr) slots.push_back(slot);
+  }
+  const auto written = [this](std::uint32_t slot) { return exchange_->node(exchange_->slot(slot).node.load()).parent_records; };
+  std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return written(a) < written(b); });
+  return slots;
+}
+
 // A fork begins in its parent's process group, and must not die with it.
 void ForkRunner::Separate() const {
   if (exchange_ == nullptr) return;
@@ -149,9 +160,8 @@ Result<bool> ForkRunner::Adopt() {
   for (bool more = true; more;) {
     more = false;
     complete = true;
-    for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    for (const std::uint32_t slot : NewForks()) {
       const faults::ForkNode* const node = NewFork(slot);
-      if (node == nullptr) continue;
       const pid_t pid = node->pid.load(std::memory_order_acquire);
       const bool parent_known = node->parent_slot == faults::kNoSlot || processes_.contains(node->parent_slot);
       if (pid <= 0 || !parent_known) {
@@ -162,6 +172,7 @@ Result<bool> ForkRunner::Adopt() {
       Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms);
       if (!adopted.ok()) return adopted;
       processes_[slot].node = exchange_->slot(slot).node;
+      exchange_->Follow(processes_[slot].node);
       if (node->parent_slot != faults::kNoSlot) ++processes_[node->parent_slot].forks;
       more = true;
     }

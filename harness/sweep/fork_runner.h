@@ -46,6 +46,7 @@ class ForkRunner final : public Runner {
   Status BeginControl();
   Status StartRun(const std::vector<ForkRow>& rows);
   const faults::ForkNode* NewFork(std::uint32_t slot) const;
+  std::vector<std::uint32_t> NewForks() const;
   Result<bool> Adopt();
   void Separate() const;
   void Postpone();
