@@ -176,7 +176,7 @@ void ForkExchange::Follow(std::uint32_t index) {
   const bool of_trunk = fork.parent_slot == faults::kNoSlot;
   const auto [found, fresh] = accounts_.try_emplace(fork.parent_slot);
   Account& parent = found->second;
-  if (fresh) parent.folding = std::make_unique<Folding>();
+  if (fresh && of_trunk) parent.folding = std::make_unique<Folding>();
   if (fork.parent_records < parent.folded) {  // seen too late
     accounts_.insert_or_assign(fork.slot, Account());
     return;

@@ -64,7 +64,7 @@ class ForkExchange {
   // The ledger of one process as far as the last of its forks.
   struct Account {
     std::unique_ptr<Folding> folding;  // null: its journal can only be folded whole
-    std::uint64_t folded = 0;        // of its own records
+    std::uint64_t folded = 0;          // of its own records
   };
   struct Part {
     std::uint32_t node = 0;

@@ -245,6 +245,19 @@ bool ForkRunner::Stuck() const {
   return std::any_of(usable.begin(), usable.end(), [](const auto& pool) { return !pool.second; });
 }
 
+ForkRunner::Work ForkRunner::work() const noexcept {
+  if (exchange_ == nullptr) return work_;
+  return {work_.folded + exchange_->folded(), work_.copied + exchange_->copied()};
+}
+
+void ForkRunner::EndRun() {
+  if (!options_.keep) unlink(journal_.c_str());
+  work_ = work();
+  exchange_.reset();
+  processes_.clear();
+  retired_.clear();
+}
+
 // Where a copy differs, or none could be forked, all that waits is spawned.
 Status ForkRunner::FinishControl() {
   controlled_ = Controlled::Done;
@@ -257,10 +270,7 @@ Status ForkRunner::FinishControl() {
   if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
   control_.TakeTrunk(*trunk, subject_.deadline_ms);
   unfit_ = control_.WhyNot(refusals);
-  if (!options_.keep) unlink(journal_.c_str());
-  exchange_.reset();
-  processes_.clear();
-  retired_.clear();
+  EndRun();
   return unfit_.empty() ? Status() : Give(std::exchange(waiting_, {}));
 }
 
@@ -277,10 +287,7 @@ Status ForkRunner::Finish() {
     }
     why[node.trial] = faults::Describe(refusal);
   }
-  if (!options_.keep) unlink(journal_.c_str());
-  exchange_.reset();
-  processes_.clear();
-  retired_.clear();
+  EndRun();
   std::vector<TrialOrder> given = std::exchange(given_, {});
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (seen_[i]) continue;

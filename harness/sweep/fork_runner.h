@@ -38,6 +38,12 @@ class ForkRunner final : public Runner {
   Status Give(std::vector<TrialOrder> orders) override;
   Result<TrialSeen> Next() override;
   bool idle() const noexcept override { return exchange_ == nullptr && waiting_.empty() && ready_.empty() && spawn_.idle(); }
+  // Records that were folded and copied to know what the trials did; fork_exchange.h.
+  struct Work {
+    std::uint64_t folded = 0;
+    std::uint64_t copied = 0;
+  };
+  Work work() const noexcept;
   int interrupted() const noexcept override { return pool_.interrupted() != 0 ? pool_.interrupted() : spawn_.interrupted(); }
 
  private:
@@ -54,6 +60,7 @@ class ForkRunner final : public Runner {
   void Retire(std::uint32_t slot, bool reusable);
   Status Finish();
   Status FinishControl();
+  void EndRun();
   bool Stuck() const;
 
   const Subject& subject_;
@@ -67,6 +74,7 @@ class ForkRunner final : public Runner {
   std::map<std::size_t, std::string> why_spawned_;
   std::deque<TrialSeen> ready_;
   int family_ = 0;
+  Work work_;                        // of the runs that are over
   std::vector<TrialOrder> waiting_;  // for the next run
 
   // Of the run that is under way.

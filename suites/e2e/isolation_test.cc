@@ -138,6 +138,22 @@ TEST(Cycle, WhatATrialPoisonsIsItsOwnFindingAndNoOtherTrials) {
   for (const nlohmann::json& finding : cycles.report["findings"]) EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc") << finding;
 }
 
+// In a cycle of its own a trial ends with the clean cycle after it; alone in a process it goes on losing until the program ends.
+TEST(Cycle, WhatAPoisonedProgramGoesOnLosingIsCountedOnceAndNotInEveryLaterCycle) {
+  const Command program = {Program("looping"), "poisoned", "8"};
+  Audit cycles = Sweep("cycle", program);
+  Audit spawned = Sweep("spawn", program);
+  ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
+  ASSERT_FALSE(spawned.report.is_null()) << spawned.outcome.err;
+  EXPECT_EQ(cycles.verdicts(), spawned.verdicts());
+  EXPECT_EQ(cycles.findings(), "not_recovered event 1, orphaned event 1");
+  EXPECT_EQ(spawned.findings(), "not_recovered event 1, orphaned event 7") << "the first of eight cycles was poisoned";
+  for (Audit* const audit : {&cycles, &spawned}) {
+    for (nlohmann::json& finding : audit->report["findings"]) finding.erase("count");
+  }
+  EXPECT_EQ(Said(cycles), Said(spawned)) << "the second faults too";
+}
+
 TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
   const Audit audit = Sweep("cycle", {Program("defective")});
   EXPECT_THAT(Isolation(audit), HasSubstr("fork: the program marks no cycles"));
