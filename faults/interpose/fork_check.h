@@ -9,8 +9,9 @@
 //
 // Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, memory that a fork wipes (by which
 // libraries notice one), child processes, the interval timer, the parent. A descriptor that only reads counts too: its offset is one
-// for both. Not seen: timers of timer_create, record locks of a descriptor that is closed again, a process id that the program remembers
-// and compares, and whatever the program did outside itself before (files written, messages sent).
+// for both. Not seen: timers of timer_create, record locks of a descriptor that is closed again, and whatever the program did outside
+// itself before (files written, messages sent). What a copy without a fault shows of it, and of a process id that the program remembers,
+// the tool looks at before it forks for a trial (harness/sweep/fork_control.h).
 #pragma once
 
 #include <sys/types.h>

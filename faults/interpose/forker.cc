@@ -188,9 +188,11 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   setpgid(0, 0);
   JournalHeader* const header = SlotHeader(slot);
   const std::size_t fault = plan_->size();
-  if (!plan_->Add(node.fault)) _exit(127);
-  header->matched[fault].store(matched, std::memory_order_relaxed);
-  header->fired[fault].store(0, std::memory_order_relaxed);
+  if (!node.control) {
+    if (!plan_->Add(node.fault)) _exit(127);
+    header->matched[fault].store(matched, std::memory_order_relaxed);
+    header->fired[fault].store(0, std::memory_order_relaxed);
+  }
   journal_->Continue(header, SlotRecords(slot));
   gate_->Continue(*plan_);
   if (host_ != nullptr) host_(header, SlotRecords(slot), static_cast<std::uint32_t>(getpid()), Gate::ProcessName());

@@ -48,10 +48,12 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   return nullptr;
 }
 
-JournalView JournalView::Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables) noexcept {
+JournalView JournalView::Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables,
+                              std::size_t shared) noexcept {
   JournalView view = tables;
   view.header_ = header;
   view.records_ = records;
+  view.shared_ = shared < records.size() ? shared : records.size();
   return view;
 }
 

@@ -56,6 +56,7 @@ struct ForkNode {
   std::uint32_t children = 0;
   std::uint32_t depth = 0;         // faults from the root to here
   std::uint32_t trial = kNoTrial;  // of the round; a node that is only on the way to others has none
+  bool control = false;            // its process takes no fault: of `fault` only the place counts
   std::atomic<ForkState> state{ForkState::Ahead};
   std::atomic<ForkRefusal> why{ForkRefusal::None};
   std::atomic<std::int32_t> pid{0};

@@ -45,6 +45,12 @@ class Account {
   // The child of `parent` by fork at ticket `when`: what the parent then held is silent here.
   Account(Books* books, std::uint32_t pid, const Account* parent, std::uint64_t when)
       : books_(books), pid_(pid), parent_(parent), forked_at_(when) {}
+  // The same account in other books.
+  Account(const Account& other, Books* books, const Account* parent) : Account(other) {
+    books_ = books;
+    parent_ = parent;
+  }
+  Account& operator=(const Account&) = delete;
 
   // A new object. What still stands under the same handle must have gone a way we do not see, and is closed silently.
   std::int64_t Acquire(Object object, const faults::Record& record);
@@ -96,6 +102,8 @@ class Account {
   std::int64_t DeadObjectAt(std::uint64_t address) const;
 
  private:
+  Account(const Account&) = default;
+
   struct Key {
     driver::Family family;
     std::uint64_t handle;

@@ -24,6 +24,8 @@ namespace cuaudit::harness {
 class Contexts {
  public:
   explicit Contexts(Account* account) : account_(account) {}
+  Contexts(const Contexts& other, Account* account) : Contexts(other) { account_ = account; }
+  Contexts& operator=(const Contexts&) = delete;
 
   // Notes what is current; called for every record before anything else.
   void See(const faults::Record& record);
@@ -54,6 +56,8 @@ class Contexts {
   void Finish();
 
  private:
+  Contexts(const Contexts&) = default;
+
   enum class Origin : std::uint8_t { Pushed, Created, SetCurrent };
   struct StackEntry {
     std::uint64_t context = 0;

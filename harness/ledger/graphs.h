@@ -26,6 +26,8 @@ class Graphs {
   using Addresses = std::vector<std::uint64_t>;
 
   explicit Graphs(Account* account) : account_(account) {}
+  Graphs(const Graphs& other, Account* account) : Graphs(other) { account_ = account; }
+  Graphs& operator=(const Graphs&) = delete;
 
   void Begin(std::uint64_t graph);  // a new graph, known to be empty
   // The child graph that the call with this begin ticket moves into the node it adds.
@@ -60,6 +62,8 @@ class Graphs {
   void Check(const faults::Record& record, std::span<const std::uint64_t> addresses);
 
  private:
+  Graphs(const Graphs&) = default;  // contents are shared until one of them changes
+
   struct Content {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;

@@ -63,6 +63,8 @@ struct Object {
   // Its release was carried out and told to have failed (`after`): a program that tries again or goes on using it believes what it was
   // told.
   bool told_alive = false;
+
+  friend bool operator==(const Object&, const Object&) = default;
 };
 
 struct Violation {
@@ -74,6 +76,8 @@ struct Violation {
   std::int64_t object = -1;  // index into Ledger::objects when the handle was once known
   Site other{};              // what it collides with; record_kind Empty when there is nothing
   std::uint64_t bytes = 0;   // of a proved misuse; 0: the object's own
+
+  friend bool operator==(const Violation&, const Violation&) = default;
 };
 
 struct Ledger {
@@ -83,6 +87,8 @@ struct Ledger {
   std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
   std::uint64_t unfinished_calls = 0;  // entered, never returned
   bool exited = false;                 // the first process reached exit() or returned from main
+
+  friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
 // Pure: the same records give the same ledger. Records may come in slot order; the fold sorts by ticket.

@@ -22,6 +22,14 @@ class ProcessFold {
   ProcessFold(Books* books, std::uint32_t pid) : account_(books, pid), contexts_(&account_), graphs_(&account_) {}
   ProcessFold(Books* books, std::uint32_t pid, const ProcessFold* parent, std::uint64_t when)
       : account_(books, pid, &parent->account_, when), contexts_(&account_), graphs_(&account_) {}
+  // The same process in another fold; `parent`: what the one that it was forked from became there.
+  ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent)
+      : account_(other.account_, books, parent == nullptr ? nullptr : &parent->account_),
+        contexts_(other.contexts_, &account_),
+        graphs_(other.graphs_, &account_),
+        host_mappings_(other.host_mappings_),
+        died_in_free_(other.died_in_free_),
+        exited_(other.exited_) {}
   ProcessFold(const ProcessFold&) = delete;
   ProcessFold& operator=(const ProcessFold&) = delete;
 
@@ -38,6 +46,7 @@ class ProcessFold {
   void RuntimeExit() { contexts_.RuntimeExit(); }
   void Exit() { exited_ = true; }
   void Finish();
+  bool IsParentOf(const ProcessFold& child) const { return child.account_.parent() == &account_; }
 
  private:
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);

@@ -80,11 +80,11 @@ Finding FromText(const TrialFindingText& text) {
   finding.kind = text.kind;
   finding.count = text.count;
   finding.bytes = text.bytes;
-  finding.acquired = text.acquired.call;
-  finding.acquired_stack = Lines(text.acquired.stack);
-  finding.where = text.where.call;
-  finding.where_stack = Lines(text.where.stack);
-  if (!text.other.call.empty()) finding.detail = "collides with " + text.other.call;
+  finding.acquired = text.acquired->call;
+  finding.acquired_stack = Lines(text.acquired->stack);
+  finding.where = text.where->call;
+  finding.where_stack = Lines(text.where->stack);
+  if (!text.other->call.empty()) finding.detail = "collides with " + text.other->call;
   return finding;
 }
 

@@ -48,8 +48,8 @@ report::Finding ToFinding(const TrialFindingText& text) {
   finding.verdict = VerdictOf(text.rule);
   finding.detail = text.detail;
   finding.acquired = text.acquired;
-  finding.where = text.where.call;
-  finding.where_stack = text.where.stack;
+  finding.where = text.where->call;
+  finding.where_stack = text.where->stack;
   finding.other = text.other;
   return finding;
 }
@@ -113,8 +113,7 @@ struct ShownFaults {
   ShownFaults(const TrialResult& trial, const Reproduction& reproduction) : reproduce(ReproduceLine(reproduction, trial.faults)) {
     if (!trial.faults.empty()) first = FaultText(trial.faults.front(), trial.fault_site);
     for (std::size_t i = 1; i < trial.faults.size(); ++i) {
-      const report::Acquired nowhere;
-      const report::Acquired& site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : nowhere;
+      const PlaceText site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : PlaceText();
       if (std::optional<report::Fault> fault = FaultText(trial.faults[i], site)) then.push_back(std::move(*fault));
     }
   }

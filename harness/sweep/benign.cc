@@ -61,10 +61,10 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
     return finding.rule == Name(Rule::Swallowed) && FindBenign(declared, finding.where) != nullptr;
   });
   if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
-  std::vector<const report::Acquired*> sites = {&trial->fault_site};
-  for (const report::Acquired& site : trial->later_sites) sites.push_back(&site);
-  for (const report::Acquired* site : sites) {
-    const Benign* const benign = FindBenign(declared, *site);
+  std::vector<PlaceText> sites = {trial->fault_site};
+  sites.insert(sites.end(), trial->later_sites.begin(), trial->later_sites.end());
+  for (const PlaceText& site : sites) {
+    const Benign* const benign = FindBenign(declared, site);
     if (benign != nullptr) trial->benign.push_back(benign->text);
   }
   // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.

@@ -25,16 +25,24 @@ bool IsLeft(const Object& object) { return object.state != State::Released; }
 
 bool IsDriverObject(const Object& object) { return object.acquired.record_kind == RecordKind::Call; }
 
+bool IsOrderedCall(const Record& record) {
+  if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0 || record.begin == 0) return false;
+  return record.call < driver::kCallCount && record.occurrence != 0;
+}
+
 std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* threaded) {
   std::vector<CallState> calls;
   std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
   SiteKeys keys(journal);
   const bool dropped = (journal.header().flags.load() & faults::kStacksDropped) != 0;
+  std::pair<std::uint32_t, std::uint32_t> last;
   for (const Record& record : journal.records()) {
-    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0 || record.begin == 0) continue;
-    if (record.call >= driver::kCallCount || record.occurrence == 0) continue;
-    calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record)), 0});
-    threads.emplace(record.pid, record.tid);
+    if (!IsOrderedCall(record) || last == std::pair(record.pid, record.tid)) continue;
+    last = {record.pid, record.tid};
+    threads.insert(last);
+  }
+  for (const Record& record : journal.own_records()) {
+    if (IsOrderedCall(record)) calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record)), 0});
   }
   *threaded = threads.size() > 1;
   std::sort(calls.begin(), calls.end(), [](const CallState& a, const CallState& b) { return a.record->begin < b.record->begin; });
@@ -81,14 +89,16 @@ struct Turn {
   bool gone = false;
 };
 
-std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without) {
+// What came and went before `from` is none of it.
+std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without, std::uint64_t from) {
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < ledger.objects.size(); ++i) {
     const Object& object = ledger.objects[i];
     if (!IsDriverObject(object) || (i < without.size() && without[i])) continue;
+    const bool gone = (object.state == State::Released || object.state == State::Orphaned) && object.released.begin != 0;
+    if (gone && object.released.begin < from && object.acquired.begin < from) continue;
     turns.push_back({object.acquired.begin, i, false});
-    const bool gone = object.state == State::Released || object.state == State::Orphaned;
-    if (gone && object.released.begin != 0) turns.push_back({object.released.begin, i, true});
+    if (gone) turns.push_back({object.released.begin, i, true});
   }
   std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.ticket < b.ticket; });
   return turns;
@@ -111,7 +121,7 @@ CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, co
   std::unordered_map<std::uint64_t, std::uint32_t> turns_at;
   for (CallState& call : states.calls) call.turn = ++turns_at[call.site];
   if (states.threaded) return states;
-  const std::vector<Turn> turns = TurnsOf(ledger, without);
+  const std::vector<Turn> turns = TurnsOf(ledger, without, states.calls.empty() ? 0 : states.calls.front().record->begin);
   SiteKeys keys(journal);
   LiveHash live;
   std::size_t next = 0;

@@ -32,7 +32,8 @@ struct CallState {
 };
 
 struct CallStates {
-  std::vector<CallState> calls;  // as they began; a program with several threads has no such order that holds: then by name and occurrence
+  std::vector<CallState> calls;  // of the journal's own records, as they began; a program with several threads has no such order that
+                                 // holds: then by name and occurrence
   bool threaded = false;
 };
 

@@ -41,9 +41,9 @@ std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint6
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
                         const std::vector<report::Fault>& then) {
   std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
-  if (finding.other.call.empty()) hash = HashPlace(finding.acquired, hash);
+  if (finding.other->call.empty()) hash = HashPlace(finding.acquired, hash);
   hash = HashPlace(finding.where, hash);
-  if (!finding.other.call.empty()) hash = HashPlace(finding.other, hash);
+  if (!finding.other->call.empty()) hash = HashPlace(finding.other, hash);
   const auto add = [&hash](const report::Fault& one) {
     hash = HashStack(one.stack, HashText(one.call, hash));
     hash = HashText(one.how, HashText(one.code, hash));

@@ -17,6 +17,7 @@
 #include <set>
 
 #include "faults/driver/call_id.h"
+#include "faults/journal/key_memo.h"
 #include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {
@@ -43,23 +44,6 @@ void* MapShared(const std::string& path, int rights, std::size_t* bytes) {
   return mmap(nullptr, *bytes, rights, MAP_SHARED, file.get(), 0);
 }
 
-// One journal in memory, put together from several.
-struct Image {
-  JournalHeader* header = nullptr;
-  Record* records = nullptr;
-  std::shared_ptr<const void> tables;
-
-  explicit Image(std::size_t count) {
-    void* const memory = std::malloc(RoundUp(sizeof(JournalHeader)) + count * sizeof(Record));
-    if (memory == nullptr) throw std::bad_alloc();
-    header = static_cast<JournalHeader*>(memory);
-    records = reinterpret_cast<Record*>(static_cast<char*>(memory) + RoundUp(sizeof(JournalHeader)));
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-  ~Image() { std::free(header); }
-};
-
 }  // namespace
 
 struct ForkExchange::Mapping {
@@ -68,6 +52,7 @@ struct ForkExchange::Mapping {
   const char* journal = nullptr;
   std::size_t journal_bytes = 0;
   faults::JournalView tables;
+  faults::KeyMemo memo;
 
   ForkHeader* header() const { return reinterpret_cast<ForkHeader*>(file); }
   ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file + header()->nodes_offset); }
@@ -78,6 +63,7 @@ struct ForkExchange::Mapping {
   Record* slot_records(std::uint32_t slot) const {
     return reinterpret_cast<Record*>(reinterpret_cast<char*>(slot_header(slot)) + header()->records_offset);
   }
+  const Record* trunk_records() const { return reinterpret_cast<const Record*>(journal + tables.header().records_offset); }
   Mapping() = default;
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -86,6 +72,27 @@ struct ForkExchange::Mapping {
     if (journal != nullptr) munmap(const_cast<char*>(journal), journal_bytes);
   }
 };
+
+// One journal in memory, put together from several.
+struct ForkExchange::Image {
+  JournalHeader* header = nullptr;
+  Record* records = nullptr;
+  std::size_t capacity = 0;
+  std::vector<Part> parts;
+  std::shared_ptr<const void> tables;
+
+  explicit Image(std::size_t count) : capacity(count) {
+    void* const memory = std::malloc(RoundUp(sizeof(JournalHeader)) + count * sizeof(Record));
+    if (memory == nullptr) throw std::bad_alloc();
+    header = static_cast<JournalHeader*>(memory);
+    records = reinterpret_cast<Record*>(static_cast<char*>(memory) + RoundUp(sizeof(JournalHeader)));
+  }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  ~Image() { std::free(header); }
+};
+
+ForkExchange::ForkExchange() = default;
 
 Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path, const std::string& journal,
                                                          const std::vector<ForkRow>& rows, std::size_t records, const Pools& pools) {
@@ -135,6 +142,7 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
   if (const char* const wrong = mapping.tables.Open(mapping.journal, mapping.journal_bytes)) {
     return Status(Exit::Failure, journal + ": " + wrong);
   }
+  mapping.tables.Remember(&mapping.memo);
   std::memcpy(static_cast<void*>(mapping.file), static_cast<const void*>(&header), sizeof(header));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ForkNode* const node = ::new (static_cast<void*>(mapping.nodes() + i)) ForkNode();
@@ -144,6 +152,7 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
     node->children = rows[i].children;
     node->depth = rows[i].depth;
     node->trial = rows[i].trial;
+    node->control = rows[i].control;
   }
   std::uint32_t slot = 0;
   for (; slot < pools.leaves; ++slot) ::new (static_cast<void*>(mapping.slots() + slot)) ForkSlot();
@@ -162,41 +171,93 @@ const ForkHeader& ForkExchange::header() const noexcept { return *mapping_->head
 const ForkNode& ForkExchange::node(std::uint32_t i) const noexcept { return mapping_->nodes()[i]; }
 const ForkSlot& ForkExchange::slot(std::uint32_t i) const noexcept { return mapping_->slots()[i]; }
 
-Observation ForkExchange::Collect(std::uint32_t index, const Ending& ending) const {
-  struct Part {
-    const Record* records;
-    std::size_t count;
-  };
-  std::vector<Part> parts;  // the last first
-  const std::uint32_t own = node(index).slot;
-  std::uint64_t count = mapping_->slot_header(own)->next_record.load(std::memory_order_acquire);
-  std::size_t total = 0;
+void ForkExchange::Follow(std::uint32_t index) {
+  const ForkNode& fork = node(index);
+  const bool of_trunk = fork.parent_slot == faults::kNoSlot;
+  const auto [found, fresh] = accounts_.try_emplace(fork.parent_slot);
+  Account& parent = found->second;
+  if (fresh && of_trunk) parent.folding = std::make_unique<Folding>();
+  if (fork.parent_records < parent.folded) {  // seen too late
+    accounts_.insert_or_assign(fork.slot, Account());
+    return;
+  }
+  const Record* const records = of_trunk ? mapping_->trunk_records() : mapping_->slot_records(fork.parent_slot);
+  const std::size_t more = static_cast<std::size_t>(fork.parent_records - parent.folded);
+  const std::uint64_t capacity = of_trunk ? mapping_->tables.header().record_capacity : header().record_capacity;
+  const bool kept = fork.parent_records <= capacity && parent.folding != nullptr && parent.folding->Add({records + parent.folded, more});
+  if (!kept) parent.folding.reset();
+  if (kept) folded_ += more;
+  parent.folded = fork.parent_records;
+  Account own;
+  if (kept) own.folding = std::make_unique<Folding>(*parent.folding);
+  accounts_.insert_or_assign(fork.slot, std::move(own));
+}
+
+std::vector<ForkExchange::Part> ForkExchange::PartsOf(std::uint32_t index) const {
+  std::vector<Part> parts;
+  std::uint64_t count = mapping_->slot_header(node(index).slot)->next_record.load(std::memory_order_acquire);
   for (std::uint32_t at = index; at != 0; at = node(at).parent) {
-    const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(count, header().record_capacity));
-    parts.push_back({mapping_->slot_records(node(at).slot), kept});
-    total += kept;
+    parts.push_back(
+        {at, mapping_->slot_records(node(at).slot), static_cast<std::size_t>(std::min<std::uint64_t>(count, header().record_capacity))});
     count = node(at).parent_records;
   }
-  const JournalHeader& first = mapping_->tables.header();
-  parts.push_back({reinterpret_cast<const Record*>(mapping_->journal + first.records_offset),
-                   static_cast<std::size_t>(std::min(count, first.record_capacity))});
-  total += parts.back().count;
+  const std::uint64_t capacity = mapping_->tables.header().record_capacity;
+  parts.push_back({0, mapping_->trunk_records(), static_cast<std::size_t>(std::min(count, capacity))});
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
 
-  const auto image = std::make_shared<Image>(total);
-  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(mapping_->slot_header(own)), sizeof(JournalHeader));
-  image->header->next_record.store(total, std::memory_order_relaxed);
-  image->tables = mapping_;
-  Record* to = image->records;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    std::memcpy(static_cast<void*>(to), static_cast<const void*>(part->records), part->count * sizeof(Record));
-    to += part->count;
+// What two journals begin with stays where it is, unless it may have changed since.
+std::shared_ptr<ForkExchange::Image> ForkExchange::Put(const std::vector<Part>& parts, bool settled) {
+  std::size_t total = 0;
+  for (const Part& part : parts) total += part.count;
+  std::shared_ptr<Image> image = std::move(image_);
+  if (image == nullptr || image.use_count() != 1 || image->capacity < total) {
+    image = std::make_shared<Image>(2 * total);
+    image->tables = mapping_;
   }
+  std::size_t same = 0;
+  bool alike = settled;
+  Record* to = image->records;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    alike = alike && i < image->parts.size() && image->parts[i].node == parts[i].node;
+    same = alike ? std::min(image->parts[i].count, parts[i].count) : 0;
+    alike = alike && image->parts[i].count == parts[i].count;
+    std::memcpy(static_cast<void*>(to + same), static_cast<const void*>(parts[i].records + same), (parts[i].count - same) * sizeof(Record));
+    copied_ += parts[i].count - same;
+    to += parts[i].count;
+  }
+  image->parts = parts;
+  image->header->next_record.store(total, std::memory_order_relaxed);
+  image_ = image;
+  return image;
+}
+
+Observation ForkExchange::Collect(std::uint32_t index, const Ending& ending) {
+  const std::uint32_t slot = node(index).slot;
+  const std::vector<Part> parts = PartsOf(index);
+  Account& account = accounts_[slot];
+  std::optional<Ledger> ledger;
+  const std::size_t rest = parts.back().count - std::min<std::size_t>(account.folded, parts.back().count);
+  if (account.folding != nullptr) ledger = account.folding->Finish({parts.back().records + account.folded, rest});
+  folded_ += ledger.has_value() ? rest : 0;
+  account = Account();
+
+  const std::shared_ptr<Image> image = Put(parts, ledger.has_value());
+  const std::uint64_t total = image->header->next_record.load(std::memory_order_relaxed);
+  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(mapping_->slot_header(slot)), sizeof(JournalHeader));
+  image->header->next_record.store(total, std::memory_order_relaxed);
+  const std::span<const Record> records(image->records, static_cast<std::size_t>(total));
   Observation seen;
   seen.path = path_;
   seen.ending = ending;
-  seen.journal = faults::JournalView::Join(image->header, {image->records, total}, mapping_->tables);
+  seen.journal = faults::JournalView::Join(image->header, records, mapping_->tables, parts.front().count);
   seen.keeps = image;
-  seen.ledger = Fold(seen.journal.records());
+  if (!ledger.has_value()) {
+    ledger = Fold(records);
+    folded_ += records.size();
+  }
+  seen.ledger = std::move(*ledger);
   MarkDriverOwned(seen.journal, &seen.ledger);
   return seen;
 }

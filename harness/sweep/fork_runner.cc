@@ -38,8 +38,13 @@ std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
   return {};
 }
 
-ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit)
-    : subject_(subject), dir_(dir), options_(options), unfit_(std::move(unfit)), spawn_(subject, dir, options) {
+ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal)
+    : subject_(subject),
+      dir_(dir),
+      options_(options),
+      unfit_(WhyUnfitToFork(subject, rehearsal)),
+      control_(rehearsal.run),
+      spawn_(subject, dir, options) {
   pool_.BeforeKill([this] { Separate(); });
 }
 
@@ -74,6 +79,13 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   return {};
 }
 
+// Copies without any fault, before the first trial: what they did is what a fork alone does to the program.
+Status ForkRunner::BeginControl() {
+  controlled_ = Controlled::UnderWay;
+  seen_.assign(control_.points().size(), false);
+  return StartRun(PlantControls(control_.points()));
+}
+
 Status ForkRunner::Begin() {
   given_ = std::exchange(waiting_, {});
   std::vector<std::vector<faults::Fault>> lists;
@@ -84,6 +96,10 @@ Status ForkRunner::Begin() {
     }
   }
   seen_.assign(given_.size(), false);
+  return StartRun(PlantForks(lists));
+}
+
+Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   const std::string name = dir_.File("forks-" + std::to_string(++family_));
   journal_ = name + ".journal";
   // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
@@ -94,10 +110,11 @@ Status ForkRunner::Begin() {
   if (!launch.ok()) return launch.status();
   const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
   Result<std::unique_ptr<ForkExchange>> exchange =
-      ForkExchange::Make(name + ".forks", journal_, PlantForks(lists), options_.records, {jobs + 1, std::max(1U, jobs / 2)});
+      ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
   if (!exchange.ok()) return exchange.status();
   exchange_ = std::move(*exchange);
   trunk_runs_ = true;
+  trunk_ending_ = {};
   trunk_moves_ = 0;
   return pool_.Start(kTrunk, *launch);
 }
@@ -109,6 +126,17 @@ const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
   if (retired_.contains(slot) || processes_.contains(slot)) return nullptr;
   const std::uint32_t node = facts.node.load(std::memory_order_acquire);
   return node == 0 ? nullptr : &exchange_->node(node);
+}
+
+// All of those, for each process in the order in which it made them.
+std::vector<std::uint32_t> ForkRunner::NewForks() const {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    if (NewFork(slot) != nullptr) slots.push_back(slot);
+  }
+  const auto written = [this](std::uint32_t slot) { return exchange_->node(exchange_->slot(slot).node.load()).parent_records; };
+  std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return written(a) < written(b); });
+  return slots;
 }
 
 // A fork begins in its parent's process group, and must not die with it.
@@ -133,9 +161,8 @@ Result<bool> ForkRunner::Adopt() {
   for (bool more = true; more;) {
     more = false;
     complete = true;
-    for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    for (const std::uint32_t slot : NewForks()) {
       const faults::ForkNode* const node = NewFork(slot);
-      if (node == nullptr) continue;
       const pid_t pid = node->pid.load(std::memory_order_acquire);
       const bool parent_known = node->parent_slot == faults::kNoSlot || processes_.contains(node->parent_slot);
       if (pid <= 0 || !parent_known) {
@@ -146,6 +173,7 @@ Result<bool> ForkRunner::Adopt() {
       Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms);
       if (!adopted.ok()) return adopted;
       processes_[slot].node = exchange_->slot(slot).node;
+      exchange_->Follow(processes_[slot].node);
       if (node->parent_slot != faults::kNoSlot) ++processes_[node->parent_slot].forks;
       more = true;
     }
@@ -192,9 +220,13 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   const faults::ForkNode& node = exchange_->node(process.node);
   const bool gone = GroupIsGone(node.pid.load());
   process.ended = true;
-  if (node.trial != faults::kNoTrial) {
+  if (node.trial != faults::kNoTrial && !seen_[node.trial]) {
     seen_[node.trial] = true;
-    ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+    if (node.control) {
+      control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+    } else {
+      ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+    }
   }
   const std::uint32_t parent = node.parent_slot;
   if (process.forks == 0) Retire(slot, gone);
@@ -214,8 +246,38 @@ bool ForkRunner::Stuck() const {
   return std::any_of(usable.begin(), usable.end(), [](const auto& pool) { return !pool.second; });
 }
 
+ForkRunner::Work ForkRunner::work() const noexcept {
+  if (exchange_ == nullptr) return work_;
+  return {work_.folded + exchange_->folded(), work_.copied + exchange_->copied()};
+}
+
+void ForkRunner::EndRun() {
+  if (!options_.keep) unlink(journal_.c_str());
+  work_ = work();
+  exchange_.reset();
+  processes_.clear();
+  retired_.clear();
+}
+
+// Where a copy differs, or none could be forked, all that waits is spawned.
+Status ForkRunner::FinishControl() {
+  controlled_ = Controlled::Done;
+  std::vector<faults::ForkRefusal> refusals(control_.points().size(), faults::ForkRefusal::None);
+  for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
+    const faults::ForkNode& node = exchange_->node(i);
+    if (node.trial < refusals.size()) refusals[node.trial] = node.why.load();
+  }
+  Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
+  if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
+  control_.TakeTrunk(*trunk, subject_.deadline_ms);
+  unfit_ = control_.WhyNot(refusals);
+  EndRun();
+  return unfit_.empty() ? Status() : Give(std::exchange(waiting_, {}));
+}
+
 // Nobody runs any more: what was not forked is spawned.
 Status ForkRunner::Finish() {
+  if (controlled_ == Controlled::UnderWay) return FinishControl();
   std::map<std::size_t, std::string> why;
   for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
     const faults::ForkNode& node = exchange_->node(i);
@@ -226,10 +288,7 @@ Status ForkRunner::Finish() {
     }
     why[node.trial] = faults::Describe(refusal);
   }
-  if (!options_.keep) unlink(journal_.c_str());
-  exchange_.reset();
-  processes_.clear();
-  retired_.clear();
+  EndRun();
   std::vector<TrialOrder> given = std::exchange(given_, {});
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (seen_[i]) continue;
@@ -249,7 +308,7 @@ Result<TrialSeen> ForkRunner::Next() {
     }
     if (exchange_ == nullptr && waiting_.empty()) break;
     if (exchange_ == nullptr) {
-      Status begun = Begin();
+      Status begun = controlled_ == Controlled::Done ? Begin() : BeginControl();
       if (!begun.ok()) return begun;
     }
     const Result<bool> adopted = Adopt();

@@ -8,6 +8,7 @@
 //   Faults    makes no driver calls.
 //   Source    design section 7, step 3; faults/plan/fork_file.h for who does what.
 //
+// Before the first trial copies without any fault are forked (fork_control.h); where one differs from the rehearsal nothing is forked.
 // Spawned instead, each with its reason: where the program refused to fork (ForkRefusal), never reached the call, or ended before it; a
 // trial that is given again; a rehearsal in which several processes call the driver; faults addressed by site.
 #pragma once
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/fork_control.h"
 #include "harness/sweep/fork_exchange.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/rehearsal.h"
@@ -29,36 +31,50 @@ namespace cuaudit::harness {
 
 class ForkRunner final : public Runner {
  public:
-  // `unfit`: why nothing is to be forked at all; empty: it may be.
-  ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, std::string unfit);
+  // The bytes of the rehearsal's journal must outlive every call.
+  ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal);
   ~ForkRunner() override;
 
   Status Give(std::vector<TrialOrder> orders) override;
   Result<TrialSeen> Next() override;
   bool idle() const noexcept override { return exchange_ == nullptr && waiting_.empty() && ready_.empty() && spawn_.idle(); }
+  // Records that were folded and copied to know what the trials did; fork_exchange.h.
+  struct Work {
+    std::uint64_t folded = 0;
+    std::uint64_t copied = 0;
+  };
+  Work work() const noexcept;
   int interrupted() const noexcept override { return pool_.interrupted() != 0 ? pool_.interrupted() : spawn_.interrupted(); }
 
  private:
   Status Spawn(TrialOrder order, const std::string& why);
   Status Begin();
+  Status BeginControl();
+  Status StartRun(const std::vector<ForkRow>& rows);
   const faults::ForkNode* NewFork(std::uint32_t slot) const;
+  std::vector<std::uint32_t> NewForks() const;
   Result<bool> Adopt();
   void Separate() const;
   void Postpone();
   Status TakeEnd(const ProcessPool::Ended& ended);
   void Retire(std::uint32_t slot, bool reusable);
   Status Finish();
+  Status FinishControl();
+  void EndRun();
   bool Stuck() const;
 
   const Subject& subject_;
   const WorkDir& dir_;
   const SpawnOptions options_;
-  const std::string unfit_;
+  std::string unfit_;  // why nothing is to be forked at all; empty: it may be
+  ForkControl control_;
+  enum class Controlled { NotYet, UnderWay, Done } controlled_ = Controlled::NotYet;
   ProcessPool pool_;
   SpawnRunner spawn_;
   std::map<std::size_t, std::string> why_spawned_;
   std::deque<TrialSeen> ready_;
   int family_ = 0;
+  Work work_;                        // of the runs that are over
   std::vector<TrialOrder> waiting_;  // for the next run
 
   // Of the run that is under way.
@@ -76,7 +92,7 @@ class ForkRunner final : public Runner {
   };
   std::map<std::uint32_t, Process> processes_;  // by slot
   std::set<std::uint32_t> retired_;             // slots that somebody may still write to
-  std::vector<bool> seen_;                      // by index in given_
+  std::vector<bool> seen_;                      // by index in given_, or by point of the control
 };
 
 // Why a sweep beside this rehearsal cannot fork; empty: it can.

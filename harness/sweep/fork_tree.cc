@@ -45,10 +45,19 @@ std::vector<ForkRow> PlantForks(const std::vector<std::vector<Fault>>& lists) {
     rows[row].first_child = static_cast<std::uint32_t>(rows.size());
     rows[row].children = static_cast<std::uint32_t>(children.size());
     for (const std::size_t child : children) {
-      rows.push_back({branches[child].fault, static_cast<std::uint32_t>(row), 0, 0, rows[row].depth + 1, branches[child].trial});
+      rows.push_back({branches[child].fault, static_cast<std::uint32_t>(row), 0, 0, rows[row].depth + 1, branches[child].trial, false});
       branch_of.push_back(child);
     }
   }
+  return rows;
+}
+
+std::vector<ForkRow> PlantControls(const std::vector<Fault>& points) {
+  std::vector<std::vector<Fault>> lists;
+  lists.reserve(points.size());
+  for (const Fault& point : points) lists.push_back({point});
+  std::vector<ForkRow> rows = PlantForks(lists);
+  for (std::size_t row = 1; row < rows.size(); ++row) rows[row].control = true;
   return rows;
 }
 

@@ -23,9 +23,13 @@ struct ForkRow {
   std::uint32_t children = 0;
   std::uint32_t depth = 0;
   std::uint32_t trial = faults::kNoTrial;  // index in `lists`
+  bool control = false;                    // forked, and left without a fault
 };
 
 // Row 0 is the run without faults; the children of a row stand together, in the order of CompareWhere and otherwise as given.
 [[nodiscard]] std::vector<ForkRow> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
+
+// One fork at each of these places, without a fault; the trial of its row is the index in `points`.
+[[nodiscard]] std::vector<ForkRow> PlantControls(const std::vector<faults::Fault>& points);
 
 }  // namespace cuaudit::harness

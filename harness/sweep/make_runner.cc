@@ -19,7 +19,7 @@ std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& su
   if (spawn || subject.launch.driver != DriverChoice::Simulated) {
     runner = std::make_unique<SpawnRunner>(subject, dir, resources);
   } else {
-    runner = std::make_unique<ForkRunner>(subject, dir, resources, WhyUnfitToFork(subject, rehearsal));
+    runner = std::make_unique<ForkRunner>(subject, dir, resources, rehearsal);
   }
   if (!cycles) return runner;
   return std::make_unique<CycleRunner>(subject, dir, resources, rehearsal, std::move(runner));

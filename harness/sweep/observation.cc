@@ -26,6 +26,8 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   seen.file = std::move(*file);
   seen.ending = ending;
   if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
+  seen.memo = std::make_shared<faults::KeyMemo>();
+  seen.journal.Remember(seen.memo.get());
   seen.ledger = Fold(seen.journal.records());
   MarkDriverOwned(seen.journal, &seen.ledger);
   return seen;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "faults/journal/journal_view.h"
+#include "faults/journal/key_memo.h"
 #include "harness/ledger/ledger.h"
 #include "harness/sweep/environment.h"
 #include "harness/sweep/files.h"
@@ -42,6 +43,7 @@ struct Observation {
   std::string path;  // of the journal
   SparseFile file;
   std::shared_ptr<const void> keeps;  // the memory of a journal that was put together from several
+  std::shared_ptr<faults::KeyMemo> memo;
   faults::JournalView journal;
   Ledger ledger;
   Ending ending;

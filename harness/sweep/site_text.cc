@@ -27,7 +27,7 @@ std::string CallName(const Site& site) {
   return {};
 }
 
-const report::Acquired& SiteTexts::Text(const faults::JournalView& journal, const Site& site, std::uint64_t key) {
+const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site& site, std::uint64_t key) {
   if (site.record_kind == faults::RecordKind::Empty) return nowhere_;
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;

@@ -14,6 +14,7 @@
 
 #include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
+#include "harness/sweep/place_text.h"
 #include "harness/symbols/symbolizer.h"
 #include "reports/run.h"
 
@@ -26,12 +27,12 @@ std::string CallName(const Site& site);
 
 class SiteTexts {
  public:
-  const report::Acquired& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
+  const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
 
  private:
   Symbolizer symbolizer_;
-  std::unordered_map<std::uint64_t, report::Acquired> known_;
-  const report::Acquired nowhere_{};
+  std::unordered_map<std::uint64_t, PlaceText> known_;
+  const PlaceText nowhere_;
 };
 
 }  // namespace cuaudit::harness

@@ -20,7 +20,7 @@ bool LostStack(const Observation& trial, const Site& site) { return site.stack =
 // The first call that each of `count` faults hit, null for one that hit none.
 std::vector<const faults::Record*> FirstHits(std::size_t count, const faults::JournalView& journal) {
   std::vector<const faults::Record*> first(count, nullptr);
-  for (const faults::Record& record : journal.records()) {
+  for (const faults::Record& record : journal.own_records()) {
     if (record.fault == 0 || record.fault > count || record.begin == 0) continue;
     const faults::Record*& known = first[record.fault - 1];
     if (known == nullptr || record.begin < known->begin) known = &record;

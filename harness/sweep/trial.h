@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/sweep/observation.h"
+#include "harness/sweep/place_text.h"
 #include "harness/sweep/site_text.h"
 #include "harness/sweep/unwinding.h"
 #include "harness/verdict/judge.h"
@@ -31,9 +32,9 @@ struct TrialFindingText {
   std::uint64_t acquired_key = 0;
   std::uint64_t where_key = 0;
   std::uint64_t other_key = 0;
-  report::Acquired acquired;
-  report::Acquired where;
-  report::Acquired other;
+  PlaceText acquired;
+  PlaceText where;
+  PlaceText other;
   std::string detail;       // what the title does not say; may be empty
   std::int64_t least = -1;  // of several faults: the trial whose fewer faults show it too; known when the report is made
 };
@@ -61,10 +62,10 @@ struct TrialResult {
   std::vector<std::string> unfired;  // which of the faults never fired
   Ending ending;
   std::uint64_t fault_key = 0;
-  report::Acquired fault_site;                // where the first one hit
-  std::vector<report::Acquired> later_sites;  // where the others did, one each
+  PlaceText fault_site;                // where the first one hit
+  std::vector<PlaceText> later_sites;  // where the others did, one each
   std::vector<std::uint64_t> later_keys;
-  report::Acquired planned_site;  // where it was to hit; known when the report is made
+  PlaceText planned_site;  // where it was to hit; known when the report is made
   std::vector<TrialFindingText> findings;
   std::vector<TrialFindingText> notes;
   Said said = Said::Nothing;

@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace cuaudit::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using PlaceTexts = std::unordered_map<std::string, PlaceText>;  // by their text
 
 // Paths and symbol names may hold any byte; JSON text may not.
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -45,7 +47,10 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
   return rows;
 }
 
-report::Acquired ToSite(const Json& json) {
+// The same words for all trials that came there.
+PlaceText ToSite(const Json& json, PlaceTexts* places) {
+  PlaceText& known = (*places)[Dump(json)];
+  if (!known->call.empty()) return known;
   report::Acquired site;
   site.call = json.at("call").get<std::string>();
   for (const Json& row : json.at("stack")) {
@@ -57,10 +62,11 @@ report::Acquired ToSite(const Json& json) {
     frame.offset = row.at(4).get<std::uint64_t>();
     site.stack.push_back(std::move(frame));
   }
-  return site;
+  known = std::move(site);
+  return known;
 }
 
-std::vector<TrialFindingText> ToFindings(const Json& json) {
+std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
   std::vector<TrialFindingText> findings;
   for (const Json& row : json) {
     TrialFindingText finding;
@@ -71,9 +77,9 @@ std::vector<TrialFindingText> ToFindings(const Json& json) {
     finding.acquired_key = row.at("acquired_key").get<std::uint64_t>();
     finding.where_key = row.at("where_key").get<std::uint64_t>();
     finding.other_key = row.at("other_key").get<std::uint64_t>();
-    finding.acquired = ToSite(row.at("acquired"));
-    finding.where = ToSite(row.at("where"));
-    finding.other = ToSite(row.at("other"));
+    finding.acquired = ToSite(row.at("acquired"), places);
+    finding.where = ToSite(row.at("where"), places);
+    finding.other = ToSite(row.at("other"), places);
     finding.detail = row.at("detail").get<std::string>();
     findings.push_back(std::move(finding));
   }
@@ -114,7 +120,7 @@ Unwinding ToUnwinding(const Json& json) {
   return unwinding;
 }
 
-std::optional<TrialResult> ToTrial(const Json& json) {
+std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   TrialResult trial;
   trial.index = json.at("trial").get<std::size_t>();
   trial.attempt = json.at("attempt").get<int>();
@@ -132,8 +138,8 @@ std::optional<TrialResult> ToTrial(const Json& json) {
   trial.ending.signal = json.at("signal").get<int>();
   trial.ending.timed_out = json.at("timed_out").get<bool>();
   trial.fault_key = json.at("fault_key").get<std::uint64_t>();
-  trial.fault_site = ToSite(json.at("fault_site"));
-  for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site));
+  trial.fault_site = ToSite(json.at("fault_site"), places);
+  for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
   trial.later_keys = json.at("later_keys").get<std::vector<std::uint64_t>>();
   trial.benign = json.at("benign").get<std::vector<std::string>>();
   const int said = json.at("said").get<int>();
@@ -142,8 +148,8 @@ std::optional<TrialResult> ToTrial(const Json& json) {
     return std::nullopt;
   trial.said = static_cast<Said>(said);
   trial.recovery = static_cast<Recovery>(recovery);
-  trial.findings = ToFindings(json.at("findings"));
-  trial.notes = ToFindings(json.at("notes"));
+  trial.findings = ToFindings(json.at("findings"), places);
+  trial.notes = ToFindings(json.at("notes"), places);
   trial.unwinding = ToUnwinding(json.at("unwinding"));
   return trial;
 }
@@ -152,7 +158,7 @@ std::optional<TrialResult> ToTrial(const Json& json) {
 
 std::string FormatTrial(const TrialResult& trial) {
   Json later = Json::array();
-  for (const report::Acquired& site : trial.later_sites) later.push_back(FromSite(site));
+  for (const PlaceText& site : trial.later_sites) later.push_back(FromSite(site));
   const Json json = {{"trial", trial.index},
                      {"attempt", trial.attempt},
                      {"stray", trial.stray},
@@ -183,10 +189,11 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& 
   TrialLogContent content;
   std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0: the one that counts
   std::size_t line = 1;
+  PlaceTexts places;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
     const std::string place = name + ":" + std::to_string(line) + ": expected ";
     try {
-      std::optional<TrialResult> parsed = ToTrial(Json::parse(text.substr(0, end)));
+      std::optional<TrialResult> parsed = ToTrial(Json::parse(text.substr(0, end)), &places);
       if (!parsed.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
       TrialResult& trial = *parsed;
       const bool again = !seen.emplace(trial.index, trial.attempt).second;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iterator>
+#include <span>
 
 #include "faults/driver/effects.h"
 #include "harness/verdict/recovery.h"
@@ -21,7 +22,7 @@ Site SiteOfRecord(const Record& record) { return {record.kind, record.call, reco
 // The first record that the plan touched, null when no fault fired.
 const Record* FirstFault(const faults::JournalView& journal) {
   const Record* first = nullptr;
-  for (const Record& record : journal.records()) {
+  for (const Record& record : journal.own_records()) {
     if (record.begin == 0 || record.fault == 0) continue;
     if (first == nullptr || record.begin < first->begin) first = &record;
   }
@@ -42,10 +43,14 @@ const Record* FirstRecord(const faults::JournalView& journal) {
 std::vector<const Record*> LastCalls(const faults::JournalView& journal, std::size_t most) {
   const Record* first = FirstRecord(journal);
   std::vector<const Record*> calls;
-  for (const Record& record : journal.records()) {
-    if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
-    if ((record.flags & faults::kNested) != 0 || record.call >= driver::kCallCount) continue;
-    calls.push_back(&record);
+  for (const std::span<const Record> records : {journal.own_records(), journal.records()}) {
+    calls.clear();
+    for (const Record& record : records) {
+      if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
+      if ((record.flags & faults::kNested) != 0 || record.call >= driver::kCallCount) continue;
+      calls.push_back(&record);
+    }
+    if (calls.size() >= most) break;
   }
   const auto kept = calls.begin() + static_cast<std::ptrdiff_t>(std::min(most, calls.size()));
   std::partial_sort(calls.begin(), kept, calls.end(), [](const Record* a, const Record* b) { return a->begin > b->begin; });
@@ -72,7 +77,7 @@ bool Abandoned(const Evidence& trial, const Record& fault) {
   const faults::JournalView& journal = *trial.journal;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   std::uint64_t exit = kNever;
-  for (const Record& record : journal.records()) {
+  for (const Record& record : journal.own_records()) {
     const bool leaves = record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit);
     if (leaves && record.pid == fault.pid && record.begin > fault.begin) exit = std::min(exit, record.begin);
   }
@@ -80,7 +85,8 @@ bool Abandoned(const Evidence& trial, const Record& fault) {
   if (exit == kNever && fault.pid != FirstRecord(journal)->pid) return false;
   const std::vector<Object>& objects = trial.ledger->objects;
   if (std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); })) return false;
-  return std::none_of(journal.records().begin(), journal.records().end(), [&](const Record& record) {
+  const std::span<const Record> own = journal.own_records();
+  return std::none_of(own.begin(), own.end(), [&](const Record& record) {
     return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit && Settles(record);
   });
 }
@@ -114,7 +120,8 @@ bool IsWait(const Record& record) {
 void ForgiveRefusedWaits(const faults::JournalView& journal, std::vector<TrialFinding>* violations) {
   const auto frees = [](const TrialFinding& finding) { return finding.rule == Rule::HostFreedInUse; };
   if (std::none_of(violations->begin(), violations->end(), frees)) return;
-  const bool refused = std::any_of(journal.records().begin(), journal.records().end(), [](const Record& record) {
+  const std::span<const Record> own = journal.own_records();
+  const bool refused = std::any_of(own.begin(), own.end(), [](const Record& record) {
     return record.kind == RecordKind::Call && (record.flags & faults::kInjected) != 0 && IsWait(record);
   });
   if (refused) violations->erase(std::remove_if(violations->begin(), violations->end(), frees), violations->end());

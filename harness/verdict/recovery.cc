@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -39,9 +40,10 @@ bool IsRelease(const Record& record) {
 }
 
 // `told_alive`: something was released and told not to have been; a program that then tries again must fail.
-CycleFacts FactsOf(const faults::JournalView& journal, std::uint32_t cycle, const CycleFacts* allowed, bool told_alive) {
+CycleFacts FactsOf(const faults::JournalView& journal, std::span<const Record> records, std::uint32_t cycle, const CycleFacts* allowed,
+                   bool told_alive) {
   CycleFacts facts;
-  for (const Record& record : journal.records()) {
+  for (const Record& record : records) {
     if (record.begin == 0 || record.cycle != cycle) continue;
     if (IsMark(record, MarkKind::CycleBegin)) facts.begun = true;
     if (IsMark(record, MarkKind::CycleEnd)) facts.end = record.begin;
@@ -116,26 +118,30 @@ std::string_view WhyUnchecked(Recovery recovery) noexcept {
 RecoveryCheck CheckRecovery(const Evidence& rehearsal, const Evidence& trial) {
   RecoveryCheck check;
   const Record* last = nullptr;
-  bool marks = false;
-  for (const Record& record : trial.journal->records()) {
+  for (const Record& record : trial.journal->own_records()) {
     if (record.begin == 0) continue;
-    marks = marks || IsMark(record, MarkKind::CycleBegin);
     if (IsCall(record) && (record.flags & faults::kInjected) != 0 && (last == nullptr || record.begin > last->begin)) last = &record;
   }
   if (last == nullptr) return check;
   const std::uint32_t cycle = last->cycle + 1;
-  const CycleFacts rehearsed = FactsOf(*rehearsal.journal, cycle, nullptr, false);
+  const bool died = trial.ending.timed_out || trial.ending.signal != 0;
+  const std::span<const Record> records = trial.journal->records();
+  const bool marks = last->cycle != 0 && std::any_of(records.begin(), records.end(), [](const Record& record) {
+                       return record.begin != 0 && IsMark(record, MarkKind::CycleBegin);
+                     });
+  if (died || !marks) {
+    check.recovery = died ? Recovery::Died : Recovery::NoMarks;
+    return check;
+  }
+  const CycleFacts rehearsed = FactsOf(*rehearsal.journal, rehearsal.journal->records(), cycle, nullptr, false);
   const std::vector<Object>& objects = trial.ledger->objects;
   const bool told_alive = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.told_alive; });
-  const CycleFacts tried = FactsOf(*trial.journal, cycle, &rehearsed, told_alive);
+  const CycleFacts tried = FactsOf(*trial.journal, trial.journal->own_records(), cycle, &rehearsed, told_alive);
   const bool kept = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; });
-  const bool died = trial.ending.timed_out || trial.ending.signal != 0;
-  check.recovery = died                                 ? Recovery::Died
-                   : !marks || last->cycle == 0         ? Recovery::NoMarks
-                   : !rehearsed.begun || !rehearsed.end ? Recovery::NoCycleAfter
-                   : !tried.begun                       ? Recovery::GaveUp
-                   : kept                               ? Recovery::Refused
-                                                        : Recovery::Checked;
+  check.recovery = !rehearsed.begun || !rehearsed.end ? Recovery::NoCycleAfter
+                   : !tried.begun                     ? Recovery::GaveUp
+                   : kept                             ? Recovery::Refused
+                                                      : Recovery::Checked;
   if (check.recovery != Recovery::Checked) return check;
 
   if (tried.failing != nullptr) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "faults/driver/effects.h"
@@ -120,11 +121,15 @@ Reporting JudgeReporting(const Evidence& rehearsal, const Evidence& trial, const
   Reporting reporting;
   const faults::JournalView& journal = *trial.journal;
   const Record* fault = nullptr;
-  for (const Record& record : journal.records()) {
+  for (const Record& record : journal.own_records()) {
     if (Injected(record) && (fault == nullptr || record.begin < fault->begin)) fault = &record;
   }
   if (fault == nullptr) return reporting;
-  const std::vector<const Record*> tried = CycleOf(journal, fault->cycle, fault->pid, false);
+  const std::span<const Record> own = journal.own_records();
+  const bool reports = std::any_of(own.begin(), own.end(),
+                                   [&](const Record& record) { return IsMark(record, MarkKind::Report) && record.begin >= fault->begin; });
+  std::vector<const Record*> tried;
+  if (reports || options.exit_is_said) tried = CycleOf(journal, fault->cycle, fault->pid, false);
   JudgeReports(tried, *fault, journal, &reporting);
   const bool declared = reporting.said != Said::Nothing;
   if (!declared) reporting.said = trial.ending.exit_status == rehearsal.ending.exit_status ? Said::Success : Said::Failure;

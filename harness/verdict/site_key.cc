@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "faults/journal/key_memo.h"
 #include "faults/journal/stack_key.h"
 #include "harness/verdict/judge.h"
 
@@ -33,7 +34,16 @@ std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::spa
 
 }  // namespace
 
-std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) { return Key(journal, site, journal.Stack(site.stack)); }
+std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
+  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
+  faults::KeyMemo* const memo = journal.memo();
+  if (memo == nullptr || (frames.empty() && site.stack != 0)) return Key(journal, site, frames);
+  const std::uint64_t place =
+      (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
+  const auto [found, fresh] = memo->site_keys.try_emplace(place, 0);
+  if (fresh) found->second = Key(journal, site, frames);
+  return found->second;
+}
 
 std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
   const std::span<const std::uint64_t> frames = journal.Stack(site.stack);

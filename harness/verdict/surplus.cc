@@ -125,10 +125,12 @@ std::set<std::uint32_t> Vanished(const faults::JournalView& journal) {
   std::set<std::uint32_t> exited;
   std::set<std::uint32_t> pids;
   const Record* first = nullptr;
+  std::uint32_t last = 0;
   for (const Record& record : journal.records()) {
     if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
     if (first == nullptr || record.begin < first->begin) first = &record;
-    pids.insert(record.pid);
+    if (record.pid != last || pids.empty()) pids.insert(record.pid);
+    last = record.pid;
     if (record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(ProcessEvent::Exit)) exited.insert(record.pid);
   }
   if (first != nullptr) pids.erase(first->pid);

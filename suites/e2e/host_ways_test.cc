@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
 
 namespace cuaudit::e2e {
@@ -88,6 +89,13 @@ TEST(WayList, TheProgramHasNoWayThatIsNotTestedHere) {
   for (const Way& way : kWays) names.emplace_back(way.name);
   names.emplace_back("data_segment");  // no kind of object: meters_test.cc
   EXPECT_THAT(Words(run.out), ::testing::UnorderedElementsAreArray(names));
+}
+
+TEST(WayList, EveryKindOfTheHostIsLostInSomeWay) {
+  for (const std::string kind : kHostKinds) {
+    const std::string loss = "{\"" + kind + "\":1}";
+    EXPECT_TRUE(std::any_of(std::begin(kWays), std::end(kWays), [&](const Way& way) { return way.per_cycle == loss; })) << kind;
+  }
 }
 
 struct Beside {

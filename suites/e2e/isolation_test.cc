@@ -98,6 +98,22 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
   }
 }
 
+TEST(Fork, AProgramThatIsAnotherOneInACopyIsSpawnedAndSaysWhatDiffers) {
+  const struct {
+    const char* what;
+    const char* why;
+  } differences[] = {
+      {"pid", "call 4: cuMemFree, then cuCtxDestroy"}, {"status", "it exited with status 7"}, {"declared", "it declared something else"}};
+  for (const auto& difference : differences) {
+    const Audit forked = Sweep("auto", {Program("forkless"), difference.what});
+    const std::string trials = forked.report["totals"]["trials"].dump();
+    EXPECT_EQ(Isolation(forked), "{\"spawn: without a fault a copy forked at cuInit#1 is not what the program is: " +
+                                     std::string(difference.why) + "\":" + trials + "}")
+        << forked.outcome.err;
+    EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), difference.what}))) << difference.what;
+  }
+}
+
 TEST(Fork, AProgramBehindAScriptIsSpawned) {
   const Command script = {"/bin/sh", "-c", Program("forkless") + " nothing; exit $?"};
   const Audit forked = Sweep("auto", script);
@@ -130,6 +146,22 @@ TEST(Cycle, WhatATrialPoisonsIsItsOwnFindingAndNoOtherTrials) {
   ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
   EXPECT_FALSE(cycles.report["findings"].empty());
   for (const nlohmann::json& finding : cycles.report["findings"]) EXPECT_EQ(finding["fault"]["call"], "cuMemAlloc") << finding;
+}
+
+// In a cycle of its own a trial ends with the clean cycle after it; alone in a process it goes on losing until the program ends.
+TEST(Cycle, WhatAPoisonedProgramGoesOnLosingIsCountedOnceAndNotInEveryLaterCycle) {
+  const Command program = {Program("looping"), "poisoned", "8"};
+  Audit cycles = Sweep("cycle", program);
+  Audit spawned = Sweep("spawn", program);
+  ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
+  ASSERT_FALSE(spawned.report.is_null()) << spawned.outcome.err;
+  EXPECT_EQ(cycles.verdicts(), spawned.verdicts());
+  EXPECT_EQ(cycles.findings(), "not_recovered event 1, orphaned event 1");
+  EXPECT_EQ(spawned.findings(), "not_recovered event 1, orphaned event 7") << "the first of eight cycles was poisoned";
+  for (Audit* const audit : {&cycles, &spawned}) {
+    for (nlohmann::json& finding : audit->report["findings"]) finding.erase("count");
+  }
+  EXPECT_EQ(Said(cycles), Said(spawned)) << "the second faults too";
 }
 
 TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
 // Usage   forkless thread|file|pipe|memory|wiped|child|timer|nothing
+//         forkless pid|status|declared     at its end it is another process than at its start: keeps the buffer, ends or reports otherwise
+#include <cuaudit/mark.h>
 #include <cuda.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +27,8 @@ int main(int argc, char **argv) {
   pthread_t thread;
   pid_t child = 0;
   void *memory = NULL;
-  int file = -1, threaded = 0, failed;
+  pid_t began = getpid();
+  int file = -1, threaded = 0, failed, other;
   CUcontext context;
   CUdeviceptr buffer = 0;
   if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 1;
@@ -55,7 +58,9 @@ int main(int argc, char **argv) {
     close(wake[0]);
     close(wake[1]);
   }
-  if (!failed) cuMemFree(buffer);
+  other = getpid() != began;
+  if (!failed && !(other && strcmp(what, "pid") == 0)) cuMemFree(buffer);
   cuCtxDestroy(context);
-  return failed;
+  if (strcmp(what, "declared") == 0) cuaudit_report(failed || other ? 2 : 0);
+  return other && strcmp(what, "status") == 0 ? 7 : failed;
 }

@@ -25,7 +25,7 @@ TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint
   finding.kind = "stream";
   finding.count = 1;
   finding.acquired_key = acquired_key;
-  finding.acquired.call = "cuStreamCreate";
+  finding.acquired = {"cuStreamCreate", {}};
   trial.findings.push_back(finding);
   return trial;
 }
@@ -88,15 +88,15 @@ TEST(Aggregate, SaysOfEachFindingWhatItIsItself) {
 
 TEST(Aggregate, KeepsTheFingerprintOfARebuiltProgram) {
   TrialResult before = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
-  before.findings[0].acquired.stack = {{"prog", "Open", "a.c", 12, 0x10}};
-  before.fault_site.stack = {{"prog", "Work", "a.c", 20, 0x30}};
+  before.findings[0].acquired = {"cuStreamCreate", {{"prog", "Open", "a.c", 12, 0x10}}};
+  before.fault_site = {"", {{"prog", "Work", "a.c", 20, 0x30}}};
   TrialResult rebuilt = before;
   rebuilt.fault_key = 10;
   rebuilt.findings[0].acquired_key = 8;
-  rebuilt.findings[0].acquired.stack = {{"prog", "Open", "a.c", 13, 0x14}};
-  rebuilt.fault_site.stack[0].line = 21;
+  rebuilt.findings[0].acquired = {"cuStreamCreate", {{"prog", "Open", "a.c", 13, 0x14}}};
+  rebuilt.fault_site = {"", {{"prog", "Work", "a.c", 21, 0x30}}};
   EXPECT_EQ(Aggregate({before}).findings[0].fingerprint, Aggregate({rebuilt}).findings[0].fingerprint);
-  rebuilt.fault_site.stack[0].function = "Rest";
+  rebuilt.fault_site = {"", {{"prog", "Rest", "a.c", 21, 0x30}}};
   EXPECT_NE(Aggregate({before}).findings[0].fingerprint, Aggregate({rebuilt}).findings[0].fingerprint);
 }
 
@@ -131,7 +131,7 @@ TEST(Aggregate, KeepsWhatAttemptsThatMissedFoundAndNamesThePlannedSite) {
   last.stray = false;
   last.attempt = 2;
   last.verdict = "not_exercised";
-  last.planned_site.stack = {{"prog", "Planned", "a.c", 12, 0x10}};
+  last.planned_site = {"", {{"prog", "Planned", "a.c", 12, 0x10}}};
   const report::Run run = Aggregate({stray, last});
   ASSERT_THAT(run.findings, SizeIs(1));
   EXPECT_EQ(run.totals.trials, 1U);

@@ -49,6 +49,17 @@ TEST(ForkTree, ListsThatBeginAlikeShareTheirBeginning) {
   EXPECT_EQ(rows[rows[2].first_child].depth, 2U);
 }
 
+TEST(ForkTree, AControlStandsAtItsCallWithoutChildren) {
+  const std::vector<ForkRow> rows = PlantControls({One("cuMemFree#1=INVALID_VALUE"), One("cuInit#1=OUT_OF_MEMORY")});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_FALSE(rows[0].control);
+  for (const std::size_t row : {1U, 2U}) {
+    EXPECT_TRUE(rows[row].control);
+    EXPECT_EQ(rows[row].children, 0U);
+    EXPECT_EQ(rows[row].fault.base, rows[row].trial == 0 ? driver::BaseId::MemFree : driver::BaseId::Init);
+  }
+}
+
 TEST(ForkTree, OfEqualListsTheFirstKeepsTheNode) {
   const std::vector<ForkRow> rows = PlantForks(Lists({{"cuInit#1=OUT_OF_MEMORY"}, {"cuInit#1=OUT_OF_MEMORY"}}));
   ASSERT_EQ(rows.size(), 2U);

@@ -46,8 +46,8 @@ TEST(TrialLog, RoundTrips) {
   ASSERT_THAT(read->trials, SizeIs(1));
   // The text form holds every field, so equal texts are equal trials.
   EXPECT_EQ(FormatTrial(read->trials.front()), line);
-  EXPECT_EQ(read->trials.front().findings.front().acquired.stack.front().function, "Open");
-  EXPECT_EQ(read->trials.front().findings.front().other.stack.front().function, "Clear");
+  EXPECT_EQ(read->trials.front().findings.front().acquired->stack.front().function, "Open");
+  EXPECT_EQ(read->trials.front().findings.front().other->stack.front().function, "Clear");
   EXPECT_EQ(read->trials.front().findings.front().other_key, 9u);
   EXPECT_EQ(read->trials.front().fault_key, 0xfedcba9876543210U);
 }

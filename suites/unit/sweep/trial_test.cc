@@ -84,7 +84,7 @@ TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   ASSERT_EQ(trial.findings.size(), 1U);
   EXPECT_EQ(trial.findings[0].rule, "crash");
   EXPECT_EQ(trial.findings[0].kind, "");
-  EXPECT_EQ(trial.findings[0].acquired.call, "");
+  EXPECT_EQ(trial.findings[0].acquired->call, "");
 }
 
 }  // namespace

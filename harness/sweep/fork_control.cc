@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/fork_control.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "harness/sweep/rehearsal.h"
+#include "harness/sweep/site_text.h"
+#include "harness/verdict/surplus.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::size_t kPoints = 5;
+
+std::vector<const Record*> InOrder(const faults::JournalView& journal, RecordKind kind) {
+  std::vector<const Record*> records;
+  for (const Record& record : journal.records()) {
+    if (record.kind != kind || record.begin == 0) continue;
+    if (kind == RecordKind::Call && ((record.flags & faults::kNested) != 0 || record.occurrence == 0)) continue;
+    records.push_back(&record);
+  }
+  std::sort(records.begin(), records.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
+  return records;
+}
+
+// What it told of itself, mark by mark; readings of meters are no such thing.
+std::vector<std::array<std::uint64_t, 3>> Declared(const faults::JournalView& journal) {
+  std::vector<std::array<std::uint64_t, 3>> marks;
+  for (const Record* mark : InOrder(journal, RecordKind::Mark)) {
+    const bool says = mark->call == static_cast<std::uint16_t>(faults::MarkKind::Report) ||
+                      mark->call == static_cast<std::uint16_t>(faults::MarkKind::Output);
+    marks.push_back({mark->call, mark->cycle, says ? mark->argument[0] : 0});
+  }
+  return marks;
+}
+
+std::string InWords(const TrialFinding& finding) {
+  const std::string call = CallName(finding.acquired.record_kind == RecordKind::Empty ? finding.where : finding.acquired);
+  std::string words(finding.kind == driver::Kind::None ? Name(finding.rule) : driver::Name(finding.kind));
+  return call.empty() ? words : words + " of " + call;
+}
+
+bool Same(const Ending& a, const Ending& b) { return a.timed_out == b.timed_out && a.signal == b.signal && a.exit_status == b.exit_status; }
+
+}  // namespace
+
+std::vector<faults::Fault> ControlPoints(const faults::JournalView& rehearsal) {
+  const std::vector<const Record*> calls = InOrder(rehearsal, RecordKind::Call);
+  std::vector<faults::Fault> points;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kPoints && next < calls.size(); ++i) {
+    const std::size_t at = std::max(next, i * (calls.size() - 1) / (kPoints - 1));
+    faults::Fault point;
+    point.base = driver::BaseOf(static_cast<driver::CallId>(calls[at]->call));
+    point.occurrence = calls[at]->occurrence;
+    points.push_back(point);
+    next = at + 1;
+  }
+  return points;
+}
+
+std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms) {
+  const Evidence seen = copy.evidence();
+  if ((copy.flags() & faults::kRecordsDropped) != 0) return WhyDropped(copy);
+  if (TraceHash(*expected.journal) != TraceHash(copy.journal)) {
+    const std::string calls = FirstDifference(*expected.journal, copy.journal);
+    return Same(expected.ending, copy.ending) ? calls : calls + "; it " + Describe(copy.ending, deadline_ms);
+  }
+  if (!Same(expected.ending, copy.ending)) return "it " + Describe(copy.ending, deadline_ms);
+  if (Declared(*expected.journal) != Declared(copy.journal)) return "it declared something else";
+  const Leftovers more = CompareObjects(&expected, seen);
+  if (!more.leaks.empty()) return "it left behind: " + InWords(more.leaks.front());
+  const Leftovers less = CompareObjects(&seen, expected);
+  if (!less.leaks.empty()) return "it did not leave behind: " + InWords(less.leaks.front());
+  const std::vector<TrialFinding> wrong = CompareViolations(&expected, seen);
+  if (!wrong.empty()) return "it broke a rule: " + InWords(wrong.front());
+  const std::vector<TrialFinding> right = CompareViolations(&seen, expected);
+  if (!right.empty()) return "it did not break a rule: " + InWords(right.front());
+  return {};
+}
+
+ForkControl::ForkControl(const Observation& rehearsal)
+    : journal_(rehearsal.journal),
+      ledger_(rehearsal.ledger),
+      ending_(rehearsal.ending),
+      points_(ControlPoints(rehearsal.journal)),
+      seen_(points_.size()) {}
+
+void ForkControl::TakeCopy(std::size_t point, const Observation& copy, std::uint64_t deadline_ms) {
+  seen_[point] = {true, DifferenceFrom({&ledger_, &journal_, ending_}, copy, deadline_ms)};
+}
+
+void ForkControl::TakeTrunk(const Observation& trunk, std::uint64_t deadline_ms) {
+  of_trunk_ = DifferenceFrom({&ledger_, &journal_, ending_}, trunk, deadline_ms);
+}
+
+std::string ForkControl::WhyNot(const std::vector<faults::ForkRefusal>& refusals) const {
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i].difference.empty()) continue;
+    return "without a fault a copy forked at " + std::string(driver::Name(points_[i].base)) + "#" + std::to_string(points_[i].occurrence) +
+           " is not what the program is: " + seen_[i].difference;
+  }
+  if (!of_trunk_.empty()) return "without a fault a run that forks is not what the program is: " + of_trunk_;
+  if (std::any_of(seen_.begin(), seen_.end(), [](const Seen& one) { return one.forked; })) return {};
+  return faults::Describe(refusals.empty() ? faults::ForkRefusal::None : refusals.front());
+}
+
+}  // namespace cuaudit::harness

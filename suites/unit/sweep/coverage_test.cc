@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/coverage.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Phase;
+
+constexpr const char* kFault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse";
+constexpr std::uint64_t kSite = 7;
+
+// Every trial with an even number fired.
+report::Coverage Counted(const CoverageTable& table) {
+  static const std::map<bool, TrialResult> results = [] {
+    std::map<bool, TrialResult> both;
+    both[true].fired = true;
+    both[false].missed = Missed::Elsewhere;
+    return both;
+  }();
+  return table.Result([](std::size_t trial) -> const TrialResult& { return results.at(trial % 2 == 0); },
+                      [](std::uint64_t site) {
+                        return report::Acquired{"cuMemAlloc", {{"prog", "f", "a.c", static_cast<int>(site), 0}}};
+                      });
+}
+
+TEST(Coverage, PlacesErrorsWaysAndPhasesAreRowsOfTheirOwn) {
+  const WayToFail ways[] = {{kFault, kSite, Phase::Init, false},
+                            {kFault, kSite + 1, Phase::Init, false},
+                            {"cuMemAlloc#1=INVALID_VALUE,refuse", kSite, Phase::Init, false},
+                            {"cuMemAlloc#1=OUT_OF_MEMORY,after", kSite, Phase::Init, false},
+                            {kFault, kSite, Phase::Work, false},
+                            {kFault, kSite, Phase::Init, true}};
+  CoverageTable table;
+  for (const WayToFail& way : ways) table.Plan(way, 0);
+  const report::Coverage coverage = Counted(table);
+  EXPECT_EQ(coverage.reachable, 6U);
+  EXPECT_EQ(coverage.reached, 6U);
+  EXPECT_EQ(coverage.codes_tried, 2U);
+  EXPECT_GE(coverage.codes_documented, coverage.codes_tried);
+}
+
+TEST(Coverage, ARowIsReachedWhenOneOfItsTrialsFired) {
+  CoverageTable table;
+  table.Plan({"cuMemAlloc#2=OUT_OF_MEMORY,refuse", kSite, Phase::Init, false}, 1);
+  table.Plan({"cuMemAlloc#3=OUT_OF_MEMORY,refuse", kSite, Phase::Init, false}, 2);
+  EXPECT_EQ(Counted(table).reachable, 1U) << "one place, whichever turn";
+  EXPECT_EQ(Counted(table).reached, 1U);
+}
+
+TEST(Coverage, WhatWasNotReachedSaysWhereAndWhy) {
+  CoverageTable table;
+  table.Plan({kFault, kSite, Phase::Teardown, true}, 1);
+  table.LeaveOut({kFault, kSite + 1, Phase::Work, false}, "--limit");
+  table.LeaveOut({kFault, kSite + 2, Phase::Work, false}, "--limit");
+  table.Plan({kFault, kSite + 2, Phase::Work, false}, 2);
+  const report::Coverage coverage = Counted(table);
+  EXPECT_EQ(coverage.reached, 1U) << "left out once, tried after all";
+  ASSERT_EQ(coverage.not_reached.size(), 2U);
+  EXPECT_EQ(coverage.not_reached[0].why, "the fault hit another place in every attempt");
+  EXPECT_EQ(coverage.not_reached[0].phase, "teardown");
+  EXPECT_TRUE(coverage.not_reached[0].unwinding);
+  EXPECT_EQ(coverage.not_reached[1].why, "--limit");
+  EXPECT_EQ(coverage.not_reached[1].stack.front().line, static_cast<int>(kSite + 1));
+  EXPECT_EQ(report::PerMille(coverage), 333U);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// The test writes what a program and its forks would write into the shared file.
+#include "harness/sweep/fork_exchange.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "suites/unit/sweep/journal_builder.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::CallId;
+using faults::ForkHeader;
+using faults::ForkNode;
+using faults::JournalHeader;
+using faults::kNoSlot;
+using faults::Record;
+
+constexpr std::size_t kRecords = 4096;
+
+std::vector<std::vector<faults::Fault>> Lists(int forks) {
+  std::vector<std::vector<faults::Fault>> lists;
+  for (int i = 1; i <= forks; ++i) {
+    faults::Fault fault;
+    const std::string text = "cuStreamCreate#" + std::to_string(i) + "=OUT_OF_MEMORY";
+    EXPECT_EQ(faults::ParseFault(text, &fault).expected, nullptr);
+    lists.push_back({fault});
+    faults::Fault second;
+    EXPECT_EQ(faults::ParseFault("cuStreamDestroy#1=INVALID_VALUE", &second).expected, nullptr);
+    lists.push_back({fault, second});
+  }
+  return lists;
+}
+
+class ForkExchangeTest : public testing::Test {
+ protected:
+  void Make(int forks) {
+    Result<std::unique_ptr<ForkExchange>> made =
+        ForkExchange::Make(dir_.File("forks"), dir_.File("trunk"), PlantForks(Lists(forks)), kRecords, {2, 2});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    exchange_ = std::move(*made);
+    const int file = open(dir_.File("forks").c_str(), O_RDWR | O_CLOEXEC);
+    struct stat facts = {};
+    ASSERT_EQ(fstat(file, &facts), 0);
+    bytes_ = static_cast<std::size_t>(facts.st_size);
+    file_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    close(file);
+  }
+  void TearDown() override {
+    if (file_ != nullptr) munmap(file_, bytes_);
+  }
+
+  const ForkHeader& header() const { return exchange_->header(); }
+  ForkNode& Node(std::uint32_t i) { return reinterpret_cast<ForkNode*>(file_ + header().nodes_offset)[i]; }
+  JournalHeader& Slot(std::uint32_t slot) {
+    return *reinterpret_cast<JournalHeader*>(file_ + header().journals_offset + slot * header().journal_bytes);
+  }
+  // As the parent does before it goes on.
+  void Fork(std::uint32_t node, std::uint32_t slot, std::uint32_t parent_slot) {
+    const JournalHeader& parent = parent_slot == kNoSlot ? trunk_.header() : Slot(parent_slot);
+    Node(node).slot = slot;
+    Node(node).parent_slot = parent_slot;
+    Node(node).parent_records = parent.next_record.load();
+    std::memcpy(static_cast<void*>(&Slot(slot)), static_cast<const void*>(&parent), sizeof(JournalHeader));
+    Slot(slot).next_record.store(0);
+    Slot(slot).record_capacity = header().record_capacity;
+  }
+  Record& Write(std::uint32_t slot, CallId call, std::uint64_t handle) {
+    JournalHeader& journal = Slot(slot);
+    auto* const records = reinterpret_cast<Record*>(reinterpret_cast<char*>(&journal) + header().records_offset);
+    Record& record = records[journal.next_record.fetch_add(1)];
+    record = Record();
+    record.kind = faults::RecordKind::Call;
+    record.call = static_cast<std::uint16_t>(call);
+    record.begin = journal.clock.fetch_add(1) + 1;
+    record.end = journal.clock.fetch_add(1) + 1;
+    record.pid = 1;
+    record.tid = 1;
+    record.flags = faults::kForwarded;
+    record.context = 0xc0;
+    record.argument[0] = handle;
+    return record;
+  }
+  // Three records of the program itself: a stream that stays, an event that comes and goes.
+  void Trunk(std::uint64_t n) {
+    trunk_.Call(CallId::StreamCreate).argument[0] = 0x1000 + n;
+    trunk_.Call(CallId::EventCreate).argument[0] = 0x9000 + n;
+    trunk_.Call(CallId::EventDestroy_v2).argument[0] = 0x9000 + n;
+  }
+
+  TemporaryDir dir_;
+  JournalBuilder trunk_{dir_.File("trunk"), kRecords};
+  std::unique_ptr<ForkExchange> exchange_;
+  char* file_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+void ExpectWhole(const Observation& seen, std::size_t records, std::size_t own) {
+  EXPECT_EQ(seen.journal.records().size(), records);
+  EXPECT_EQ(seen.journal.own_records().size(), own);
+  EXPECT_TRUE(seen.ledger == Fold(seen.journal.records())) << "of " << records << " records";
+}
+
+TEST_F(ForkExchangeTest, ALedgerThatGoesOnIsThatOfTheWholeJournal) {
+  constexpr std::uint32_t kForks = 100;
+  Make(kForks);
+  for (std::uint32_t i = 0; i < kForks; ++i) {
+    const std::uint32_t first = exchange_->node(0).first_child + i;
+    const std::uint32_t second = exchange_->node(first).first_child;
+    Fork(first, 2, kNoSlot);
+    exchange_->Follow(first);
+    Trunk(i);
+    Write(2, CallId::EventCreate, 0x8000);
+    Fork(second, 0, 2);
+    exchange_->Follow(second);
+    Write(2, CallId::EventDestroy_v2, 0x8000);
+    if (i > 0) Write(0, CallId::StreamDestroy_v2, 0x1000);
+    ExpectWhole(exchange_->Collect(second, {}), 3 * i + (i > 0 ? 2 : 1), i > 0 ? 2 : 1);
+    ExpectWhole(exchange_->Collect(first, {}), 3 * i + 2, 2);
+    exchange_->Free(0);
+    exchange_->Free(2);
+  }
+  EXPECT_LE(exchange_->folded(), 3 * kForks + 4 * kForks) << "each record once";
+  EXPECT_LE(exchange_->copied(), 2 * (3 * kForks + 4 * kForks)) << "and again when the room for them has to grow";
+}
+
+TEST_F(ForkExchangeTest, AForkThatIsSeenTooLateIsFoldedWhole) {
+  Make(2);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  Trunk(0);
+  Fork(first, 0, kNoSlot);
+  Trunk(1);
+  Fork(first + 1, 1, kNoSlot);
+  exchange_->Follow(first + 1);
+  exchange_->Follow(first);
+  Write(0, CallId::StreamDestroy_v2, 0x1000);
+  ExpectWhole(exchange_->Collect(first, {}), 4, 1);
+  ExpectWhole(exchange_->Collect(first + 1, {}), 6, 0);
+}
+
+// The program was inside a call when it was forked, and has left it by the time that the fork is looked at.
+TEST_F(ForkExchangeTest, WhatMayHaveChangedSinceTheForkIsFoldedWhole) {
+  Make(2);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  Trunk(0);
+  Record& outer = trunk_.Call(CallId::StreamSynchronize);
+  const std::uint64_t end = outer.end;
+  outer.end = 0;
+  Fork(first, 0, kNoSlot);
+  exchange_->Follow(first);
+  Trunk(1);
+  outer.end = end + 100;
+  Fork(first + 1, 1, kNoSlot);
+  exchange_->Follow(first + 1);
+  Write(0, CallId::StreamDestroy_v2, 0x1000);
+  ExpectWhole(exchange_->Collect(first, {}), 5, 1);
+  Write(1, CallId::StreamDestroy_v2, 0x1000);
+  ExpectWhole(exchange_->Collect(first + 1, {}), 8, 1);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
