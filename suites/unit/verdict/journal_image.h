@@ -19,6 +19,11 @@
 
 namespace cuaudit::testing {
 
+// Evidence whose judgement is noted (seen.h).
+struct NotedEvidence : harness::Evidence {};
+[[nodiscard]] harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& trial, bool faulted,
+                                       const harness::JudgeOptions& options);
+
 class JournalImage {
  public:
   explicit JournalImage(const Trace& trace);
@@ -31,7 +36,7 @@ class JournalImage {
 
   const faults::JournalView& view() const { return view_; }
   const harness::Ledger& ledger() const { return ledger_; }
-  harness::Evidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
+  NotedEvidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
 
  private:
   struct Free {
