@@ -28,7 +28,8 @@ struct Use {
 
 // The first call of the table whose only effect is to use or to ask about what it is given, and that takes one of that family.
 inline std::optional<Use> UseOf(const KindCase& one, driver::Effect effect) {
-  const driver::Family family = driver::FamilyOf(one.kind) == driver::Family::Mapping ? driver::Family::Pointer : driver::FamilyOf(one.kind);
+  const driver::Family family =
+      driver::FamilyOf(one.kind) == driver::Family::Mapping ? driver::Family::Pointer : driver::FamilyOf(one.kind);
   for (std::size_t i = 0; i < driver::kCallCount; ++i) {
     const auto call = static_cast<driver::CallId>(i);
     const driver::Shape& shape = driver::ShapeOf(call);
