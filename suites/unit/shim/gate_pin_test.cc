@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pin: the gate's own reference of a primary context.
+// The gate's own references of a primary context: the pin, and none beside it.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 
@@ -41,6 +41,14 @@ TEST(GatePin, IsTriedAgainWhenItFailed) {
   EXPECT_EQ(below.journal().header().fired[0].load(), 1U) << "the first pin";
   for (int i = 0; i < 2; ++i) ASSERT_EQ(driver.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
   EXPECT_TRUE(IsActive(below.below())) << "the second pin holds";
+}
+
+TEST(GatePin, LookingWhoseContextIsLostTakesNoReference) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Process);
+  world.Start();
+  ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(world.driver().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  EXPECT_FALSE(IsActive(world.below()));
 }
 
 }  // namespace

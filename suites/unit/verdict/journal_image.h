@@ -32,6 +32,7 @@ class JournalImage {
   JournalImage& Module(std::string_view path, std::vector<std::uint8_t> build_id = {});
   // Fills stack `id` (as Step::Stack names it), innermost frame first.
   JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
+  JournalImage& DriverPath(std::string_view path);
   static std::uint64_t Frame(std::uint64_t module, std::uint64_t offset) { return module << 48 | offset; }
 
   const faults::JournalView& view() const { return view_; }
