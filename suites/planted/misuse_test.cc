@@ -84,7 +84,9 @@ CUAUDIT_CASE(UnorderedAccess, TwoCallsAreOneFindingInHoweverManyBuffers) {
     const Step read = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, at).Stack(4);
     t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, at, 16, read.begin(), write.begin());
   }
-  const JournalImage run(t);
+  JournalImage run(t);
+  run.Module("/prog", {1});
+  for (std::uint32_t i = 0; i < 3; ++i) run.Stack(10 + i, {JournalImage::Frame(0, i)});  // three places of acquisition
   const Judgement judgement = Judge({}, run.Evidence(), false, {});
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].count, 3U);
