@@ -143,7 +143,7 @@ struct OptionalPool {
   CUresult Init(DriverRef driver) {
     CUmemPoolProps properties = {};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUresult code = driver.MemPoolCreate(&pool, &properties);
     if (code != CUDA_SUCCESS) pool = nullptr;
     if (code != CUDA_SUCCESS && Wrong) return code;

@@ -91,8 +91,8 @@ void Meter(const std::vector<std::uint64_t>& readings, bool expected) {
 }
 
 CUAUDIT_CASE(Growth, AMeterThatStandsHigherAfterEveryBlock) {
-  std::vector<std::uint64_t> readings;
-  for (std::uint64_t i = 0; i < 20; ++i) readings.push_back((1U << 20U) + 4096 * i);
+  std::vector<std::uint64_t> readings(20);
+  for (std::size_t i = 0; i < readings.size(); ++i) readings[i] = (1U << 20U) + 4096 * i;
   Meter(readings, true);
 }
 

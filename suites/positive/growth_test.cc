@@ -72,8 +72,9 @@ void Silent(const std::vector<std::uint64_t>& readings) {
 CUAUDIT_CASE(Growth, AMeterThatStands) { Silent(std::vector<std::uint64_t>(20, 1U << 20U)); }
 
 CUAUDIT_CASE(Growth, ATableThatFills) {
-  std::vector<std::uint64_t> readings;
-  for (int i = 0; i < 200; ++i) readings.push_back(static_cast<std::uint64_t>(1e6 * (2 - std::exp(-i / 40.0))));
+  std::vector<std::uint64_t> readings(200);
+  for (std::size_t i = 0; i < readings.size(); ++i)
+    readings[i] = static_cast<std::uint64_t>(1e6 * (2 - std::exp(-static_cast<double>(i) / 40.0)));
   Silent(readings);
 }
 
