@@ -124,6 +124,20 @@ TEST(Snapshot, KnowsNothingOfWhatComesAfterIt) {
   EXPECT_THAT(end.violations, SizeIs(1));
 }
 
+TEST(Snapshot, DoesNotCountAThreadThatHasYetToDetachItself) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Host(faults::HostCall::ThreadCreate, 0x7001);
+  journal.Host(faults::HostCall::ThreadCreate, 0x7002);
+  const std::uint64_t until = journal.Mark(faults::MarkKind::CycleEnd, 1).begin;
+  journal.Host(faults::HostCall::ThreadDetachSelf, 0x7001);
+  journal.Host(faults::HostCall::ThreadJoin, 0x7002);
+  SiteTexts sites;
+  const Snapshot snapshot = TakeSnapshot(journal.Read(), 1, until, &sites);
+  ASSERT_THAT(snapshot.live, SizeIs(1));
+  EXPECT_EQ(snapshot.live[0].live, 1U) << "the one that is joined later";
+}
+
 TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("journal"));
