@@ -6,6 +6,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/verdict/said.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
@@ -198,8 +199,8 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   return balance;
 }
 
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
-                                        const TrialTrace& trace, std::vector<std::string>* skipped) {
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation* rehearsal,
+                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped) {
   std::vector<StepFinding> findings;
   const CycleTrace& cycle = trace.cycle[0];
   const Record* const first = FirstToReport(faults, journal);
@@ -210,9 +211,9 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
   if (AllBenign(faults)) {
     if (!failure.empty()) findings.push_back({"benign_not_absorbed", "the fault" + in_step + " is declared benign, but " + failure});
   } else if (failure.empty()) {
-    if (step->can_report) {
+    if (step->can_report && (rehearsal == nullptr || !MadeGood(rehearsal->journal, journal, 1))) {
       findings.push_back({"swallowed", "the fault" + in_step + " was reported by no step: " + Answer(NameOf(cycle, step), *step)});
-    } else {
+    } else if (!step->can_report) {
       skipped->push_back("reporting: the step of the fault returns nothing");
     }
   }
@@ -238,7 +239,7 @@ std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, c
   const bool recovery_counts = !(IsLost(faults) && lifecycle.with_context());
   if (!recovery_counts || !FirstFailure(trace.cycle[1]).empty()) return {};
   const Balance balance = BalanceOf(journal, trace);
-  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, journal, trace, skipped).empty()) return {};
+  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, nullptr, journal, trace, skipped).empty()) return {};
   if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
   if (!FirstFailure(trace.cycle[0]).empty()) return std::string(Name(Verdict::Pass));
   return AllBenign(faults) ? "benign" : std::string(Name(Verdict::Absorbed));
@@ -267,7 +268,7 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
     verdict.details.push_back(LastCalls(trial.journal, trace));
     return verdict;
   }
-  verdict.step_findings = JudgeReporting(lifecycle, faults, journal, trace, &verdict.skipped);
+  verdict.step_findings = JudgeReporting(lifecycle, faults, &rehearsal, journal, trace, &verdict.skipped);
   JudgeRecovery(lifecycle, faults, rehearsal, journal, trace, &verdict);
 
   const bool balanced = verdict.verdict == Name(Verdict::Pass) || verdict.verdict == Name(Verdict::Absorbed);

@@ -62,9 +62,9 @@ struct PlannedFault {
 };
 using PlannedFaultList = std::vector<PlannedFault>;
 
-// Reporting alone, as far as it needs no ledger.
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
-                                        const TrialTrace& trace, std::vector<std::string>* skipped);
+// Reporting alone, as far as it needs no ledger. Without a rehearsal nobody knows whether a call that was refused was made good.
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation* rehearsal,
+                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped);
 
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 

@@ -83,4 +83,21 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   trial->verdict = std::string(Name(Verdict::Misreported));
 }
 
+std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results) {
+  std::vector<TrialFindingText> findings;
+  for (const Benign& benign : declared) {
+    const bool hit = std::any_of(results.begin(), results.end(), [&](const auto& row) {
+      const TrialResult& trial = row.second;
+      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), benign.text) != trial.benign.end();
+    });
+    if (hit) continue;
+    TrialFindingText finding;
+    finding.rule = std::string(Name(Rule::BenignNeverFired));
+    finding.count = 1;
+    finding.detail = benign.text;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 }  // namespace cuaudit::harness

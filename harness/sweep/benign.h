@@ -40,4 +40,7 @@ const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acqu
 // Calls a trial whose faults are all declared benign what it is: absorbed as declared, or not absorbed.
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);
 
+// One finding for each declaration that no trial's fault hit: it would go on excusing whatever comes to be called so.
+std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results);
+
 }  // namespace cuaudit::harness

@@ -316,25 +316,14 @@ report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   return {};
 }
 
-// A declaration that no fault hit goes on excusing whatever comes to be called so.
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
   const bool all_tried = options_.plan.calls.empty() && options_.plan.limit == 0;
-  for (const Benign& benign : options_.benign) {
-    const bool hit = std::any_of(results_.begin(), results_.end(), [&](const auto& row) {
-      const TrialResult& trial = row.second;
-      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), benign.text) != trial.benign.end();
-    });
-    if (hit) continue;
-    if (!all_tried) {
+  for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
+    if (all_tried) {
+      AddDeclared(never, reproduction_, groups, run);
+    } else {
       ++run->totals.skipped["benign declarations that no fault hit: not all were tried"];
-      continue;
     }
-    TrialFindingText text;
-    text.rule = std::string(Name(Rule::BenignNeverFired));
-    text.count = 1;
-    text.detail = benign.text;
-    text.kind = {};
-    AddDeclared(text, reproduction_, groups, run);
   }
 }
 

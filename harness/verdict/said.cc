@@ -57,16 +57,29 @@ bool Declares(const faults::JournalView& journal) {
                      [](const Record& record) { return IsMark(record, MarkKind::Report); });
 }
 
+// What a cycle did and what it was to do.
+class Work {
+ public:
+  Work(const std::vector<const Record*>& rehearsed, const std::vector<const Record*>& tried)
+      : wanted_(Successes(rehearsed)), got_(Successes(tried)) {}
+  bool WasNeverDone(const Record& refused) const {
+    const auto need = wanted_.find(BaseOf(refused));
+    const auto have = got_.find(BaseOf(refused));
+    return need == wanted_.end() || have == got_.end() || have->second < need->second;
+  }
+
+ private:
+  std::map<driver::BaseId, std::uint64_t> wanted_;
+  std::map<driver::BaseId, std::uint64_t> got_;
+};
+
 // The refused calls whose work was never done after all.
 std::vector<const Record*> NeverDone(const std::vector<const Record*>& rehearsed, const std::vector<const Record*>& tried) {
-  const std::map<driver::BaseId, std::uint64_t> wanted = Successes(rehearsed);
-  const std::map<driver::BaseId, std::uint64_t> got = Successes(tried);
+  const Work work(rehearsed, tried);
   std::vector<const Record*> lost;
   for (const Record* record : tried) {
     if (!Injected(*record) || driver::IsRelease(driver::EffectOf(BaseOf(*record)).effect)) continue;
-    const auto need = wanted.find(BaseOf(*record));
-    const auto have = got.find(BaseOf(*record));
-    if (need == wanted.end() || have == got.end() || have->second < need->second) lost.push_back(record);
+    if (work.WasNeverDone(*record)) lost.push_back(record);
   }
   return lost;
 }
@@ -115,6 +128,12 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
 std::string SaidCode(std::uint64_t argument) {
   const auto code = static_cast<std::int32_t>(static_cast<std::uint32_t>(argument));
   return IsResult(code) ? std::string(driver::ShortResultName(static_cast<CUresult>(code))) : std::to_string(code);
+}
+
+bool MadeGood(const faults::JournalView& rehearsal, const faults::JournalView& trial, std::uint32_t cycle) {
+  const std::vector<const Record*> tried = CycleOf(trial, cycle, 0, true);
+  const Work work(CycleOf(rehearsal, cycle, 0, true), tried);
+  return std::none_of(tried.begin(), tried.end(), [&](const Record* record) { return Injected(*record) && work.WasNeverDone(*record); });
 }
 
 Reporting JudgeReporting(const Evidence& rehearsal, const Evidence& trial, const JudgeOptions& options) {

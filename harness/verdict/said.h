@@ -34,6 +34,9 @@ struct Reporting {
 // Of a run without faults.
 [[nodiscard]] std::vector<TrialFinding> SpuriousFailures(const Evidence& run);
 
+// Whether as many calls of each refused entry point succeeded in that cycle as in the rehearsal's: what was refused was done after all.
+[[nodiscard]] bool MadeGood(const faults::JournalView& rehearsal, const faults::JournalView& trial, std::uint32_t cycle);
+
 // "OUT_OF_MEMORY", or the number where it is no CUresult.
 std::string SaidCode(std::uint64_t argument);
 

@@ -106,5 +106,27 @@ CUAUDIT_CASE(Orphaned, AnImportedSemaphore) {
   }
 }
 
+// A copy is another graph: the one it was made of is still the program's.
+CUAUDIT_CASE(Leak, AChildGraphThatWasCopied) {
+  Program p;
+  CUgraph parent = nullptr;
+  CUgraph child = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(p.d.GraphCreate(&parent, 0), CUDA_SUCCESS);
+  ASSERT_EQ(p.d.GraphCreate(&child, 0), CUDA_SUCCESS);
+  CUgraphNodeParams parameters = {};
+  parameters.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  parameters.graph.graph = child;
+#if CUDA_VERSION >= 13000
+  ASSERT_EQ(p.d.GraphAddNode(&node, parent, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+#else
+  ASSERT_EQ(p.d.GraphAddNode(&node, parent, nullptr, 0, &parameters), CUDA_SUCCESS);
+#endif
+  EXPECT_EQ(p.d.GraphDestroy(parent), CUDA_SUCCESS);
+  const harness::Ledger ledger = p.End();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), ElementsAre("graph 1"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT
-// case.h: a test that also counts as the planted or the positive case of a rule, so that a rule without one is noticed by name.
+// case.h: a test that also counts as the planted or the positive case of a rule, and writes down what the harness said meanwhile.
 //
 //   CUAUDIT_CASE(rule, name) { ... }   defines TEST(rule, name) and registers the rule
-//   Owns      the set of rules that this executable has cases for.
-//   Threads   filled before main.
+//   const CaseRow row(kind);           in a loop of a case: one row of it, with what is said until the end of the scope
+//   const Aside aside;                 what is said until the end of the scope belongs to no case: a neighbour of the other sort
+//   Owns      the set of rules that this executable has cases for, and the rows of the case that runs.
+//   Threads   filled before main; cases run on one thread.
 //   Errors    a rule without a case fails EveryRule.HasACase (completeness_test.cc).
 //   Faults    makes no driver calls.
-//   Source    ours.
+//   Source    ours; scripts/gen_kill_matrix.py reads the properties of the tests.
 #pragma once
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "faults/driver/kinds.h"
 #include "harness/ledger/rules.h"
+#include "suites/unit/ledger/seen.h"
 #include "suites/unit/ledger/trace.h"
 
 namespace cuaudit::testing {
@@ -29,8 +36,73 @@ inline bool RegisterCase(harness::Rule rule) {
   return true;
 }
 
+// "row=rule kind,rule kind;row=" of the case that runs.
+inline std::string& RowsOfCase() {
+  static std::string rows;
+  return rows;
+}
+
+inline void EndRow(std::string_view label) {
+  std::string& rows = RowsOfCase();
+  if (!rows.empty()) rows += ';';
+  rows.append(label).append("=");
+  const char* separator = "";
+  for (const auto& [rule, kind] : Seen()) {
+    rows.append(separator).append(rule).append(" ").append(kind);
+    separator = ",";
+  }
+  Seen().clear();
+}
+
+class CaseScope {
+ public:
+  explicit CaseScope(harness::Rule rule) : rule_(rule) {
+    Seen().clear();
+    RowsOfCase().clear();
+  }
+  CaseScope(const CaseScope&) = delete;
+  CaseScope& operator=(const CaseScope&) = delete;
+  ~CaseScope() {
+    if (RowsOfCase().empty() || !Seen().empty()) EndRow("");
+    ::testing::Test::RecordProperty("rule", std::string(harness::Name(rule_)));
+    ::testing::Test::RecordProperty("rows", RowsOfCase());
+  }
+
+ private:
+  harness::Rule rule_;
+};
+
+class CaseRow {
+ public:
+  explicit CaseRow(driver::Kind kind) : CaseRow(driver::Name(kind)) {}
+  explicit CaseRow(std::string_view label) : trace_(__FILE__, __LINE__, std::string(label)), label_(label) {}
+  CaseRow(const CaseRow&) = delete;
+  CaseRow& operator=(const CaseRow&) = delete;
+  ~CaseRow() { EndRow(label_); }
+
+ private:
+  ::testing::ScopedTrace trace_;
+  std::string label_;
+};
+
+class Aside {
+ public:
+  Aside() : before_(std::exchange(Seen(), {})) {}
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  ~Aside() { Seen() = std::move(before_); }
+
+ private:
+  Sightings before_;
+};
+
 }  // namespace cuaudit::testing
 
 #define CUAUDIT_CASE(rule, name)                                                                                             \
   [[maybe_unused]] const bool registered_##rule##_##name = ::cuaudit::testing::RegisterCase(::cuaudit::harness::Rule::rule); \
-  TEST(rule, name)
+  void Case_##rule##_##name();                                                                                               \
+  TEST(rule, name) {                                                                                                         \
+    const ::cuaudit::testing::CaseScope scope(::cuaudit::harness::Rule::rule);                                               \
+    Case_##rule##_##name();                                                                                                  \
+  }                                                                                                                          \
+  void Case_##rule##_##name()

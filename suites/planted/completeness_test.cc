@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: MIT
-// Linked into the planted and into the positive suite: each must have a case for every rule.
+// Linked into the planted and into the positive suite: each must have a case for every rule. What there is to have cases for is written
+// down as well, for scripts/gen_kill_matrix.py, which asks the same of kinds.
+#include <cuda.h>
+
+#include <string>
+
 #include "suites/planted/case.h"
+#include "suites/planted/kind_cases.h"
 
 namespace cuaudit::testing {
 namespace {
 
 TEST(EveryRule, HasACase) {
+  std::string rules;
   for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
     const auto rule = static_cast<harness::Rule>(i);
-    // Growth compares two runs of a program and is raised by harness/cycle, which has its own cases.
-    if (rule == harness::Rule::Growth) continue;
-    // What is declared is known to a sweep only; suites/e2e/depth_test.cc has both cases.
-    if (rule == harness::Rule::BenignFailed || rule == harness::Rule::BenignNeverFired) continue;
     EXPECT_EQ(RulesWithCases().count(rule), 1U) << "rule '" << harness::Name(rule) << "' has no case in this suite";
+    const harness::RuleRow& row = harness::Row(rule);
+    rules.append(rules.empty() ? "" : ";").append(harness::Name(rule));
+    rules.append(row.level == harness::Level::Finding ? "=finding=" : "=note=").append(row.title);
   }
+  RecordProperty("rules", rules);
+}
+
+TEST(EveryKind, IsWrittenDown) {
+  std::string kinds;
+  for (const driver::Kind kind : LeakableKinds()) {
+    const bool dies = driver::DiesWithOf(kind) == driver::DiesWith::Context;
+    kinds.append(kinds.empty() ? "" : ";").append(driver::Name(kind)).append(dies ? "=context" : "=process");
+    kinds.append(IsHostKind(kind) ? "=host" : "=driver");
+  }
+  EXPECT_FALSE(kinds.empty());
+  RecordProperty("kinds", kinds);
+  RecordProperty("toolkit", CUDA_VERSION);
 }
 
 }  // namespace

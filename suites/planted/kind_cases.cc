@@ -10,7 +10,7 @@ using driver::CallId;
 using driver::Kind;
 using faults::HostCall;
 
-constexpr std::uint64_t kHandle = 0x7f00'0000'1000;
+constexpr std::uint64_t kHandle = kCaseHandle;
 
 // Made by `make` in argument 0, given back by `give` in argument 0.
 template <CallId make>
@@ -85,6 +85,21 @@ const std::vector<KindCase>& KindCases() {
        [](Trace& t) { t.Mark(faults::MarkKind::BlockBack).In(0, kHandle); }},
   };
   return kCases;
+}
+
+void AcquireAnother(Trace& trace, const KindCase& one, std::uint64_t number) {
+  one.acquire(trace);
+  trace.RenameLast(kHandle, kHandle + number * 0x10'0000);
+}
+
+bool IsHostKind(Kind kind) {
+  for (const KindCase& one : KindCases()) {
+    if (one.kind != kind) continue;
+    Trace trace;
+    one.release(trace);
+    return !trace.Last().is_driver_call();
+  }
+  return false;
 }
 
 std::vector<Kind> LeakableKinds() {

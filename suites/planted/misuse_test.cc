@@ -57,6 +57,8 @@ CUAUDIT_CASE(UnorderedAccess, NamesBothOperations) {
   const Step read = c.t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
   c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory + 0x100, 16, read.begin(), c.queued.begin());
   ExpectFinding(c.t, Rule::UnorderedAccess, Kind::DeviceMemory, CallId::MemcpyDtoHAsync_v2, CallId::MemsetD8Async);
+  const JournalImage run(c.t);
+  EXPECT_EQ(Judge({}, run.Evidence(), false, {}).findings[0].bytes, 16U) << "those in question, not the whole allocation";
 }
 
 // The recipe for memory that a second stream reads, with its event recorded before the last read: the wait is there, and waits for too
@@ -82,7 +84,9 @@ CUAUDIT_CASE(UnorderedAccess, TwoCallsAreOneFindingInHoweverManyBuffers) {
     const Step read = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, at).Stack(4);
     t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, at, 16, read.begin(), write.begin());
   }
-  const JournalImage run(t);
+  JournalImage run(t);
+  run.Module("/prog", {1});
+  for (std::uint32_t i = 0; i < 3; ++i) run.Stack(10 + i, {JournalImage::Frame(0, i)});  // three places of acquisition
   const Judgement judgement = Judge({}, run.Evidence(), false, {});
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].count, 3U);

@@ -8,7 +8,6 @@ namespace cuaudit::testing {
 namespace {
 
 using driver::CallId;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::size_t kBytes = 4096;
@@ -153,19 +152,6 @@ CUAUDIT_CASE(UseAfterRelease, AUserObjectThatACopiedChildGraphHolds) {
   const harness::Ledger ledger = p.End();
   EXPECT_THAT(Wrong(ledger), IsEmpty());
   EXPECT_THAT(Left(ledger), IsEmpty());
-}
-
-// A copy is another graph: the one it was made of is still the program's.
-CUAUDIT_CASE(Leak, AChildGraphThatWasCopiedIsStillOwed) {
-  Program p;
-  CUgraph child = nullptr;
-  ASSERT_EQ(p.d.GraphCreate(&child, 0), CUDA_SUCCESS);
-  CUgraphNode node = nullptr;
-  CUgraphNodeParams parameters = Child(child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE);
-  ASSERT_EQ(p.d.GraphAddNode(&node, p.graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
-  const harness::Ledger ledger = p.End();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), ElementsAre("graph 1"));
 }
 #endif
 

@@ -20,10 +20,10 @@ void ExpectSilent(const Trace& t) {
 
 CUAUDIT_CASE(Leak, EveryKindReleasedByItsOwnCall) {
   for (const KindCase& c : KindCases()) {
+    const CaseRow row(c.kind);
     Trace t;
     c.acquire(t);
     c.release(t);
-    SCOPED_TRACE(driver::Name(c.kind));
     ExpectSilent(t);
   }
 }
@@ -301,6 +301,7 @@ CUAUDIT_CASE(UseAfterRelease, AGlobalOfAModuleWhereMemoryWasFreed) {
   t.Call(CallId::MemcpyHtoD_v2).In(0, 0x1013f).In(2, 1);
   t.Call(CallId::ModuleUnload).In(0, 0x77);
   ExpectSilent(t);
+  const Aside aside;
   t.Call(CallId::MemcpyHtoD_v2).In(0, 0x10140).In(2, 1);  // past the global
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
 }
@@ -330,6 +331,7 @@ CUAUDIT_CASE(UseAfterRelease, TheHostReusesPinnedAddresses) {
     t.Call(CallId::Memcpy).In(0, 0x20080).In(1, 0x500000).In(2, 16);
     if (probed) t.Host(HostCall::Deallocate, 0x20040);
     ExpectSilent(t);
+    const Aside aside;
     t.Call(CallId::Memcpy).In(0, 0x20800).In(1, 0x500000).In(2, 16);
     EXPECT_EQ(Wrong(t.Fold()).size(), probed ? 1U : 0U);
   }

@@ -277,6 +277,7 @@ CUAUDIT_CASE(UseAfterRelease, AnUpdatedChildGraphForgetsTheOldOne) {
   t.Free(0x10000);
   t.Call(CallId::GraphLaunch).In(0, 0x6);
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  const Aside aside;
   t.Free(0x20000);
   t.Call(CallId::GraphLaunch).In(0, 0x6);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));

@@ -93,7 +93,9 @@ CUAUDIT_CASE(KeptByLibrary, BlocksOfALibraryOrAThreadAreNotSaidTwice) {
   trial.Host(faults::HostCall::Allocate, 0x5000, 288).Flags(faults::kForwarded | faults::kPartOfOther);
   const JournalImage before(Lifecycle(false, false));
   const JournalImage after(trial);
-  EXPECT_THAT(Judge(before.Evidence(), after.Evidence(1), true, {}).notes, IsEmpty());
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
 }
 
 CUAUDIT_CASE(KeptByLibrary, ACacheThatWasGivenBackIsNotNoted) {

@@ -8,6 +8,8 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/folding.h"
+#include "harness/ledger/rules.h"
+#include "suites/unit/ledger/seen.h"
 
 namespace cuaudit::testing {
 
@@ -156,6 +158,14 @@ Step Trace::Free(std::uint64_t address) { return Call(CallId::MemFree_v2).In(0, 
 Step Trace::Push(std::uint64_t context) { return Call(CallId::CtxPushCurrent_v2).In(0, context); }
 Step Trace::Pop(std::uint64_t context) { return Call(CallId::CtxPopCurrent_v2).Out(0, context); }
 
+Step Trace::Last() { return Step(&records_.back()); }
+
+void Trace::RenameLast(std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t& argument : records_.back().argument) {
+    if (argument == from) argument = to;
+  }
+}
+
 // Every trace of every test is folded in two parts too, wherever it can be cut: the ledger must be the same.
 harness::Ledger Trace::Fold() const {
   constexpr std::size_t kFewEnough = 200;
@@ -180,6 +190,12 @@ std::vector<std::string> Left(const harness::Ledger& ledger) {
   for (const harness::Object& object : ledger.objects) {
     if (object.state == harness::State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
     ++counts[{object.kind, object.state}];
+    // An entry left on a context stack is a violation, and no leak beside.
+    if (object.kind == driver::Kind::ContextStackEntry && object.state == harness::State::Live) continue;
+    const harness::Rule rule = object.state == harness::State::Orphaned         ? harness::Rule::Orphaned
+                               : object.state == harness::State::ReleaseRefused ? harness::Rule::ReleaseRefused
+                                                                                : harness::Rule::Leak;
+    Saw(harness::Name(rule), driver::Name(object.kind));
   }
   std::vector<std::string> lines;
   for (const auto& [key, count] : counts) {
@@ -195,6 +211,7 @@ std::vector<std::string> Wrong(const harness::Ledger& ledger) {
   std::vector<std::string> lines;
   for (const harness::Violation& violation : ledger.violations) {
     lines.push_back(std::string(harness::Name(violation.rule)) + " " + std::string(driver::Name(violation.kind)));
+    Saw(harness::Name(violation.rule), driver::Name(violation.kind));
   }
   return lines;
 }

@@ -50,6 +50,7 @@ class Step {
   Step& Flags(std::uint16_t flags);
   Step& At(std::uint64_t begin, std::uint64_t end);
   std::uint64_t begin() const { return record_->begin; }
+  bool is_driver_call() const { return record_->kind == faults::RecordKind::Call; }
 
  private:
   faults::Record* record_;
@@ -81,6 +82,10 @@ class Trace {
   Step Free(std::uint64_t address);
   Step Push(std::uint64_t context);
   Step Pop(std::uint64_t context);
+
+  // The newest record, and another handle in it.
+  Step Last();
+  void RenameLast(std::uint64_t from, std::uint64_t to);
 
   std::vector<faults::Record> Records() const { return {records_.begin(), records_.end()}; }
   harness::Ledger Fold() const;

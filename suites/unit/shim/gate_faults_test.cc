@@ -206,6 +206,27 @@ TEST(GateFaults, MoreLostContextsThanAreFollowedLoseAll) {
   EXPECT_EQ(lost.Find(world.below()).code, CUDA_SUCCESS);
 }
 
+// Whether the handle of a destroyed context comes back or another is given out: no new context is lost from the start.
+TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
+  GatedWorld world;
+  world.Start();
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuStreamSynchronize#1=LAUNCH_FAILED,sticky", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  for (int i = 0; i < 20; ++i) {
+    CUcontext context = nullptr;
+    ASSERT_EQ(world.driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+    world.gate().Rearm(Plan(), nullptr);
+    ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << i;
+    world.gate().Rearm(plan, nullptr);
+    ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+    ASSERT_EQ(world.driver().CtxDestroy(context), CUDA_SUCCESS);
+  }
+  world.gate().Rearm(Plan(), nullptr);
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << "the primary context was never lost";
+}
+
 // Sixteen contexts have a row of their own; the seventeenth makes it the loss of all.
 struct LossOfAll : GatedWorld {
   LossOfAll() : GatedWorld({"cuStreamSynchronize#1=LAUNCH_FAILED,persist"}) {

@@ -72,6 +72,12 @@ TEST(GrowthRule, OneStepIsACache) {
   EXPECT_FALSE(JudgeGrowth(series, 1).grows);
 }
 
+TEST(GrowthRule, ReadingsThatFillNoBlockAreTheOldest) {
+  Series series(5, kBase);
+  for (std::uint64_t i = 1; i <= kBlocks; ++i) series.push_back(kBase + 64 * i);
+  EXPECT_TRUE(JudgeGrowth(series, 1).grows);
+}
+
 TEST(GrowthRule, WhatTheControlArmGainsIsNotTheSubjects) {
   const Series control = Planted(100, 64, 1, Silent);
   EXPECT_TRUE(JudgeGrowth(Planted(100, 64, 1, Silent), 1).grows);

@@ -99,5 +99,55 @@ TEST(Snapshot, CountsAMutexWhoseMemoryWentAsLost) {
   EXPECT_THAT(snapshot.violations, testing::Not(IsEmpty()));
 }
 
+TEST(Snapshot, WhatGrowsInsideTheDriverIsARowAndNoFinding) {
+  // Key 1 is the driver's own row, whatever the place.
+  const report::Run run = Compare({{1, {Site(Kind::HostHeap, 1, 2)}, {}}, {10, {Site(Kind::HostHeap, 1, 20)}, {}}});
+  EXPECT_THAT(run.findings, IsEmpty());
+  EXPECT_THAT(run.cycle_rows, SizeIs(1));
+}
+
+TEST(Snapshot, KnowsNothingOfWhatComesAfterIt) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Call(CallId::StreamCreate).argument[0] = 0x51;
+  journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x51;
+  const std::uint64_t until = journal.Mark(faults::MarkKind::CycleEnd, 1).begin;
+  journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x51;
+  journal.Call(CallId::EventCreate).argument[0] = 0xe1;
+  SiteTexts sites;
+  const Observation run = journal.Read();
+  const Snapshot then = TakeSnapshot(run, 1, until, &sites);
+  EXPECT_THAT(then.live, IsEmpty());
+  EXPECT_THAT(then.violations, IsEmpty());
+  const Snapshot end = TakeSnapshot(run, 1, kAtExit, &sites);
+  EXPECT_THAT(end.live, SizeIs(1));
+  EXPECT_THAT(end.violations, SizeIs(1));
+}
+
+TEST(Snapshot, DoesNotCountAThreadThatHasYetToDetachItself) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Host(faults::HostCall::ThreadCreate, 0x7001);
+  journal.Host(faults::HostCall::ThreadCreate, 0x7002);
+  const std::uint64_t until = journal.Mark(faults::MarkKind::CycleEnd, 1).begin;
+  journal.Host(faults::HostCall::ThreadDetachSelf, 0x7001);
+  journal.Host(faults::HostCall::ThreadJoin, 0x7002);
+  SiteTexts sites;
+  const Snapshot snapshot = TakeSnapshot(journal.Read(), 1, until, &sites);
+  ASSERT_THAT(snapshot.live, SizeIs(1));
+  EXPECT_EQ(snapshot.live[0].live, 1U) << "the one that is joined later";
+}
+
+TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Host(faults::HostCall::Allocate, 0x1000, 64).flags = faults::kForwarded | faults::kPartOfOther;
+  journal.Host(faults::HostCall::Allocate, 0x2000, 32).flags = faults::kForwarded;
+  SiteTexts sites;
+  const Snapshot snapshot = TakeSnapshot(journal.Read(), 1, kAtExit, &sites);
+  ASSERT_THAT(snapshot.live, SizeIs(1));
+  EXPECT_EQ(snapshot.live[0].bytes, 32U);
+}
+
 }  // namespace
 }  // namespace cuaudit::harness

@@ -40,6 +40,29 @@ TEST(DriverOwned, LanguageRuntimesAllocateForTheirCaller) {
   EXPECT_FALSE(OwnedByDriver("/usr/lib/libstdc++.so.6", "/usr/bin/program"));
 }
 
+// Code that no module holds, a compiler's at run time for one, is the program's, whoever called it.
+TEST(DriverOwned, GeneratedCodeIsTheProgramsOwn) {
+  Trace trace;
+  trace.Host(HostCall::Allocate, 0x5000, 64).Stack(1);
+  JournalImage image(trace);
+  image.Module("/usr/lib/libcuda.so.580.159.04");
+  image.Stack(1, {JournalImage::Frame(faults::kNoModule, 0x10), JournalImage::Frame(0, 0x20)});
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_FALSE(ledger.objects.at(0).driver_owned);
+}
+
+TEST(DriverOwned, TheDriverIsKnownByItsPathToo) {
+  Trace trace;
+  trace.Host(HostCall::Allocate, 0x5000, 64).Stack(1);
+  JournalImage image(trace);
+  image.Module("/opt/mine/driver.so").DriverPath("/opt/mine/driver.so");
+  image.Stack(1, {JournalImage::Frame(0, 0x10)});
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_TRUE(ledger.objects.at(0).driver_owned);
+}
+
 TEST(DriverOwned, DriverObjectsAndUnknownStacksAreNever) {
   Trace trace;
   trace.Host(HostCall::Allocate, 0x5000, 64);

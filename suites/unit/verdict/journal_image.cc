@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "harness/ledger/rules.h"
+#include "suites/unit/ledger/seen.h"
+
 namespace cuaudit::testing {
 namespace {
 
@@ -55,8 +58,21 @@ JournalImage& JournalImage::Stack(std::uint32_t id, const std::vector<std::uint6
   return *this;
 }
 
-harness::Evidence JournalImage::Evidence(int exit_status, int signal, bool timed_out) const {
-  return {&ledger_, &view_, {exit_status, signal, timed_out}};
+JournalImage& JournalImage::DriverPath(std::string_view path) {
+  std::memcpy(At<faults::JournalHeader>(0)->driver_path, path.data(), path.size());
+  return *this;
+}
+
+NotedEvidence JournalImage::Evidence(int exit_status, int signal, bool timed_out) const {
+  return {{&ledger_, &view_, {exit_status, signal, timed_out}}};
+}
+
+harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& trial, bool faulted, const harness::JudgeOptions& options) {
+  harness::Judgement judgement = harness::Judge(rehearsal, trial, faulted, options);
+  for (const auto* list : {&judgement.findings, &judgement.notes}) {
+    for (const harness::TrialFinding& one : *list) Saw(harness::Name(one.rule), driver::Name(one.kind));
+  }
+  return judgement;
 }
 
 }  // namespace cuaudit::testing

@@ -19,6 +19,11 @@
 
 namespace cuaudit::testing {
 
+// Evidence whose judgement is noted (seen.h).
+struct NotedEvidence : harness::Evidence {};
+[[nodiscard]] harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& trial, bool faulted,
+                                       const harness::JudgeOptions& options);
+
 class JournalImage {
  public:
   explicit JournalImage(const Trace& trace);
@@ -27,11 +32,12 @@ class JournalImage {
   JournalImage& Module(std::string_view path, std::vector<std::uint8_t> build_id = {});
   // Fills stack `id` (as Step::Stack names it), innermost frame first.
   JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
+  JournalImage& DriverPath(std::string_view path);
   static std::uint64_t Frame(std::uint64_t module, std::uint64_t offset) { return module << 48 | offset; }
 
   const faults::JournalView& view() const { return view_; }
   const harness::Ledger& ledger() const { return ledger_; }
-  harness::Evidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
+  NotedEvidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
 
  private:
   struct Free {

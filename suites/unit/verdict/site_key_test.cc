@@ -111,5 +111,17 @@ TEST(TraceHash, SeesOrderResultAndStack) {
   EXPECT_NE(TraceHash(images[0].view()), TraceHash(here.view()));
 }
 
+TEST(TraceHash, SeesThatACallNeverReturnedAndNoCallOfTheDriversOwn) {
+  Trace base;
+  base.CreateStream(0x10);
+  Trace unfinished;
+  unfinished.CreateStream(0x10).Unfinished();
+  Trace nested = base;
+  nested.Call(CallId::EventCreate).Out(0, 0x11).Flags(faults::kForwarded | faults::kNested);
+  const JournalImage images[] = {JournalImage(base), JournalImage(unfinished), JournalImage(nested)};
+  EXPECT_NE(TraceHash(images[0].view()), TraceHash(images[1].view()));
+  EXPECT_EQ(TraceHash(images[0].view()), TraceHash(images[2].view()));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

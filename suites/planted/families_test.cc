@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Programs of common patterns with one thing wrong; their right twins are in suites/positive/families_test.cc.
+#include "suites/planted/families.h"
+
+#include "suites/planted/case.h"
+#include "suites/planted/endings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+template <typename Program>
+Lifecycle Of(const char* family) {
+  ::testing::Test::RecordProperty("family", family);
+  return Lifecycle::Of<Program>("wrong").WithCurrentContext();
+}
+
+void ExpectFound(const Audit& audit) { EXPECT_EQ(audit.outcome, AuditOutcome::Findings) << audit.Text(); }
+
+CUAUDIT_CASE(Growth, ACacheThatIsFilledInEveryCycle) {
+  ExpectFound(Noted(RunCycles(Of<LazyCache<true>>("lazy process-lifetime cache").Prepare([] { LazyCache<true>::Reset(); }))));
+}
+
+CUAUDIT_CASE(Leak, AnOwnerThatFailsToStartKeepsItsShare) {
+  ExpectFound(Noted(Sweep(Of<SharedStream<true>>("reference-counted sharing").Prepare([] { SharedStream<true>::Reset(); }))));
+}
+
+CUAUDIT_CASE(Leak, WhatWasCachedIsForgottenWhenMemoryRunsOut) {
+  ExpectFound(Noted(Sweep(Of<RetryOnOutOfMemory<true>>("retry that absorbs out of memory"))));
+}
+
+CUAUDIT_CASE(Leak, MemoryOfAStreamWhoseWorkCouldNotBeQueued) { ExpectFound(Noted(Sweep(Of<StreamOrdered<true>>("stream-ordered free")))); }
+
+CUAUDIT_CASE(BenignFailed, AnOptionalPoolThatIsNotOptional) {
+  ExpectFound(Noted(Sweep(Of<OptionalPool<true>>("benign optional feature").Benign("cuMemPoolCreate"))));
+}
+
+CUAUDIT_CASE(Growth, AUserObjectThatNobodyGivesBack) {
+  ExpectFound(Noted(RunCycles(Of<LateUserObject<true>>("user object released late"))));
+}
+
+CUAUDIT_CASE(Leak, AnExitHandlerThatForgetsAStream) {
+  ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
+  EXPECT_EQ(CleansUpAtExit(false).verdict, harness::Verdict::Leak);
+}
+
+CUAUDIT_CASE(Leak, AThreadOfThePoolThatNobodyJoins) {
+  ::testing::Test::RecordProperty("family", "thread pool");
+  EXPECT_EQ(UsesAThreadPool(false).verdict, harness::Verdict::Leak);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

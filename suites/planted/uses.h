@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// uses.h: for the kinds of kind_cases.h, a call that uses an object of the kind without releasing it.
+//
+//   Owns      nothing.
+//   Threads   safe everywhere; no state.
+//   Errors    none.
+//   Faults    makes no driver calls.
+//   Source    faults/driver/effects.def and the shapes of the calls.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/shape.h"
+#include "harness/ledger/arguments.h"
+#include "suites/planted/kind_cases.h"
+
+namespace cuaudit::testing {
+
+struct Use {
+  const KindCase* one;
+  driver::CallId call;
+  int argument;
+
+  void Make(Trace& trace) const { trace.Call(call).In(argument, kCaseHandle); }
+};
+
+// The first call of the table whose only effect is to use or to ask about what it is given, and that takes one of that family.
+inline std::optional<Use> UseOf(const KindCase& one, driver::Effect effect) {
+  const driver::Family family =
+      driver::FamilyOf(one.kind) == driver::Family::Mapping ? driver::Family::Pointer : driver::FamilyOf(one.kind);
+  for (std::size_t i = 0; i < driver::kCallCount; ++i) {
+    const auto call = static_cast<driver::CallId>(i);
+    const driver::Shape& shape = driver::ShapeOf(call);
+    if (driver::EffectOf(driver::BaseOf(call)).effect != effect) continue;
+    for (std::size_t argument = 0; argument < shape.count && argument < faults::kRecordArguments; ++argument) {
+      if (shape.parameter[argument].output || harness::ArgumentFamily(call, argument) != family) continue;
+      return Use{&one, call, static_cast<int>(argument)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Kinds that no call takes by handle once they are there, or whose names come back by ways that leave no record, have none.
+inline std::vector<Use> Uses() {
+  std::vector<Use> uses;
+  for (const KindCase& one : KindCases()) {
+    // A context goes by its own rules on the stack, a user object is counted in references, a page that was registered is the host's.
+    const bool own = one.kind == driver::Kind::PrimaryContext || one.kind == driver::Kind::ContextStackEntry ||
+                     one.kind == driver::Kind::UserObject || one.kind == driver::Kind::HostRegistration;
+    if (own || IsHostKind(one.kind)) continue;
+    std::optional<Use> use = UseOf(one, driver::Effect::Uses);
+    if (!use) use = UseOf(one, driver::Effect::Queries);
+    if (use) uses.push_back(*use);
+  }
+  return uses;
+}
+
+}  // namespace cuaudit::testing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Declarations that hold: an optional feature is lost, and the program goes on without it.
+#include "suites/planted/case.h"
+#include "suites/planted/declared.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::IsEmpty;
+
+CUAUDIT_CASE(BenignFailed, AnOptionalFeatureIsLeftOut) {
+  for (const char* const declaration : {"cuMemPoolCreate", "cuMemPoolCreate@make_pool"}) {
+    const harness::TrialResult trial = Declared(declaration, harness::Said::Success);
+    EXPECT_EQ(trial.verdict, Name(harness::Verdict::Benign));
+    EXPECT_THAT(trial.findings, IsEmpty());
+  }
+}
+
+CUAUDIT_CASE(BenignFailed, AFailureAtACallThatIsNotDeclared) {
+  const harness::TrialResult trial = Declared("cuMemPoolCreate@somewhere_else", harness::Said::Failure);
+  EXPECT_EQ(trial.verdict, Name(harness::Verdict::Pass));
+  EXPECT_THAT(trial.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(BenignNeverFired, EveryDeclarationWasHit) {
+  EXPECT_THAT(NeverHit({"cuMemPoolCreate", "cuMemAlloc"}, {"cuMemAlloc", "cuMemPoolCreate"}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Programs of common patterns that look suspicious and are right, under every fault and every second fault of their unwinding, and over
+// cycles. Their wrong twins are in suites/planted/families_test.cc.
+#include "suites/planted/families.h"
+
+#include "suites/planted/case.h"
+#include "suites/planted/endings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::IsEmpty;
+
+template <typename Program>
+Lifecycle Of(const char* family) {
+  ::testing::Test::RecordProperty("family", family);
+  return Lifecycle::Of<Program>("right").WithCurrentContext();
+}
+
+void ExpectSilent(const Lifecycle& lifecycle) {
+  const Audit swept = Noted(Sweep(lifecycle));
+  EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
+  EXPECT_GT(swept.fired, 0U);
+  const Audit cycled = Noted(RunCycles(lifecycle));
+  EXPECT_EQ(cycled.outcome, AuditOutcome::Clean) << cycled.Text();
+}
+
+CUAUDIT_CASE(Growth, ACacheThatIsFilledOnce) {
+  ExpectSilent(Of<LazyCache<false>>("lazy process-lifetime cache").Prepare([] { LazyCache<false>::Reset(); }));
+}
+
+CUAUDIT_CASE(Leak, TheLastOwnerGivesTheStreamBack) {
+  ExpectSilent(Of<SharedStream<false>>("reference-counted sharing").Prepare([] { SharedStream<false>::Reset(); }));
+}
+
+CUAUDIT_CASE(Swallowed, WhatWasCachedMakesRoom) { ExpectSilent(Of<RetryOnOutOfMemory<false>>("retry that absorbs out of memory")); }
+
+CUAUDIT_CASE(UseAfterRelease, MemoryFreedInStreamOrder) { ExpectSilent(Of<StreamOrdered<false>>("stream-ordered free")); }
+
+CUAUDIT_CASE(BenignFailed, AnOptionalPoolIsGoneWithout) {
+  ExpectSilent(Of<OptionalPool<false>>("benign optional feature").Benign("cuMemPoolCreate"));
+}
+
+CUAUDIT_CASE(OverReleasedReference, AUserObjectThatItsGraphsGiveBack) {
+  ExpectSilent(Of<LateUserObject<false>>("user object released late"));
+}
+
+CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
+  ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
+  const harness::Judgement judgement = CleansUpAtExit(true);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::Pass) << Name(judgement.verdict);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(Leak, AThreadPoolIsJoinedOrKept) {
+  ::testing::Test::RecordProperty("family", "thread pool");
+  const harness::Judgement judgement = UsesAThreadPool(true);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::Pass) << Name(judgement.verdict);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// What stays the same from cycle to cycle, or rises and tires of it: no growth.
+#include <cmath>
+
+#include "harness/cycle/meters.h"
+#include "suites/planted/case.h"
+#include "suites/planted/grown.h"
+#include "suites/planted/kind_cases.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::IsEmpty;
+
+CUAUDIT_CASE(Growth, OneObjectOfEveryKindForTheProcess) {
+  for (const KindCase& c : KindCases()) {
+    const CaseRow row(c.kind);
+    const report::Run run = Grown([&](std::uint64_t cycles) {
+      Trace t;
+      if (IsLeakKind(c.kind)) AcquireAnother(t, c, 1);  // filled once, given back never
+      for (std::uint64_t i = 0; i < cycles; ++i) {
+        c.acquire(t);
+        c.release(t);
+      }
+      return t;
+    });
+    EXPECT_THAT(run.findings, IsEmpty());
+  }
+}
+
+CUAUDIT_CASE(Growth, OneMorePoolInTenCycles) {
+  const report::Run run = Grown([](std::uint64_t cycles) {
+    Trace t;
+    for (std::uint64_t i = 0; i <= cycles / 10; ++i) t.Host(faults::HostCall::Map, (i + 1) << 24U, 1U << 20U);
+    return t;
+  });
+  EXPECT_THAT(run.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(Growth, OneLargerTableOfTheCLibrary) {
+  const report::Run run = Grown([](std::uint64_t cycles) {
+    Trace t;
+    for (std::uint64_t i = 0; i <= cycles / 10; ++i)
+      t.Host(faults::HostCall::Allocate, (i + 1) << 12U, 64).Flags(faults::kForwarded | faults::kKeptByLibrary);
+    return t;
+  });
+  EXPECT_THAT(run.findings, IsEmpty());
+}
+
+// Whether a thread has come to detaching itself when the program ends is chance, and so is a descriptor of another's that was seen by
+// chance.
+CUAUDIT_CASE(Growth, WhatGoesByItself) {
+  const report::Run run = Grown([](std::uint64_t cycles) {
+    Trace t;
+    for (std::uint64_t i = 1; i <= cycles; ++i) {
+      t.Host(faults::HostCall::ThreadCreate, i);
+      t.Host(faults::HostCall::DescriptorFound, i);
+      t.Host(faults::HostCall::ThreadDetachSelf, i);
+      t.Host(faults::HostCall::DescriptorGone, i);
+    }
+    return t;
+  });
+  EXPECT_THAT(run.findings, IsEmpty());
+}
+
+void Silent(const std::vector<std::uint64_t>& readings) {
+  const report::Meter row = harness::JudgeMeter({"device_bytes", 512, readings}, nullptr, 0);
+  if (row.grows) Saw(harness::Name(harness::Rule::Growth), "none");
+  EXPECT_FALSE(row.grows);
+}
+
+CUAUDIT_CASE(Growth, AMeterThatStands) { Silent(std::vector<std::uint64_t>(20, 1U << 20U)); }
+
+CUAUDIT_CASE(Growth, ATableThatFills) {
+  std::vector<std::uint64_t> readings(200);
+  for (std::size_t i = 0; i < readings.size(); ++i)
+    readings[i] = static_cast<std::uint64_t>(1e6 * (2 - std::exp(-static_cast<double>(i) / 40.0)));
+  Silent(readings);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Every kind of resource treated right, kind by kind: the neighbours of suites/planted/kinds_test.cc.
+#include "suites/planted/case.h"
+#include "suites/planted/kind_cases.h"
+#include "suites/planted/uses.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using harness::Judgement;
+using harness::Verdict;
+using ::testing::IsEmpty;
+
+void ExpectSilent(const Trace& t) {
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+CUAUDIT_CASE(Orphaned, EveryKindReleasedBeforeItsContext) {
+  for (const KindCase& c : KindCases()) {
+    if (driver::DiesWithOf(c.kind) != driver::DiesWith::Context) continue;
+    const CaseRow row(c.kind);
+    Trace t;
+    t.Retain();
+    c.acquire(t);
+    c.release(t);
+    t.ReleasePrimary();
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(DoubleRelease, EveryKindMadeAgainAtTheSameHandle) {
+  for (const KindCase& c : KindCases()) {
+    const CaseRow row(c.kind);
+    Trace t;
+    for (int i = 0; i < 3; ++i) {
+      c.acquire(t);
+      c.release(t);
+    }
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(UseAfterRelease, EveryKindUsedWhileItLives) {
+  for (const Use& use : Uses()) {
+    const CaseRow row(use.one->kind);
+    Trace t;
+    use.one->acquire(t);
+    use.Make(t);
+    use.one->release(t);
+    use.one->acquire(t);  // the handle comes back
+    use.Make(t);
+    use.one->release(t);
+    ExpectSilent(t);
+  }
+}
+
+// An unrelated stream is refused, and the program unwinds what it had.
+CUAUDIT_CASE(Leak, EveryKindUnwoundAfterARefusal) {
+  for (const KindCase& c : KindCases()) {
+    const CaseRow row(c.kind);
+    Trace rehearsal;
+    c.acquire(rehearsal);
+    rehearsal.CreateStream(0x51);
+    rehearsal.DestroyStream(0x51);
+    c.release(rehearsal);
+    Trace trial;
+    c.acquire(trial);
+    trial.CreateStream(0).Refused();
+    c.release(trial);
+    const JournalImage before(rehearsal);
+    const JournalImage after(trial);
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    EXPECT_THAT(judgement.notes, IsEmpty());
+  }
+}
+
+// `after`: the object is gone and the program was told that it is not; it tries once more, and goes on when that fails.
+CUAUDIT_CASE(DoubleRelease, EveryKindWhoseReleaseWasSaidToHaveFailed) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind)) continue;
+    const CaseRow row(c.kind);
+    Trace t;
+    c.acquire(t);
+    c.release(t);
+    t.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+    c.release(t);
+    t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+    ExpectSilent(t);
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::testing

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// What decides between two verdicts that lie close together: whose leftovers, which cycle, whose process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "harness/verdict/driver_owned.h"
+#include "suites/unit/ledger/marked_cycles.h"
+#include "suites/unit/verdict/journal_image.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using faults::MarkKind;
+using faults::ProcessEvent;
+using harness::Judgement;
+using harness::Recovery;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Judgement JudgeBeside(const Trace& rehearsal, const Trace& trial, int exit_status = 1) {
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(exit_status), true, {});
+}
+
+Trace GoodCycles() { return MarkedCycles().Good().Good().Good().trace; }
+
+TEST(JudgeDetails, ALeakThatSpoilsTheNextCycleIsStillALeak) {
+  MarkedCycles trial;
+  trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin();
+  trial.trace.Alloc(0x9000).Stack(1).Cycle(2);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.End(0).Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);
+  ASSERT_THAT(judgement.findings, SizeIs(2));
+  EXPECT_EQ(judgement.findings[1].rule, Rule::NotRecovered);
+}
+
+TEST(JudgeDetails, ALieAboutAReleaseExcusesNoOtherCall) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Alloc(0x5000).Stack(1).Cycle(1);
+  trial.trace.Free(0x5000).After(CUDA_ERROR_INVALID_CONTEXT).Stack(2).Cycle(1);
+  trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+  trial.trace.Alloc(0x6000).Fails(CUDA_ERROR_OUT_OF_MEMORY).Stack(3).Cycle(2);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.End(0).Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::NotRecovered) << Name(judgement.verdict);
+}
+
+TEST(JudgeDetails, ACycleThatAlwaysSaysFailureHasRecovered) {
+  const auto program = [](bool faulted) {
+    MarkedCycles cycles;
+    if (faulted) {
+      cycles.Failed(CUDA_ERROR_OUT_OF_MEMORY);
+    } else {
+      cycles.Good();
+    }
+    cycles.Begin().End(-1);
+    return cycles.Good().trace;
+  };
+  const Judgement judgement = JudgeBeside(program(false), program(true));
+  EXPECT_EQ(judgement.recovery, Recovery::Checked);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+TEST(JudgeDetails, WhatWasReportedBeforeTheFaultSaysNothingOfIt) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Say(MarkKind::Report, 0).Cycle(1);  // of an earlier part
+  trial.trace.Alloc(0x5000).Refused().Stack(1).Cycle(1);
+  trial.trace.Mark(MarkKind::CycleEnd).Cycle(1);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.Good().Good().trace);
+  EXPECT_EQ(judgement.said, harness::Said::Failure) << "by its exit status";
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+TEST(JudgeDetails, OutputThatWasClearedAgainIsNotWritten) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Say(MarkKind::Output, 1).Cycle(1);
+  trial.trace.Alloc(0x5000).Refused().Stack(1).Cycle(1);
+  trial.trace.Say(MarkKind::Output, 0).Cycle(1);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.End(CUDA_ERROR_OUT_OF_MEMORY).Good().Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+}
+
+// The rehearsal leaves one alive. The trial leaves that, and another that its context took along.
+TEST(JudgeDetails, OfTheLivingAndTheOrphanedTheRehearsalsOwnIsAllowed) {
+  Trace rehearsal;
+  rehearsal.CreateStream(0x10).Stack(1);
+  Trace trial;
+  trial.CreateStream(0x10).Stack(1);
+  trial.Call(CallId::EventCreate).Refused().Stack(2);
+  trial.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(3);
+  trial.CreateStream(0x20).Context(0xa).Stack(1);
+  trial.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(4);
+  const Judgement judgement = JudgeBeside(rehearsal, trial);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+  ASSERT_THAT(judgement.notes, SizeIs(1));
+  EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
+}
+
+// A child that wrote no exit may have been killed: of it nothing is claimed, neither leftovers nor its context stack.
+TEST(JudgeDetails, AChildIsAnswerableOnlyWhenItExited) {
+  for (const bool exits : {false, true}) {
+    Trace t;
+    t.Event(ProcessEvent::Start);
+    t.Event(ProcessEvent::Fork, 200, kProcess);
+    t.Call(CallId::EventCreate).Refused();
+    t.Push(0xa).Process(200);
+    t.CreateStream(0x11).Process(200);
+    if (exits) t.Event(ProcessEvent::Exit, 200);
+    t.CreateStream(0x12);
+    t.DestroyStream(0x12);
+    t.Event(ProcessEvent::Exit);
+    const Judgement judgement = JudgeBeside(Trace(), t);
+    EXPECT_THAT(judgement.findings, SizeIs(exits ? 2 : 0)) << exits;
+  }
+}
+
+TEST(JudgeDetails, AKilledChildDoesNotExcuseItsParent) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, 200, kProcess);
+  t.CreateStream(0).Process(200).Refused();
+  t.CreateStream(0x12);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeBeside(Trace(), t);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);
+}
+
+TEST(JudgeDetails, AProgramThatDiedHadNoChanceToTidyItsContextStack) {
+  Trace t;
+  t.Push(0xa);
+  t.Call(CallId::EventCreate).Refused();
+  const JournalImage before{Trace()};
+  const JournalImage after(t);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(0, SIGSEGV), true, {});
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Crash);
+}
+
+// Module 0 is the program, module 1 the driver: the destructor of a user object that an executable graph holds frees the block.
+TEST(JudgeDetails, AnExecutableGraphThatCouldNotBeDestroyedKeepsItsUserObjects) {
+  const auto program = [](bool refused) {
+    Trace t;
+    t.Host(faults::HostCall::Allocate, 0x5000, 40).Stack(1);
+    t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x1).In(1, 0x9);
+    const Step destroy = t.Call(CallId::GraphExecDestroy).In(0, 0x1);
+    if (refused) Step(destroy).Refused(CUDA_ERROR_INVALID_VALUE);
+    if (!refused) t.Host(faults::HostCall::Deallocate, 0x5000).Stack(3);
+    t.CreateStream(0x10);
+    t.DestroyStream(0x10);
+    return t;
+  };
+  JournalImage before(program(false));
+  JournalImage after(program(true));
+  for (JournalImage* image : {&before, &after}) {
+    image->Module("/prog", {1}).Module("/usr/lib/libcuda.so.1", {2});
+    image->Stack(1, {JournalImage::Frame(0, 1)}).Stack(3, {JournalImage::Frame(0, 3), JournalImage::Frame(1, 1)});
+  }
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused) << Name(judgement.verdict);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+// A block that the driver took for itself after the fault, and one of a library that the program opened.
+TEST(JudgeDetails, WhatIsTheDriversOrPartOfAnotherIsNoLeak) {
+  Trace t;
+  t.Call(CallId::EventCreate).Refused();
+  t.Host(faults::HostCall::Allocate, 0x5000, 64).Stack(1);
+  t.Host(faults::HostCall::Allocate, 0x6000, 64).Flags(faults::kForwarded | faults::kPartOfOther);
+  t.CreateStream(0x12);
+  t.DestroyStream(0x12);
+  JournalImage trial(t);
+  trial.Module("/usr/lib/libcuda.so.580.159.04").Stack(1, {JournalImage::Frame(0, 0x10)});
+  harness::Ledger ledger = trial.ledger();
+  harness::MarkDriverOwned(trial.view(), &ledger);
+  const JournalImage rehearsal{Trace()};
+  const harness::Evidence after = {&ledger, &trial.view(), {1, 0, false}};
+  const harness::Evidence before = rehearsal.Evidence();
+  const Judgement judgement = harness::Judge(before, after, true, {});
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
