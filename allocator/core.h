@@ -127,6 +127,7 @@ class Core {
   CUresult ReleaseSegment(Segment* segment) noexcept;
   CUresult MakeRange(Arena* arena, bool large) noexcept;
   CUresult MapPages(Segment* segment, Block* block) noexcept;
+  bool DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept;
   CUresult UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept;
   CUresult UnmapPages(Block* block) noexcept;
   void ForgetSegment(Segment* segment) noexcept;
@@ -228,6 +229,7 @@ class Core {
     void* host = nullptr;
     CUdeviceptr device = 0;
     std::size_t used = 0;
+    Tenure tenure;
   };
   CUresult MakeWord(StreamRecord* stream) noexcept;
   CUresult OpenDevice(const DeviceConfig& config, Device* device) noexcept;

@@ -232,11 +232,11 @@ void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
       Block* const block = list;
       list = block->link;
       block->link = nullptr;
-      if (excess() && ReleaseSegment(block->segment) == CUDA_SUCCESS) {
-        any = true;
+      if (excess()) {
+        any = ReleaseSegment(block->segment) == CUDA_SUCCESS || any;
       } else {
         const Held held(arena->lock);
-        if (block->place == Place::None && block->segment != nullptr) arena->Settle(block);
+        arena->Settle(block);
       }
     }
   }

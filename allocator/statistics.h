@@ -65,7 +65,7 @@ struct Statistics {
   std::uint64_t double_frees = 0;
   std::uint64_t foreign_pointers = 0;
   std::uint64_t fallbacks = 0;         // an option that the device does not support was replaced (expandable segments, stream writes)
-  std::uint64_t releases_refused = 0;  // the driver refused to take something back; it is kept for a retry
+  std::uint64_t releases_refused = 0;  // releases that failed; README.md says what is tried again
   std::uint64_t thread_caches = 0;
 };
 

@@ -209,9 +209,11 @@ CUresult Core::FreeWords() noexcept {
   WordPage** link = &word_pages_;
   while (*link != nullptr) {
     WordPage* const page = *link;
-    const CUresult result = driver.MemFreeHost(page->host);
-    if (result != CUDA_SUCCESS) {
-      if (first == CUDA_SUCCESS) first = result;
+    bool gone = false;
+    const CUresult result = FreeOurs(driver, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(page->host)), &page->tenure, &gone,
+                                     [&] { return driver.MemFreeHost(page->host); });
+    if (first == CUDA_SUCCESS) first = result;
+    if (!gone) {
       link = &page->next;
       continue;
     }

@@ -282,8 +282,7 @@ CUresult Core::MakeKeeper(Device* device) noexcept {
       stream = nullptr;
     }
   }
-  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS && driver.StreamDestroy(stream) != CUDA_SUCCESS)
-    device->refused.fetch_add(1, std::memory_order_relaxed);
+  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
 }

@@ -20,7 +20,7 @@ class AllocatorLifecycle : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(AllocatorLifecycle, EveryCallOfItFailsInTurnAndNothingIsLost) {
-  const Audit audit = RunAudit({"sweep", "--no-host", "--depth=1", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
   ASSERT_EQ(audit.result(), "clean") << audit.findings();
   EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 100);
