@@ -90,7 +90,7 @@ struct alignas(64) Block {
 
 // Segment::pages.
 inline constexpr unsigned char kPageMapped = 1;
-inline constexpr unsigned char kPageInDoubt = 2;       // cuMemUnmap failed twice: mapped or not, it is no memory to give out
+inline constexpr unsigned char kPageInDoubt = 2;        // cuMemUnmap failed twice: mapped or not, it is no memory to give out
 inline constexpr unsigned char kPageHandleRefused = 4;  // cuMemRelease of its handle failed while it was mapped
 
 struct Segment {
