@@ -111,6 +111,7 @@ void Arena::Settle(Block* block) noexcept {
   block->uses.Prune([this, block](const Use& use) {
     if (use.stream->IsOver(use.sequence)) return true;
     if (!stream->HasWaited(use.stream, use.sequence)) return false;
+    core->CountElided(block, stream, use);
     block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
     return true;
   });

@@ -110,6 +110,7 @@ class Core {
   CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
+  void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;

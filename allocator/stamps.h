@@ -89,9 +89,12 @@ struct StreamRecord {
     return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
   }
   bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
-  // This stream has waited for `other` up to `sequence`, or it is over.
+  // This stream has waited for `other` up to `sequence`, itself or by waiting for a stream that had, or it is over.
   bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
-  void NoteWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
+  // It has just been made to wait, for `other` up to `sequence` by its stamp `stamp`, and so for all that `other` had waited for before that.
+  void NoteWaited(StreamRecord* other, std::uint64_t sequence, std::uint64_t stamp) noexcept;
+  // Who waits for this stream up to `sequence` need not wait for (other, theirs).
+  bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
 
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
   // `*is_over` as far as one look tells.
@@ -109,6 +112,10 @@ struct StreamRecord {
     std::uint64_t sequence = 0;
     CUevent event = nullptr;
   };
+  struct Waited {
+    std::uint64_t sequence = 0;  // the other's, up to which it was waited for; 0: not
+    std::uint64_t since = 0;     // this stream's stamps from here on came after that wait
+  };
   Stamp* At(std::uint64_t sequence) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
   void MakeRoom() noexcept;
@@ -120,11 +127,11 @@ struct StreamRecord {
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>
-  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept;
+  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
 
   Lock lock_;
   std::vector<Stamp> stamps_;          // by sequence; guarded by lock_
-  std::vector<std::uint64_t> waited_;  // by the other's index; guarded by lock_
+  std::vector<Waited> waited_;  // by the other's index; guarded by lock_
 };
 
 }  // namespace cuaudit::alloc
