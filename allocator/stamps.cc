@@ -147,6 +147,8 @@ bool StreamRecord::Finish(std::uint64_t sequence, bool recorded, bool is_over) n
   } else {
     if (stamp->event != nullptr) events->Give(stamp->event);
     stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
+    // The next one has its number: else a debt that awaits it would count as paid.
+    begun.store(std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence), std::memory_order_release);
     Advance();
   }
   return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [](const Stamp& other) { return other.returned; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waits that are implied by earlier ones are skipped and counted, those that are not are made: the simulated device proves misuse otherwise.
+// Waits that earlier ones imply are skipped and counted, others are made: else the simulated device proves misuse.
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc {

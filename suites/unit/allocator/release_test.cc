@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Releases that report an error: refused, so that they are tried again; or done all the same, so that nobody else's is released.
+// Releases that report an error: refused, so that they are tried again; or done all the same, so that nobody else's is released. And
+// recordings that fail.
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/failing_releases.h"
+#include "suites/unit/allocator/failing_calls.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -35,7 +36,7 @@ class Releases : public testing::Test {
 
   Allocating a;
   CUcontext context = nullptr;
-  FailingReleases failing{a.d};
+  FailingCalls failing{a.d};
   CUstream s = nullptr;
   CUstream t = nullptr;
   std::unique_ptr<Allocator> allocator;
@@ -224,6 +225,41 @@ TEST_F(Releases, WordsThatStreamsWriteToAreFreedAsMemoryIs) {
     EXPECT_OK(allocator->Close());
     EXPECT_EQ(failing.calls(CallId::MemFreeHost) - before, how == Failing::Refused ? 2 : 1);
     EXPECT_EQ(a.Live(driver::Kind::PinnedMemory), 0U);
+    allocator.reset();
+  }
+}
+
+// What only the stream's next recording can tell of is not over because that recording failed.
+TEST_F(Releases, ARecordingThatFailedEndsNothing) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    Options options;
+    options.reuse = reuse;
+    Make(options);
+    StreamRef user;
+    ASSERT_OK(allocator->Identify(0, t, &user));
+    const CUdeviceptr x = Get(12 * kMiB, s);
+    a.Write(x, 12 * kMiB, s);
+    a.Order(s, t);
+    a.Write(x, 12 * kMiB, t);
+    ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(allocator->RecordUse(x, user));
+    EXPECT_OK(allocator->Free(x));
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    failing.Fail(CallId::EventRecord, Failing::Refused);
+    CUdeviceptr small = 0;
+    EXPECT_EQ(allocator->Allocate(512, user, &small), CUDA_ERROR_INVALID_CONTEXT);
+    const CUdeviceptr y = Get(12 * kMiB, s);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, s);
+    ASSERT_OK(allocator->Allocate(512, user, &small));  // now it is recorded
+    EXPECT_OK(a.d.StreamSynchronize(t));
+    const CUdeviceptr z = Get(12 * kMiB, s);
+    EXPECT_EQ(z, x);
+    a.Write(z, 12 * kMiB, s);
+    for (const CUdeviceptr one : {y, z, small}) EXPECT_OK(allocator->Free(one));
+    EXPECT_OK(allocator->Close());
     allocator.reset();
   }
 }

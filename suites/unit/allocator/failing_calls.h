@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// failing_releases.h: a driver whose releases report an error, refused or done all the same, and who takes what was released.
+// failing_calls.h: a driver of which calls report an error, refused or done all the same, and who takes what was released.
 //
 //   Owns      nothing; stands in front of another driver.
 //   Threads   one.
@@ -18,9 +18,9 @@ namespace cuaudit::alloc {
 
 enum class Failing { Refused, Done };
 
-class FailingReleases {
+class FailingCalls {
  public:
-  explicit FailingReleases(driver::DriverRef next) : table_(*next.table), next_(next) {
+  explicit FailingCalls(driver::DriverRef next) : table_(*next.table), next_(next) {
     Put<driver::CallId::MemFree_v2, CUdeviceptr>();
     Put<driver::CallId::MemFreeHost, void*>();
     Put<driver::CallId::MemUnmap, CUdeviceptr, std::size_t>();
@@ -29,12 +29,13 @@ class FailingReleases {
     Put<driver::CallId::EventDestroy_v2, CUevent>();
     Put<driver::CallId::StreamDestroy_v2, CUstream>();
     Put<driver::CallId::DevicePrimaryCtxRelease_v2, CUdevice>();
+    Put<driver::CallId::EventRecord, CUevent, CUstream>();
     Put<driver::CallId::PointerGetAttribute, void*, CUpointer_attribute, CUdeviceptr>();
     current_ = this;
   }
-  ~FailingReleases() { current_ = nullptr; }
-  FailingReleases(const FailingReleases&) = delete;
-  FailingReleases& operator=(const FailingReleases&) = delete;
+  ~FailingCalls() { current_ = nullptr; }
+  FailingCalls(const FailingCalls&) = delete;
+  FailingCalls& operator=(const FailingCalls&) = delete;
   driver::DriverRef ref() { return {&table_, next_.self}; }
 
   // The next `times` calls of it fail so.
@@ -57,7 +58,7 @@ class FailingReleases {
   }
   template <driver::CallId id, typename... P>
   static CUresult Call(void* self, P... arguments) noexcept {
-    FailingReleases* const me = current_;
+    FailingCalls* const me = current_;
     ++me->calls_[id];
     using Function = CUresult (*)(void*, P...);
     const auto next = reinterpret_cast<Function>(me->next_entry_[id]);
@@ -75,7 +76,7 @@ class FailingReleases {
     return result != CUDA_SUCCESS ? result : me->code;
   }
 
-  inline static FailingReleases* current_ = nullptr;
+  inline static FailingCalls* current_ = nullptr;
   driver::DriverTable table_;
   driver::DriverRef next_;
   std::map<driver::CallId, driver::Entry> next_entry_;
