@@ -87,7 +87,8 @@ class Core {
   CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
                       std::uint64_t scope_id = 0) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
-  void EndCapturesOf(CUstream stream) noexcept;
+  void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
+  bool WasInCapture(CUstream handle) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;

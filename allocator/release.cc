@@ -35,7 +35,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       const Held held(arena->lock);
       arena->Collect();
       arena->Resettle(kAll);
-      const auto look = [&](const Block* block) {
+      const auto look = [&](Block* block) {
+        arena->Recognize(block);
         if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
         for (const Use& use : block->uses.entries()) {
           if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
@@ -44,7 +45,7 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
           next = use.stream;
         }
       };
-      for (const Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
+      for (Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
       for (const FreeSet& set : arena->pending) {
         for (const FreeKey& key : set) look(key.block);
       }

@@ -105,11 +105,11 @@ CUresult Core::LookAtCapture(const Arena* arena, Request* request) noexcept {
   StreamRecord* const stream = request->stream;
   const bool can_capture = !stream->is_default || stream->own_thread;
   if (!can_capture || !request->can_touch) return CUDA_SUCCESS;
-  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0 && !WasInCapture(request->live)) return CUDA_SUCCESS;
   CurrentContext current(driver, stream->context, true);
   if (current.result() != CUDA_SUCCESS) return current.result();
   CaptureView view;
-  CUresult result = captures.LookAt(driver, stream, request->live, &view);
+  CUresult result = LookAt(stream, request->live, &view);
   if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = CUDA_SUCCESS;  // a use of the block is told so, not its allocation
   request->capture = view.id;
   const CUresult left = current.Leave();
@@ -286,6 +286,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
       // A larger one must not be much larger: debts are short, fragments stay.
       if (best != nullptr && request.large && at->size > best->size + options.max_non_split_rounding) break;
       std::size_t debt = 0;
+      arena->Recognize(at->block);
       for (const Use& use : at->block->uses.entries()) {
         if (arena->IsOver(use)) continue;
         debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kAll : debt + 1;

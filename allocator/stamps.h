@@ -83,6 +83,9 @@ struct StreamRecord {
   std::atomic<std::uint64_t> begun{0};    // recordings begun
   std::atomic<std::uint64_t> over{0};     // all recordings up to here are known to be over
   std::atomic<std::uint64_t> capture{0};  // the capture that it was last seen in
+  // Scope::Capture: the stream that it has turned out to be, and a number of that one's that ends what this one is owed.
+  std::atomic<StreamRecord*> same{nullptr};
+  std::uint64_t same_sequence = 0;
 
   // The number that a recording begun from now on has at least.
   std::uint64_t NextSequence() const noexcept {
