@@ -94,7 +94,8 @@ struct StreamRecord {
   bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
   // This stream has waited for `other` up to `sequence`, itself or by waiting for a stream that had, or it is over.
   bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
-  // It has just been made to wait, for `other` up to `sequence` by its stamp `stamp`, and so for all that `other` had waited for before that.
+  // It has just been made to wait, for `other` up to `sequence` by its stamp `stamp`, and so for all that `other` had waited for before
+  // that.
   void NoteWaited(StreamRecord* other, std::uint64_t sequence, std::uint64_t stamp) noexcept;
   // Who waits for this stream up to `sequence` need not wait for (other, theirs).
   bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
@@ -133,7 +134,7 @@ struct StreamRecord {
   CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
 
   Lock lock_;
-  std::vector<Stamp> stamps_;          // by sequence; guarded by lock_
+  std::vector<Stamp> stamps_;   // by sequence; guarded by lock_
   std::vector<Waited> waited_;  // by the other's index; guarded by lock_
 };
 
