@@ -52,7 +52,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     }
     if (next == nullptr) break;
     from = next->index + 1;
-    if (arena->device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
+    const Device* const synchronized = next->device != nullptr ? next->device : arena->device;
+    if (synchronized->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
     const CUresult result = next->Synchronize(driver, sequence);
     if (result != CUDA_SUCCESS) return result;
   }

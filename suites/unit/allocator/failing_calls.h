@@ -41,6 +41,8 @@ class FailingCalls {
   // The next `times` calls of it fail so.
   void Fail(driver::CallId call, Failing how, int times = 1) { plan_[call] = {how, times}; }
   int calls(driver::CallId call) { return calls_[call]; }
+  bool failed() const { return failed_; }  // any
+  bool repeating = false;                  // what was done is done once more, as soon as somebody else has what was released
   CUresult code = CUDA_ERROR_INVALID_CONTEXT;
   std::size_t taken_bytes = 0;                     // who asks for so much as soon as a cuMemFree was done though it failed
   std::vector<CUdeviceptr> taken;                  // and what it got
@@ -65,6 +67,7 @@ class FailingCalls {
     Plan& plan = me->plan_[id];
     if (plan.times == 0) return next(self, arguments...);
     --plan.times;
+    me->failed_ = true;
     if (plan.how == Failing::Refused) {
       me->refused.push_back([next, self, arguments...] { return next(self, arguments...); });
       return me->code;
@@ -73,6 +76,7 @@ class FailingCalls {
     CUdeviceptr address = 0;
     if (id == driver::CallId::MemFree_v2 && me->taken_bytes != 0 && me->next_.MemAlloc(&address, me->taken_bytes) == CUDA_SUCCESS)
       me->taken.push_back(address);
+    if (me->repeating) (void)next(self, arguments...);
     return result != CUDA_SUCCESS ? result : me->code;
   }
 
@@ -82,6 +86,7 @@ class FailingCalls {
   std::map<driver::CallId, driver::Entry> next_entry_;
   std::map<driver::CallId, Plan> plan_;
   std::map<driver::CallId, int> calls_;
+  bool failed_ = false;
 };
 
 }  // namespace cuaudit::alloc
