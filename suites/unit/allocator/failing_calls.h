@@ -30,6 +30,8 @@ class FailingCalls {
     Put<driver::CallId::StreamDestroy_v2, CUstream>();
     Put<driver::CallId::DevicePrimaryCtxRelease_v2, CUdevice>();
     Put<driver::CallId::EventRecord, CUevent, CUstream>();
+    Put<driver::CallId::EventSynchronize, CUevent>();
+    Put<driver::CallId::MemAlloc_v2, CUdeviceptr*, std::size_t>();
     Put<driver::CallId::PointerGetAttribute, void*, CUpointer_attribute, CUdeviceptr>();
     current_ = this;
   }
@@ -41,8 +43,9 @@ class FailingCalls {
   // The next `times` calls of it fail so.
   void Fail(driver::CallId call, Failing how, int times = 1) { plan_[call] = {how, times}; }
   int calls(driver::CallId call) { return calls_[call]; }
-  bool failed() const { return failed_; }  // any
-  bool repeating = false;                  // what was done is done once more, as soon as somebody else has what was released
+  bool failed() const { return failed_; }       // any
+  std::function<void(driver::CallId)> on_call;  // first of all, for each of the calls below
+  bool repeating = false;                       // what was done is done once more, as soon as somebody else has what was released
   CUresult code = CUDA_ERROR_INVALID_CONTEXT;
   std::size_t taken_bytes = 0;                     // who asks for so much as soon as a cuMemFree was done though it failed
   std::vector<CUdeviceptr> taken;                  // and what it got
@@ -62,6 +65,7 @@ class FailingCalls {
   static CUresult Call(void* self, P... arguments) noexcept {
     FailingCalls* const me = current_;
     ++me->calls_[id];
+    if (me->on_call) me->on_call(id);
     using Function = CUresult (*)(void*, P...);
     const auto next = reinterpret_cast<Function>(me->next_entry_[id]);
     Plan& plan = me->plan_[id];
