@@ -52,7 +52,9 @@ CUresult Twice(const char* what, Call call) {
 }
 
 CUresult Init(DriverRef d, const cuaudit::alloc::Options& options, Subject* subject) {
-  TRY(d.DevicePrimaryCtxRetain(&subject->context, 0));
+  CUcontext context = nullptr;
+  TRY(d.DevicePrimaryCtxRetain(&context, 0));
+  subject->context = context;
   TRY(d.CtxSetCurrent(subject->context));
   for (CUstream& stream : subject->stream) TRY(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   const cuaudit::alloc::DeviceConfig config;

@@ -211,6 +211,40 @@ TEST(Captures, WithoutAPoolGiveBackWhatTheyUsedOnceAKnownStreamIsSeenOutside) {
   }
 }
 
+// Whose context must not be synchronised while it captures, the user's or the block's: what waits for that stays, and nothing fails.
+TEST(Captures, OnAnotherDeviceKeepWhatOnlyItsContextCouldSettle) {
+  Allocating a({}, {.devices = 2});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream far = a.Stream(1);
+  const StreamRef user = a.Ref(s);
+  for (const bool captured : {true, false}) {
+    const CUdeviceptr x = a.Get(12 * kMiB, far, 1);
+    PoolId pool;
+    ASSERT_OK(a->CreatePool({}, &pool));
+    ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+    ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(a->RecordUse(x, user)) << a.LastText();
+    a.Drop(x);
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    if (captured) {
+      ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+      ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_RELAXED));
+    }
+    EXPECT_OK(a->EmptyCache()) << a.LastText();
+    EXPECT_EQ(a.Reserved(1), captured ? static_cast<std::int64_t>(12 * kMiB) : 0);
+    if (!captured) continue;
+    ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(1), 0);
+  }
+}
+
 TEST(Captures, AStreamInOneHasAnIdentityOfItsOwn) {
   for (const bool is_known : {false, true}) {
     Allocating a;
