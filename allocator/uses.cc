@@ -219,6 +219,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
 bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
   if (block->given_in == capture) return true;
+  if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
   if (!block->uses.Add(stream, stream->NextSequence())) return false;
   stream->stamp_wanted.store(true, std::memory_order_relaxed);
   return true;
@@ -282,8 +283,7 @@ CUresult Core::MakeKeeper(Device* device) noexcept {
       stream = nullptr;
     }
   }
-  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS && driver.StreamDestroy(stream) != CUDA_SUCCESS)
-    device->refused.fetch_add(1, std::memory_order_relaxed);
+  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
 }

@@ -4,7 +4,6 @@
 #include <cuaudit/gtest.h>
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <string>
 #include <tuple>
 
@@ -14,12 +13,6 @@ namespace cuaudit::testing {
 namespace {
 
 using alloc::Reuse;
-
-// allocator/README.md, limits: a release that is refused is tried again, which is wrong for one that was done all the same.
-bool IsDoneAllTheSame(const Finding& finding) {
-  return std::any_of(finding.faults.begin() + 1, finding.faults.end(),
-                     [](const std::string& fault) { return fault.find(",after") != std::string::npos; });
-}
 
 class AllocatorLifecycle : public ::testing::TestWithParam<std::tuple<Reuse, bool>> {
  protected:
@@ -35,16 +28,11 @@ TEST_P(AllocatorLifecycle, EveryCallAndEveryCallOfItsUnwindingFailInTurn) {
   // Which policy and which kind of segment meet makes no second fault of a new kind.
   const bool is_deep = (std::get<0>(GetParam()) == Reuse::Wait) == std::get<1>(GetParam());
   const Audit audit = gtest::Swept(Made(), {.depth = is_deep ? 2 : 1});
-  ASSERT_EQ(audit.outcome, is_deep ? AuditOutcome::Findings : AuditOutcome::Clean) << audit.Text();
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_EQ(audit.fired, audit.trials);
   // Growing is tried again with less cached, and in another way; the capture mode is put back at the second try.
   EXPECT_THAT(audit.verdicts, ::testing::Contains(::testing::Key("absorbed")));
   EXPECT_GT(audit.trials, is_deep ? 3 * audit.calls : audit.calls / 2);  // second faults are most of them
-  for (const Finding& finding : audit.findings) {
-    ASSERT_FALSE(finding.faults.empty()) << audit.Text();
-    if (IsDoneAllTheSame(finding)) continue;
-    ADD_FAILURE() << finding.title << ": " << finding.detail << " at " << finding.where << "\n" << finding.replay;
-  }
 }
 
 TEST_P(AllocatorLifecycle, CyclesAreNeutral) { EXPECT_ALLOCATION_NEUTRAL(Made()); }

@@ -38,32 +38,43 @@ Execution::Execution(const Program& program, const Conditions& conditions)
   static const HostKernel<Reader> reader("reader");
   static const HostKernel<Writer> writer("writer");
   sim::WorldOptions options;
-  options.device_bytes = program.device_bytes;
+  options.device_bytes = program.device_bytes * static_cast<std::size_t>(program.devices);
+  options.device_count = program.devices;
   options.schedule = conditions.schedule;
   options.seed = conditions.seed;
   options.on_misuse = OnMisuse;
   options.observer = this;
   world_ = sim::CreateWorld(options);
   d_ = sim::Driver(world_);
-  bool ok = Ok(d_.Init(0), "Init") && Ok(d_.DevicePrimaryCtxRetain(&context_, 0), "DevicePrimaryCtxRetain") &&
-            Ok(d_.CtxSetCurrent(context_), "CtxSetCurrent") && Ok(d_.ModuleLoadData(&module_, kImage), "ModuleLoadData") &&
-            Ok(d_.ModuleGetFunction(&reader_, module_, "reader"), "ModuleGetFunction") &&
-            Ok(d_.ModuleGetFunction(&writer_, module_, "writer"), "ModuleGetFunction") &&
-            Ok(d_.MemAlloc(&first_address_, std::size_t{2} << 20), "MemAlloc");
+  bool ok = Ok(d_.Init(0), "Init");
+  for (int i = program.devices - 1; i >= 0 && ok; --i) {
+    ok = Ok(d_.DevicePrimaryCtxRetain(&context_[i], i), "DevicePrimaryCtxRetain") && Ok(d_.CtxSetCurrent(context_[i]), "CtxSetCurrent") &&
+         Ok(d_.ModuleLoadData(&module_[i], kImage), "ModuleLoadData") &&
+         Ok(d_.ModuleGetFunction(&reader_[i], module_[i], "reader"), "ModuleGetFunction") &&
+         Ok(d_.ModuleGetFunction(&writer_[i], module_[i], "writer"), "ModuleGetFunction");
+  }
+  for (int i = 0; i < program.devices && program.devices > 1; ++i)
+    On(i, [&] { (void)Ok(d_.CtxEnablePeerAccess(context_[1 - i], 0), "CtxEnablePeerAccess"); });
+  ok = ok && Ok(d_.MemAlloc(&first_address_, std::size_t{2} << 20), "MemAlloc");
   if (!sim::RegisterKernel(world_, &reader.kernel) || !sim::RegisterKernel(world_, &writer.kernel)) Fail("no host kernels");
   std::size_t total = 0;
-  ok = ok && Ok(d_.MemGetInfo(&free_at_start_, &total), "MemGetInfo");
+  for (int i = 0; i < program.devices; ++i) On(i, [&] { (void)Ok(d_.MemGetInfo(&free_at_start_[i], &total), "MemGetInfo"); });
   for (int place = 0; place < kPlaces && ok; ++place) MakeStream(place);
-  const DeviceConfig config;
+  const DeviceConfig configs[kDevices] = {{0, nullptr}, {1, nullptr}};
   driver::DriverRef theirs = d_;
+  if (conditions.failing) {
+    failing_ = std::make_unique<FailingCalls>(d_);
+    failing_->repeating = conditions.repeating;
+    theirs = failing_->ref();
+  }
   if (conditions.deceived) {
     deceiving_ = *d_.table;
     deceiving_.entry[Index(driver::CallId::StreamWaitEvent)] = reinterpret_cast<driver::Entry>(SayDone<CUstream, CUevent, unsigned int>);
     deceiving_.entry[Index(driver::CallId::EventQuery)] = reinterpret_cast<driver::Entry>(SayDone<CUevent>);
     theirs.table = &deceiving_;
   }
-  if (ok) (void)Took(Allocator::Create(theirs, &config, 1, program.options, &allocator_), "Create");
-  workers_ = std::make_unique<Workers>(d_, context_);
+  if (ok) (void)Took(Allocator::Create(theirs, configs, program.devices, program.options, &allocator_), "Create");
+  workers_ = std::make_unique<Workers>(d_, context_[0]);
 }
 
 Execution::~Execution() {
@@ -104,9 +115,12 @@ void Execution::MakeStream(int place) {
   auto stream = std::make_unique<Stream>();
   stream->number = static_cast<int>(streams_.size());
   stream->clock.assign(kMostStreams, 0);
+  stream->device = program_.devices > 1 && place == kFarPlace ? 1 : 0;
   unsigned long long id = 0;
-  (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
-         Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  On(stream->device, [&] {
+    (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
+           Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  });
   stream->id = id;
   at_place_[place] = stream->number;
   streams_.push_back(std::move(stream));
@@ -117,16 +131,18 @@ void Execution::DoAllocate(const Step& step) {
   if (In(step.a) != nullptr) return;
   CUdeviceptr address = 0;
   Say("x%d = Allocate(%zu, s%d);", step.a, step.bytes, stream->number);
-  const CUresult result = allocator_->Allocate(0, step.bytes, stream->handle, &address);
+  const CUresult result = allocator_->Allocate(stream->device, step.bytes, stream->handle, &address);
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) return CheckRefused(step.bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return CheckRefused(stream->device, step.bytes);
   if (!Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();
   block->address = address;
   block->bytes = step.bytes;
   block->owner = stream->number;
+  block->device = stream->device;
   block->capture = stream->capturing ? capturing_ : -1;
+  block->was_captured = stream->capturing;
   block->slot = step.a;
   CUdeviceptr base = 0;
   if (!allocator_->FindBlock(address, &base, &block->size) || base != address) return Fail("FindBlock does not know it");
@@ -171,7 +187,7 @@ void Execution::DoGoodbye(const Step& step) {
   if (step.act == Act::Retire || program_.options.trust_stream_handles) {
     Say("RetireStream(s%d);", stream->number);
     ++outcome_.retired;
-    if (!Took(allocator_->RetireStream(0, stream->handle), "RetireStream")) return;
+    if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) return;
   }
   Say("cuStreamDestroy(s%d);", stream->number);
   if (!Ok(d_.StreamDestroy(stream->handle), "StreamDestroy")) return;
@@ -289,14 +305,14 @@ void Execution::Do(const Step& step) {
     case Act::RecordStream:
       if (block == nullptr || b->capturing != (block->capture >= 0)) return;
       Say("RecordStream(x%d, s%d);", step.a, b->number);
-      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && b->number != block->owner)
+      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->was_captured))
         block->promised.insert(b->number);
       return;
     case Act::KeepAlive:
       if (block != nullptr && !b->capturing && block->capture < 0) KeepAlive(block, b);
       return;
     case Act::Wait:
-      if (a != b && (a->capturing || !b->capturing)) Order(a, b);
+      if (a != b && (a->capturing || !b->capturing) && !(a->capturing && b->device != 0)) Order(a, b);
       return;
     case Act::Synchronize:
       if (AnyCapture()) return;
@@ -315,20 +331,20 @@ void Execution::Do(const Step& step) {
       (void)Took(allocator_->EmptyCache(), "EmptyCache");
       return;
     case Act::Trim:
-      Say("Trim(0, %zu);", step.bytes);
-      (void)Took(allocator_->Trim(0, step.bytes), "Trim");
+      Say("Trim(%d, %zu);", b->device, step.bytes);
+      (void)Took(allocator_->Trim(b->device, step.bytes), "Trim");
       return;
     case Act::Retire:
     case Act::Destroy:
       return DoGoodbye(step);
     case Act::BeginCapture:
-      if (!AnyCapture() && !graph_there_[step.a]) BeginCapture(step.a, b);
+      if (!AnyCapture() && !graph_there_[step.a] && b->device == 0) BeginCapture(step.a, b);
       return;
     case Act::EndCapture:
       if (AnyCapture()) EndCapture();
       return;
     case Act::Launch:
-      if (!AnyCapture() && graph_there_[step.a]) LaunchGraph(&graphs_[step.a], b);
+      if (!AnyCapture() && graph_there_[step.a] && b->device == 0) LaunchGraph(&graphs_[step.a], b);
       return;
     case Act::DropGraph:
       if (!AnyCapture() && graph_there_[step.a]) DropGraph(step.a);

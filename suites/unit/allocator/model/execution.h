@@ -21,6 +21,7 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
+#include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/model/program.h"
 #include "suites/unit/allocator/model/workers.h"
 
@@ -31,6 +32,8 @@ struct Conditions {
   std::uint64_t seed = 1;  // of the schedule
   bool forgetful = false;  // uses are not told of
   bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
+  bool failing = false;    // one release at Close fails, refused or done all the same; Close is called again
+  bool repeating = false;  // and somebody releases it once more at once, as an allocator must not
 };
 
 struct Outcome {
@@ -41,6 +44,7 @@ struct Outcome {
   Statistics statistics;             // before the end
   std::size_t steps = 0;             // that were done
   std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
+  std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
 };
 
 Outcome Execute(const Program& program, const Conditions& conditions);
@@ -60,6 +64,7 @@ class Execution {
 
   struct Stream {
     int number = 0;
+    int device = 0;
     CUstream handle = nullptr;
     std::uint64_t id = 0;
     CUevent tail = nullptr;  // of a stream that is gone: the end of its work
@@ -76,7 +81,9 @@ class Execution {
     std::size_t bytes = 0;
     std::size_t size = 0;
     int owner = 0;
-    int capture = -1;  // graph slot of the capture under way that it belongs to
+    int device = 0;
+    int capture = -1;           // graph slot of the capture under way that it belongs to
+    bool was_captured = false;  // given out in a capture: to what the stream was in it
     Ticks writes, reads;
     std::set<int> untold;    // other streams that have used it and were not told of
     std::set<int> promised;  // RecordStream's
@@ -129,14 +136,18 @@ class Execution {
   // execution_checks.cc
   void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
   void CheckPending(const Block& block);
-  void CheckRefused(std::size_t bytes);
+  void CheckRefused(int device, std::size_t bytes);
   void CheckBooks();
+  void CheckBooks(int device);
   void CheckSnapshot();
   void CheckEnd();
+  void CheckClose();
   static void OnMisuse(void* self, const driver::Misuse& misuse);
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  template <typename Call>
+  void On(int device, const Call& call);         // with its context current
   bool Ok(CUresult result, const char* what);    // a driver call of the program
   bool Took(CUresult result, const char* what);  // a call of the allocator that must not fail
   bool failed() const { return !outcome_.failure.empty(); }
@@ -150,11 +161,12 @@ class Execution {
   sim::World* world_ = nullptr;
   driver::DriverRef d_;
   driver::DriverTable deceiving_;
-  CUcontext context_ = nullptr;
-  CUmodule module_ = nullptr;
-  CUfunction reader_ = nullptr, writer_ = nullptr;
+  std::unique_ptr<FailingCalls> failing_;
+  CUcontext context_[kDevices] = {};
+  CUmodule module_[kDevices] = {};
+  CUfunction reader_[kDevices] = {}, writer_[kDevices] = {};
   CUdeviceptr first_address_ = 0;
-  std::size_t free_at_start_ = 0;
+  std::size_t free_at_start_[kDevices] = {};
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Workers> workers_;
   std::vector<std::unique_ptr<Stream>> streams_;  // by number
@@ -170,5 +182,13 @@ class Execution {
   int capture_origin_ = -1;
   int oracle_rule_ = -1;
 };
+
+template <typename Call>
+void Execution::On(int device, const Call& call) {
+  CUcontext popped = nullptr;
+  if (device != 0) (void)Ok(d_.CtxPushCurrent(context_[device]), "CtxPushCurrent");
+  call();
+  if (device != 0) (void)Ok(d_.CtxPopCurrent(&popped), "CtxPopCurrent");
+}
 
 }  // namespace cuaudit::alloc
