@@ -93,8 +93,11 @@ class Core {
   EventPool* EventsOf(CUcontext context) noexcept;
 
   // fast_path.cc
+  CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult Free(CUdeviceptr address) noexcept;
+  bool TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool Turn(ThreadCache* cache, const Arena* arena) noexcept;
   void EmptyMagazines(Arena* arena) noexcept;
   ThreadCache* Cache() noexcept;  // this thread's; nullptr: no host memory
   void ReleaseCaches() noexcept;

@@ -33,8 +33,9 @@ struct Line {
     return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
   }
   void Raise(std::size_t i, std::int64_t by) noexcept {
-    added[i].store(added[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
-    const std::int64_t net = Net(i);
+    const std::int64_t sum = added[i].load(std::memory_order_relaxed) + by;
+    added[i].store(sum, std::memory_order_relaxed);
+    const std::int64_t net = sum - taken[i].load(std::memory_order_relaxed);  // reading `sum` back would wait for the store
     const std::int64_t all = net + Net(1 - i);
     if (net > high[i + 1].load(std::memory_order_relaxed)) high[i + 1].store(net, std::memory_order_relaxed);
     if (all > high[0].load(std::memory_order_relaxed)) high[0].store(all, std::memory_order_relaxed);

@@ -84,6 +84,8 @@ struct StreamRecord {
   std::atomic<std::uint64_t> over{0};     // all recordings up to here are known to be over
   std::atomic<std::uint64_t> capture{0};  // the capture that it was last seen in
 
+  // The handle that stands for the stream on this thread; a thread's default stream has none.
+  CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }
   // The number that a recording begun from now on has at least.
   std::uint64_t NextSequence() const noexcept {
     return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
