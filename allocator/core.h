@@ -155,13 +155,22 @@ class Core {
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
+  CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
+  // Takes `step`, which leaves no trace when it fails; only when that answers INVALID_CONTEXT, or the stream's handle means one of the
+  // current context, with the stream's context current: its own handle is enough for the calls about a stream and for recording in it.
+  template <typename Step>
+  CUresult NearContext(const StreamRecord* stream, Step step) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
-  void WarnOfSharing() noexcept;
-  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept;
+  void WarnOfSharing(const StreamRecord* stream) noexcept;
+  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence,
+                     std::uint64_t* before = nullptr) noexcept;
+  void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
+  CUresult RecordOutside(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
 
   // pools.cc, checkpoint.cc
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;

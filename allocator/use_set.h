@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // use_set.h: which streams still use a block: at most one entry per stream, the newest.
 //
-//   Owns      its entries; two inline, more in host memory.
+//   Owns      its entries; four inline, more in host memory.
 //   Threads   not thread-safe; guarded by what guards the block.
 //   Units     a sequence counts the recordings of one stream; a use is over when all recordings up to it are.
 //   Errors    Reserve, Add and Merge answer false when host memory ran out, and have changed nothing.
@@ -32,6 +32,13 @@ class UseSet {
   std::span<const Use> entries() const noexcept { return {data(), count_}; }
 
   std::uint32_t size() const noexcept { return count_; }
+  // The stream's entry; 0: none.
+  std::uint64_t Find(const StreamRecord* stream) const noexcept {
+    for (const Use& use : entries()) {
+      if (use.stream == stream) return use.sequence;
+    }
+    return 0;
+  }
   // Afterwards Add succeeds until there are so many.
   bool Reserve(std::uint32_t wanted) noexcept {
     if (wanted <= capacity_) return true;
@@ -58,6 +65,17 @@ class UseSet {
     if (!Reserve(count_ + 1)) return false;
     data()[count_++] = Use{stream, sequence};
     return true;
+  }
+
+  // Takes back an entry that Add made or raised; `before` is what Find answered then. Not when it was raised again since.
+  void Withdraw(const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before) noexcept {
+    Use* const uses = data();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (uses[i].stream != stream || uses[i].sequence != sequence) continue;
+      uses[i].sequence = before;
+      if (before == 0) uses[i] = uses[--count_];
+      return;
+    }
   }
 
   // The maximum of both, stream by stream.
@@ -88,7 +106,7 @@ class UseSet {
   }
 
  private:
-  static constexpr std::uint32_t kInline = 2;
+  static constexpr std::uint32_t kInline = 4;
   Use* data() noexcept { return more_ != nullptr ? more_ : inline_; }
   const Use* data() const noexcept { return more_ != nullptr ? more_ : inline_; }
 

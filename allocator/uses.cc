@@ -100,6 +100,20 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   return first;
 }
 
+template <typename Step>
+CUresult Core::NearContext(const StreamRecord* stream, Step step) noexcept {
+  if (!stream->is_default) {
+    const CUresult result = step();
+    if (result != CUDA_ERROR_INVALID_CONTEXT) [[likely]]
+      return result;
+  }
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  const CUresult result = step();
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
 // RecordStream's promise is due: what the stream was given until now.
 CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   if (stream->own_thread) {
@@ -109,11 +123,14 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
         stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
-  CurrentContext current(driver, stream->context);
-  CUresult result = current.result();
+  return NearContext(stream, [&]() noexcept { return RecordAtFree(block, stream); });
+}
+
+CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   CaptureView view;
-  if (result == CUDA_SUCCESS) result = LookAt(stream, stream->handle, &view);
-  if (result == CUDA_SUCCESS && view.id != 0) {
+  CUresult result = LookAt(stream, stream->handle, &view);
+  if (result != CUDA_SUCCESS) return result;
+  if (view.id != 0) {
     Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
     Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
@@ -132,16 +149,16 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     block->captured = use;
     NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
-    return current.Leave();
+    return CUDA_SUCCESS;
   }
   std::uint64_t sequence = 0;
-  if (result == CUDA_SUCCESS) result = stream->Record(driver, stream->handle, &sequence);
+  result = stream->Record(driver, stream->handle, &sequence);
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
   if (Traced())
     Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
           sequence);
-  return current.Leave();
+  return CUDA_SUCCESS;
 }
 
 CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
@@ -158,8 +175,8 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
 }
 
 // Once: a loop that records faster than the stream works would say it each time.
-void Core::WarnOfSharing() noexcept {
-  if (stamp_counts.shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
+void Core::WarnOfSharing(const StreamRecord* stream) noexcept {
+  if (stream->shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
   if (has_warned.load(std::memory_order_relaxed) || has_warned.exchange(true, std::memory_order_relaxed)) return;
   char text[200];
   (void)std::snprintf(
@@ -170,17 +187,67 @@ void Core::WarnOfSharing() noexcept {
   warning.warn(warning.self, text);
 }
 
-CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept {
+// Without a locked instruction, where the thread has a cache.
+void Core::CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
+  if (ThreadCache* const cache = Cache(); cache != nullptr) {
+    (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  } else {
+    everybodys->fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// `before`, if asked for, gets what the stream's entry was.
+CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence,
+                         std::uint64_t* before) noexcept {
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
   if (block == nullptr) return error;
-  bool merged = false;
-  const bool done = block->uses.Add(stream, sequence, &merged);
-  if (merged) uses_merged.fetch_add(1, std::memory_order_relaxed);
-  if (done && Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  // Room for what is added when the block is freed, too: each stream of RecordStream, and its own.
+  const std::uint64_t earlier = block->uses.Find(stream);
+  const bool done =
+      block->uses.Reserve(block->uses.size() + (earlier == 0 ? 1 : 0) + block->recorded.size() + 1) && block->uses.Add(stream, sequence);
   EndEdit(block, done ? kHasUses : 0);
-  WarnOfSharing();
-  return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  if (!done) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  if (before != nullptr) *before = earlier;
+  if (earlier != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  WarnOfSharing(stream);
+  return CUDA_SUCCESS;
+}
+
+void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
+  CUresult error = CUDA_SUCCESS;
+  Block* const block = Edit(address, "RecordUse", &error);
+  if (block == nullptr) return;
+  Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  EndEdit(block, 0);
+}
+
+// The use is noted before the driver is called, since until the recording returns nobody can take it for over.
+CUresult Core::RecordOutside(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CaptureView view;
+  CUresult result = LookAt(stream, live, &view);
+  if (result != CUDA_SUCCESS) return result;
+  if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  Recording recording;
+  result = stream->Begin(driver, &recording);
+  if (result != CUDA_SUCCESS) return result;
+  std::uint64_t before = 0;
+  result = AttachUse(address, "RecordUse", stream, recording.sequence, &before);
+  if (result != CUDA_SUCCESS) {
+    stream->Cancel(recording);
+    return result;
+  }
+  result = stream->Send(driver, live, recording);
+  if (result == CUDA_SUCCESS) {
+    if (Traced()) TraceUse(address, stream, recording.sequence);
+    return result;
+  }
+  CUresult error = CUDA_SUCCESS;
+  if (Block* const block = Edit(address, "RecordUse", &error); block != nullptr) {
+    block->uses.Withdraw(stream, recording.sequence, before);
+    EndEdit(block, 0);
+  }
+  return result;
 }
 
 CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
@@ -190,30 +257,22 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
   if (stream->own_thread && live != CU_STREAM_PER_THREAD)
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
-  Block* const block = Edit(address, "RecordUse", &error);
-  if (block == nullptr) return error;
-  const bool own = stream == block->stream;
-  const bool room = own || block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
-  EndEdit(block, 0);
+  const Block* block = map.Find(address);
+  const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
+  bool own = false;
+  if ((state & kStatusMask) == kLive && (state & kForeign) == 0 && block->address.load(std::memory_order_relaxed) == address) [[likely]] {
+    own = stream == block->arena.load(std::memory_order_relaxed)->stream;
+  } else {  // to say what is wrong; or lent to another stream than the arena's
+    Block* const edited = Edit(address, "RecordUse", &error);
+    if (edited == nullptr) return error;
+    own = stream == edited->stream;
+    EndEdit(edited, 0);
+  }
   if (own) {
-    uses_own.fetch_add(1, std::memory_order_relaxed);
+    CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
-  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordUse: no host memory");
-  const auto record = [&]() noexcept -> CUresult {
-    CaptureView view;
-    CUresult result = LookAt(stream, live, &view);
-    if (result != CUDA_SUCCESS) return result;
-    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
-    std::uint64_t sequence = 0;
-    result = stream->Record(driver, live, &sequence);
-    return result != CUDA_SUCCESS ? result : AttachUse(address, "RecordUse", stream, sequence);
-  };
-  CurrentContext current(driver, stream->context, !stream->is_default);
-  if (current.result() != CUDA_SUCCESS) return Note(current.result());
-  const CUresult result = record();
-  const CUresult left = current.Leave();
-  return Note(result != CUDA_SUCCESS ? result : left);
+  return Note(NearContext(stream, [&]() noexcept { return RecordOutside(address, stream, live); }));
 }
 
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
@@ -307,6 +366,7 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   std::uint64_t sequence = 0;
   result = device->keeper_record->Record(driver, device->keeper, &sequence);
   if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence);
+  if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
   const CUresult left = current.Leave();
   return Note(result != CUDA_SUCCESS ? result : left);
 }
