@@ -113,6 +113,7 @@ class Core {
   CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
+  bool IsLookDue(const Arena* arena, const Request& request) const noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
@@ -166,10 +167,9 @@ class Core {
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
   void WarnOfSharing(const StreamRecord* stream) noexcept;
-  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence,
-                     std::uint64_t* before = nullptr) noexcept;
+  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
-  CUresult RecordOutside(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordNow(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
 
   // pools.cc, checkpoint.cc

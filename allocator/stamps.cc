@@ -53,20 +53,24 @@ void StreamRecord::Recycle(CUevent event) noexcept {
 
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
+  for (Stamp& stamp : stamps_) (void)HasReturned(&stamp);
   std::size_t kept = 0;
   bool kept_last = false;
-  for (std::size_t i = 0; i < stamps_.size(); ++i) {
-    const Stamp stamp = stamps_[i];
-    const bool may_go = kept_last && i + 1 < stamps_.size() && HasReturned(&stamps_[i]) && stamp.pins == 0 &&
-                        HasReturned(&stamps_[i + 1]) && stamps_[i + 1].settled >= stamp.sequence;
+  const std::size_t count = stamps_.size();
+  Stamp* const stamps = stamps_.data();
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const Stamp& following = stamps[i + 1];
+    const bool may_go =
+        kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
     kept_last = !may_go;
     if (may_go) {
-      Recycle(stamp.event);
+      Recycle(stamps[i].event);
     } else {
-      stamps_[kept++] = stamps_[i];
+      stamps[kept++] = stamps[i];
     }
   }
-  shared.store(shared.load(std::memory_order_relaxed) + (stamps_.size() - kept), std::memory_order_relaxed);
+  if (count != 0) stamps[kept++] = stamps[count - 1];
+  shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
   stamps_.resize(kept);
 }
 

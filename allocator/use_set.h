@@ -32,13 +32,6 @@ class UseSet {
   std::span<const Use> entries() const noexcept { return {data(), count_}; }
 
   std::uint32_t size() const noexcept { return count_; }
-  // The stream's entry; 0: none.
-  std::uint64_t Find(const StreamRecord* stream) const noexcept {
-    for (const Use& use : entries()) {
-      if (use.stream == stream) return use.sequence;
-    }
-    return 0;
-  }
   // Afterwards Add succeeds until there are so many.
   bool Reserve(std::uint32_t wanted) noexcept {
     if (wanted <= capacity_) return true;
@@ -52,22 +45,26 @@ class UseSet {
     return true;
   }
 
-  // `merged` says that the stream had an entry already. May be null.
-  bool Add(StreamRecord* stream, std::uint64_t sequence, bool* merged = nullptr) noexcept {
+  // `before`: what the stream's entry was; 0: it had none. A new entry comes with room for `beyond` more.
+  bool Add(StreamRecord* stream, std::uint64_t sequence, std::uint32_t beyond, std::uint64_t* before) noexcept {
     Use* const uses = data();
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (uses[i].stream != stream) continue;
+      *before = uses[i].sequence;
       if (uses[i].sequence < sequence) uses[i].sequence = sequence;
-      if (merged != nullptr) *merged = true;
       return true;
     }
-    if (merged != nullptr) *merged = false;
-    if (!Reserve(count_ + 1)) return false;
+    *before = 0;
+    if (!Reserve(count_ + 1 + beyond)) return false;
     data()[count_++] = Use{stream, sequence};
     return true;
   }
+  bool Add(StreamRecord* stream, std::uint64_t sequence) noexcept {
+    std::uint64_t before = 0;
+    return Add(stream, sequence, 0, &before);
+  }
 
-  // Takes back an entry that Add made or raised; `before` is what Find answered then. Not when it was raised again since.
+  // Takes back an entry that Add made or raised; `before` as it answered then. Not when it was raised again since.
   void Withdraw(const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before) noexcept {
     Use* const uses = data();
     for (std::uint32_t i = 0; i < count_; ++i) {

@@ -22,14 +22,14 @@ void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(stati
 // The live block that begins there, kept from being freed or edited until EndEdit.
 Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept {
   Block* const block = map.Find(address);
-  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) [[unlikely]] {
     foreign_pointers.fetch_add(1, std::memory_order_relaxed);
     *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: no block of this allocator begins there", call, Shown(address));
     return nullptr;
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   for (;;) {
-    if ((state & kStatusMask) != kLive) {
+    if ((state & kStatusMask) != kLive) [[unlikely]] {
       *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
       return nullptr;
     }
@@ -196,20 +196,19 @@ void Core::CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<s
   }
 }
 
-// `before`, if asked for, gets what the stream's entry was.
+// `before` gets what the stream's entry was.
 CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence,
                          std::uint64_t* before) noexcept {
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
-  if (block == nullptr) return error;
+  if (block == nullptr) [[unlikely]]
+    return error;
   // Room for what is added when the block is freed, too: each stream of RecordStream, and its own.
-  const std::uint64_t earlier = block->uses.Find(stream);
-  const bool done =
-      block->uses.Reserve(block->uses.size() + (earlier == 0 ? 1 : 0) + block->recorded.size() + 1) && block->uses.Add(stream, sequence);
+  const bool done = block->uses.Add(stream, sequence, block->recorded.size() + 1, before);
   EndEdit(block, done ? kHasUses : 0);
-  if (!done) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
-  if (before != nullptr) *before = earlier;
-  if (earlier != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  if (!done) [[unlikely]]
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  if (*before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
   WarnOfSharing(stream);
   return CUDA_SUCCESS;
 }
@@ -223,11 +222,18 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 }
 
 // The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-CUresult Core::RecordOutside(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  CaptureView view;
-  CUresult result = LookAt(stream, live, &view);
+CUresult Core::RecordNow(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  // The cheapest question first, and mostly the answer is no.
+  const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = was_captured ? CUDA_SUCCESS : driver.StreamIsCapturing(live, &status);
   if (result != CUDA_SUCCESS) return result;
-  if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
+    CaptureView view;
+    result = LookAt(stream, live, &view);
+    if (result != CUDA_SUCCESS) return result;
+    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  }
   Recording recording;
   result = stream->Begin(driver, &recording);
   if (result != CUDA_SUCCESS) return result;
@@ -272,7 +278,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
     CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
-  return Note(NearContext(stream, [&]() noexcept { return RecordOutside(address, stream, live); }));
+  return Note(NearContext(stream, [&]() noexcept { return RecordNow(address, stream, live); }));
 }
 
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
@@ -365,7 +371,8 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event)));
   std::uint64_t sequence = 0;
   result = device->keeper_record->Record(driver, device->keeper, &sequence);
-  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence);
+  std::uint64_t before = 0;
+  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence, &before);
   if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
   const CUresult left = current.Leave();
   return Note(result != CUDA_SUCCESS ? result : left);
