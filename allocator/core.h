@@ -76,7 +76,12 @@ class Core {
   CUresult Open(const DeviceConfig* devices, int count) noexcept;
   CUresult Close(std::size_t* live_blocks) noexcept;
   // Not forked, not closed, not exiting.
-  CUresult Usable(const char* call) noexcept;
+  CUresult Usable(const char* call) noexcept {
+    const bool is_well =
+        wipes_ && *serial_at == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
+    return is_well ? CUDA_SUCCESS : WhyNot(call);
+  }
+  CUresult WhyNot(const char* call) noexcept;
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;
 
@@ -157,19 +162,17 @@ class Core {
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
   CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
-  // Takes `step`, which leaves no trace when it fails; only when that answers INVALID_CONTEXT, or the stream's handle means one of the
-  // current context, with the stream's context current: its own handle is enough for the calls about a stream and for recording in it.
-  template <typename Step>
-  CUresult NearContext(const StreamRecord* stream, Step step) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
+  Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
   void WarnOfSharing(const StreamRecord* stream) noexcept;
-  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
+  CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
-  CUresult RecordNow(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
 
   // pools.cc, checkpoint.cc

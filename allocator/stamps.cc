@@ -53,7 +53,7 @@ void StreamRecord::Recycle(CUevent event) noexcept {
 
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
-  for (Stamp& stamp : stamps_) (void)HasReturned(&stamp);
+  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) (void)HasReturned(&stamps_[i]);
   std::size_t kept = 0;
   bool kept_last = false;
   const std::size_t count = stamps_.size();

@@ -37,7 +37,7 @@ struct Stamp {
   std::uint64_t sequence = 0;
   std::uint64_t settled = 0;
   CUevent event = nullptr;
-  std::uint32_t pins = 0;
+  std::uint16_t pins = 0;
   bool returned = false;
   bool over = false;
 };

@@ -27,18 +27,27 @@ Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexce
     *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: no block of this allocator begins there", call, Shown(address));
     return nullptr;
   }
+  return EditFound(block, address, call, error);
+}
+
+Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   for (;;) {
     if ((state & kStatusMask) != kLive) [[unlikely]] {
       *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
       return nullptr;
     }
-    if ((state & kEditing) != 0) {
+    if ((state & kEditing) != 0) [[unlikely]] {
       Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, state | kEditing, std::memory_order_acq_rel, std::memory_order_acquire)) {
       break;
     }
+  }
+  if (block->address.load(std::memory_order_relaxed) != address) [[unlikely]] {  // the record is another block's by now
+    EndEdit(block, 0);
+    *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
+    return nullptr;
   }
   *error = CUDA_SUCCESS;
   return block;
@@ -100,20 +109,6 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   return first;
 }
 
-template <typename Step>
-CUresult Core::NearContext(const StreamRecord* stream, Step step) noexcept {
-  if (!stream->is_default) {
-    const CUresult result = step();
-    if (result != CUDA_ERROR_INVALID_CONTEXT) [[likely]]
-      return result;
-  }
-  CurrentContext current(driver, stream->context);
-  if (current.result() != CUDA_SUCCESS) return current.result();
-  const CUresult result = step();
-  const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
-}
-
 // RecordStream's promise is due: what the stream was given until now.
 CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   if (stream->own_thread) {
@@ -123,7 +118,14 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
         stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
-  return NearContext(stream, [&]() noexcept { return RecordAtFree(block, stream); });
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  if (!stream->is_default) result = RecordAtFree(block, stream);
+  if (result != CUDA_ERROR_INVALID_CONTEXT) return result;
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  result = RecordAtFree(block, stream);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
 }
 
 CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
@@ -196,13 +198,8 @@ void Core::CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<s
   }
 }
 
-// `before` gets what the stream's entry was.
-CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence,
-                         std::uint64_t* before) noexcept {
-  CUresult error = CUDA_SUCCESS;
-  Block* const block = Edit(address, call, &error);
-  if (block == nullptr) [[unlikely]]
-    return error;
+// Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
+CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
   // Room for what is added when the block is freed, too: each stream of RecordStream, and its own.
   const bool done = block->uses.Add(stream, sequence, block->recorded.size() + 1, before);
   EndEdit(block, done ? kHasUses : 0);
@@ -222,7 +219,7 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 }
 
 // The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-CUresult Core::RecordNow(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   // The cheapest question first, and mostly the answer is no.
   const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -238,47 +235,65 @@ CUresult Core::RecordNow(CUdeviceptr address, StreamRecord* stream, CUstream liv
   result = stream->Begin(driver, &recording);
   if (result != CUDA_SUCCESS) return result;
   std::uint64_t before = 0;
-  result = AttachUse(address, "RecordUse", stream, recording.sequence, &before);
-  if (result != CUDA_SUCCESS) {
+  if (EditFound(block, address, "RecordUse", &result) != nullptr)
+    result = AttachUse(block, "RecordUse", stream, recording.sequence, &before);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     stream->Cancel(recording);
     return result;
   }
   result = stream->Send(driver, live, recording);
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS) [[likely]] {
     if (Traced()) TraceUse(address, stream, recording.sequence);
     return result;
   }
   CUresult error = CUDA_SUCCESS;
-  if (Block* const block = Edit(address, "RecordUse", &error); block != nullptr) {
+  if (EditFound(block, address, "RecordUse", &error) != nullptr) {
     block->uses.Withdraw(stream, recording.sequence, before);
     EndEdit(block, 0);
   }
   return result;
 }
 
+// For default streams; and where a driver insists.
+CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  const CUresult result = RecordNow(block, address, stream, live);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
 CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   CUresult error = Usable("RecordUse");
-  if (error != CUDA_SUCCESS) return error;
-  if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
-  if (stream->own_thread && live != CU_STREAM_PER_THREAD)
+  if (error != CUDA_SUCCESS) [[unlikely]]
+    return error;
+  if (stream == nullptr) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
+  if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
-  const Block* block = map.Find(address);
+  Block* block = map.Find(address);
   const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
   bool own = false;
-  if ((state & kStatusMask) == kLive && (state & kForeign) == 0 && block->address.load(std::memory_order_relaxed) == address) [[likely]] {
+  if ((state & (kStatusMask | kForeign)) == kLive && block->address.load(std::memory_order_relaxed) == address) [[likely]] {
     own = stream == block->arena.load(std::memory_order_relaxed)->stream;
   } else {  // to say what is wrong; or lent to another stream than the arena's
-    Block* const edited = Edit(address, "RecordUse", &error);
-    if (edited == nullptr) return error;
-    own = stream == edited->stream;
-    EndEdit(edited, 0);
+    block = Edit(address, "RecordUse", &error);
+    if (block == nullptr) return error;
+    own = stream == block->stream;
+    EndEdit(block, 0);
   }
   if (own) {
     CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
-  return Note(NearContext(stream, [&]() noexcept { return RecordNow(address, stream, live); }));
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
+  if (!stream->is_default) [[likely]]
+    result = RecordNow(block, address, stream, live);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
+    result = RecordInContext(block, address, stream, live);
+  return result == CUDA_SUCCESS ? result : Note(result);
 }
 
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
@@ -372,7 +387,8 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   std::uint64_t sequence = 0;
   result = device->keeper_record->Record(driver, device->keeper, &sequence);
   std::uint64_t before = 0;
-  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence, &before);
+  if (result == CUDA_SUCCESS && EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
+    result = AttachUse(block, "KeepAliveUntil", device->keeper_record, sequence, &before);
   if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
   const CUresult left = current.Leave();
   return Note(result != CUDA_SUCCESS ? result : left);
