@@ -50,13 +50,20 @@ struct alignas(64) Counters {
   Line line[kMeasures];
 
   void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t i = large ? 1 : 0;
+    // Each kind's own code, so that nothing is computed to find its places.
+    large ? Raise<1>(bytes, requested) : Raise<0>(bytes, requested);
+  }
+  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept { large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested); }
+
+ private:
+  template <std::size_t i>
+  void Raise(std::size_t bytes, std::size_t requested) noexcept {
     line[kCount].Raise(i, 1);
     line[kBytes].Raise(i, static_cast<std::int64_t>(bytes));
     line[kRequested].Raise(i, static_cast<std::int64_t>(requested));
   }
-  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t i = large ? 1 : 0;
+  template <std::size_t i>
+  void Lower(std::size_t bytes, std::size_t requested) noexcept {
     line[kCount].Lower(i, 1);
     line[kBytes].Lower(i, static_cast<std::int64_t>(bytes));
     line[kRequested].Lower(i, static_cast<std::int64_t>(requested));
