@@ -53,7 +53,6 @@ void Arena::Insert(Block* block, Place place) noexcept {
   }
   const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
   block->node.value() = FreeKey{place == Place::Unmapped ? 0 : block->size, address, block};
-  has_news = has_news || (place == Place::Pending && block->large);
   FreeSet& set = place == Place::Ready ? ready[i] : place == Place::Pending ? pending[i] : unmapped[i];
   set.insert(std::move(block->node));
 }

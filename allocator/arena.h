@@ -57,7 +57,6 @@ struct alignas(64) Arena {
   std::size_t waiting_count = 0;
   std::size_t looked_at = 0;      // of them, when somebody last looked
   std::size_t waiting_large = 0;  // of them, in the large pool
-  bool has_news = false;          // a large block became pending since somebody last looked
   Segment* segments = nullptr;
   Segment* expandable[2] = {nullptr, nullptr};
   std::uint64_t searches = 0;

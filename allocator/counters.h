@@ -53,7 +53,9 @@ struct alignas(64) Counters {
     // Each kind's own code, so that nothing is computed to find its places.
     large ? Raise<1>(bytes, requested) : Raise<0>(bytes, requested);
   }
-  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept { large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested); }
+  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
+    large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested);
+  }
 
  private:
   template <std::size_t i>

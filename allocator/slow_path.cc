@@ -166,7 +166,6 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
         for (auto at = set.begin(); at != set.end() && left-- != 0; ++at) consider(at->block);
       }
       arena->looked_at = arena->waiting_count;
-      arena->has_news = false;
     }
     if (next == nullptr) return CUDA_SUCCESS;
     asked[count++] = next;
@@ -184,7 +183,7 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
 // pieces stay; small ones are too many for that, and at most some segments of theirs are made too many.
 bool Core::IsLookDue(const Arena* arena, const Request& request) const noexcept {
   if (arena->waiting_count >= arena->looked_at + kGlance / 2) return true;
-  return request.large && (arena->waiting_large != 0 || (arena->has_news && !options.deterministic));
+  return request.large && (arena->waiting_large != 0 || (!options.deterministic && !arena->pending[Index(true)].empty()));
 }
 
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {

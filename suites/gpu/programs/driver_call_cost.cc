@@ -43,7 +43,6 @@ struct Calls {
   CALL(pop, "cuCtxPopCurrent_v2", CUresult (*)(CUcontext*));
   CALL(context_id, "cuCtxGetId", CUresult (*)(CUcontext, unsigned long long*));
   CALL(create_context, "cuCtxCreate_v2", CUresult (*)(CUcontext*, unsigned, CUdevice));
-  CALL(destroy_context, "cuCtxDestroy_v2", CUresult (*)(CUcontext));
   CALL(stream_create, "cuStreamCreate", CUresult (*)(CUstream*, unsigned));
   CALL(stream_id, "cuStreamGetId", CUresult (*)(CUstream, unsigned long long*));
   CALL(stream_context, "cuStreamGetCtx", CUresult (*)(CUstream, CUcontext*));
@@ -59,7 +58,6 @@ struct Calls {
   CALL(destroy_graph, "cuGraphDestroy", CUresult (*)(CUgraph));
   CALL(event_create, "cuEventCreate", CUresult (*)(CUevent*, unsigned));
   CALL(record, "cuEventRecord", CUresult (*)(CUevent, CUstream));
-  CALL(record_flags, "cuEventRecordWithFlags", CUresult (*)(CUevent, CUstream, unsigned));
   CALL(query, "cuEventQuery", CUresult (*)(CUevent));
   CALL(write64, "cuStreamWriteValue64_v2", CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned));
   CALL(wait32, "cuStreamWaitValue32_v2", CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned));
@@ -149,7 +147,6 @@ bool Make(const Calls& c, Place* place) {
 }
 
 constexpr double kSeconds = 0.15;
-
 // `show` gets a name and a figure. The same on one thread and on many.
 template <typename Shown>
 void CallCosts(const Calls& c, Place& p, double seconds, bool is_alone, Shown show) {
@@ -209,7 +206,6 @@ void CallCosts(const Calls& c, Place& p, double seconds, bool is_alone, Shown sh
   if (c.wait32 == nullptr || c.wait32(p.stream, p.word_address, 1, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) return;
   (void)c.record(p.event, p.stream);
   show("cuEventQuery not over", Cost([&] { (void)c.query(p.event); }, nothing, seconds));
-  show("cuStreamIsCapturing of a busy stream", Cost([&] { (void)c.is_capturing(p.stream, &status); }, nothing, seconds));
   const double begin = Now();
   for (int i = 0; i < 64; ++i) (void)c.record(p.events[i], p.stream);
   const double recorded = (Now() - begin) / 64;
@@ -227,7 +223,6 @@ void HostCosts(double seconds) {
   static std::atomic<std::uint64_t> word{0};
   static std::mutex mutex;
   const auto nothing = [] {};
-  Show("host clock", Cost([] { (void)Now(); }, nothing, seconds));
   Show("host exchange", Cost([] { word.exchange(1, std::memory_order_acq_rel); }, nothing, seconds));
   Show("host compare and exchange", Cost(
                                         [] {
@@ -335,10 +330,6 @@ void Semantics(const Calls& c, CUcontext context, CUcontext second) {
     a("query", c.query(p.events[0]));
   }
   {
-    Answers a("external recording outside a capture");
-    a("record", c.record_flags(p.events[1], p.stream, CU_EVENT_RECORD_EXTERNAL));
-  }
-  {
     Answers a("query of an event outside while this thread captures, relaxed for it");
     a("record", c.record(p.events[2], p.other));
     a("begin", c.begin_capture(p.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -402,7 +393,7 @@ int main(int argc, char** argv) {
     Show(std::to_string(threads) + " threads, " + rows[0][row].first, Figure{medians[medians.size() / 2], medians.front()});
   }
   std::fflush(stdout);
-  if (c.create_context(&second, 0, 0) != CUDA_SUCCESS) second = nullptr;
+  if (c.create_context(&second, 0, 0) != CUDA_SUCCESS || c.pop(&second) != CUDA_SUCCESS) second = nullptr;
   Semantics(c, context, second);
   std::printf("\n}\n");
   return 0;
