@@ -387,8 +387,8 @@ int main(int argc, char** argv) {
   }
   for (std::thread& thread : running) thread.join();
   for (std::size_t row = 0; row < rows[0].size(); ++row) {
-    std::vector<double> medians;
-    for (const auto& each : rows) medians.push_back(each[row].second.median);
+    std::vector<double> medians(rows.size());
+    std::transform(rows.begin(), rows.end(), medians.begin(), [row](const auto& each) { return each[row].second.median; });
     std::sort(medians.begin(), medians.end());
     Show(std::to_string(threads) + " threads, " + rows[0][row].first, Figure{medians[medians.size() / 2], medians.front()});
   }
