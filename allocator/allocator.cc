@@ -7,12 +7,6 @@
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
-namespace {
-
-// The handle that stands for a StreamRef's stream on this thread; a thread's default stream has none.
-CUstream LiveHandle(const StreamRecord* stream) noexcept { return stream == nullptr || stream->own_thread ? nullptr : stream->handle; }
-
-}  // namespace
 
 CUresult Allocator::Create(driver::DriverRef driver, const DeviceConfig* devices, int count, const Options& options,
                            std::unique_ptr<Allocator>* out) noexcept {
@@ -46,7 +40,7 @@ int Allocator::device_count() const noexcept { return static_cast<int>(core_->de
 CUresult Allocator::Identify(int device, CUstream stream, StreamRef* out) noexcept { return core_->Identify(device, stream, out); }
 
 CUresult Allocator::Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept {
-  return core_->Allocate(bytes, stream.record(), LiveHandle(stream.record()), out);
+  return core_->Allocate(bytes, stream.record(), out);
 }
 
 CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
@@ -87,7 +81,7 @@ CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
 }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {
-  return core_->RecordUse(address, stream.record(), LiveHandle(stream.record()));
+  return core_->RecordUse(address, stream.record(), stream.record() == nullptr ? nullptr : stream.record()->LiveHandle());
 }
 
 CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept { return core_->KeepAliveUntil(address, event); }

@@ -62,6 +62,7 @@ void Arena::Insert(Block* block, Place place) noexcept {
     (waiting_last == nullptr ? waiting : waiting_last->link) = block;
     waiting_last = block;
     ++waiting_count;
+    waiting_large += i;
     return;
   }
   const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
@@ -80,6 +81,7 @@ void Arena::Remove(Block* block) noexcept {
     (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
     block->link = block->link_back = nullptr;
     if (--waiting_count < looked_at) looked_at = waiting_count;
+    waiting_large -= i;
     CountPending(block, false);
     return;
   }
@@ -186,6 +188,24 @@ void Arena::Resettle(std::size_t limit) noexcept {
       --left;
     }
     block = next;
+  }
+}
+
+void Arena::Promote(std::size_t limit) noexcept {
+  for (FreeSet& set : pending) {
+    std::size_t left = limit;
+    for (auto at = set.begin(); at != set.end() && left != 0;) {
+      Block* const block = at->block;
+      ++at;
+      bool is_over = true;
+      for (const Use& use : block->uses.entries()) is_over = is_over && IsOver(use);
+      if (is_over) {
+        Remove(block);
+        Settle(block);
+      } else {
+        --left;
+      }
+    }
   }
 }
 

@@ -55,7 +55,8 @@ struct alignas(64) Arena {
   Block* waiting = nullptr;                   // oldest first
   Block* waiting_last = nullptr;
   std::size_t waiting_count = 0;
-  std::size_t looked_at = 0;  // of them, when somebody last looked
+  std::size_t looked_at = 0;      // of them, when somebody last looked
+  std::size_t waiting_large = 0;  // of them, in the large pool
   Segment* segments = nullptr;
   Segment* expandable[2] = {nullptr, nullptr};
   std::uint64_t searches = 0;
@@ -79,6 +80,8 @@ struct alignas(64) Arena {
   void Settle(Block* block) noexcept;  // a free block in nobody's set gets its place, merged with its neighbours
   // Blocks that wait, as far as is known without asking the driver; `limit` of those that still must are looked at.
   void Resettle(std::size_t limit) noexcept;
+  // Pending blocks whose uses are over, likewise.
+  void Promote(std::size_t limit) noexcept;
   void Insert(Block* block, Place place) noexcept;
   void Remove(Block* block) noexcept;
   void SettleUnmapped(Block* block) noexcept;

@@ -112,6 +112,11 @@ void Captures::End(std::uint64_t id) noexcept {
 
 CUresult Captures::LookAt(driver::DriverRef driver, StreamRecord* stream, CUstream live, CaptureView* out) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (stream->capture.load(std::memory_order_acquire) == 0) {
+    // The cheaper question; and mostly its answer is no.
+    const CUresult result = driver.StreamIsCapturing(live, &status);
+    if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  }
   cuuint64_t id = 0;
   const CUgraphNode* last = nullptr;
   std::size_t count = 0;

@@ -6,7 +6,7 @@
 //   Threads   Captures: any thread. A block's captured uses: as the block's other uses.
 //   Streams   asked about their capture only in calls that were handed them.
 //   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
-//   Faults    LookAt, CaptureOf: StreamGetCaptureInfo. IsOrderedBefore: GraphNodeGetDependencies.
+//   Faults    LookAt: StreamIsCapturing, StreamGetCaptureInfo. CaptureOf: StreamGetCaptureInfo. IsOrderedBefore: GraphNodeGetDependencies.
 //   Source    CUDA 13.0: events of a capture can be neither queried nor waited for outside it, so order is read off the graph.
 #pragma once
 

@@ -60,7 +60,7 @@ Core::~Core() {
 
 bool Core::Forked() const noexcept { return wipes_ ? *serial_at != serial : getpid() != process_; }
 
-CUresult Core::Usable(const char* call) noexcept {
+CUresult Core::WhyNot(const char* call) noexcept {
   if (Forked())
     return Refuse(CUDA_ERROR_NOT_INITIALIZED, "%s: in a forked child: memory of the parent's allocator is not the child's", call);
   if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "%s: the allocator is closed", call);

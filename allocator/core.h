@@ -76,7 +76,12 @@ class Core {
   CUresult Open(const DeviceConfig* devices, int count) noexcept;
   CUresult Close(std::size_t* live_blocks) noexcept;
   // Not forked, not closed, not exiting.
-  CUresult Usable(const char* call) noexcept;
+  CUresult Usable(const char* call) noexcept {
+    const bool is_well =
+        wipes_ && *serial_at == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
+    return is_well ? CUDA_SUCCESS : WhyNot(call);
+  }
+  CUresult WhyNot(const char* call) noexcept;
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;
 
@@ -94,8 +99,11 @@ class Core {
   EventPool* EventsOf(CUcontext context) noexcept;
 
   // fast_path.cc
+  CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult Free(CUdeviceptr address) noexcept;
+  bool TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool Turn(ThreadCache* cache, const Arena* arena) noexcept;
   void EmptyMagazines(Arena* arena) noexcept;
   ThreadCache* Cache() noexcept;  // this thread's; nullptr: no host memory
   void ReleaseCaches() noexcept;
@@ -112,6 +120,7 @@ class Core {
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
+  bool IsLookDue(const Arena* arena, const Request& request) const noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
@@ -155,13 +164,19 @@ class Core {
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
+  CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
+  Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
-  void WarnOfSharing() noexcept;
-  CUresult AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept;
+  void WarnOfSharing(const StreamRecord* stream) noexcept;
+  CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
+  void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
+  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
 
   // pools.cc, checkpoint.cc
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;

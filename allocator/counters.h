@@ -33,8 +33,9 @@ struct Line {
     return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
   }
   void Raise(std::size_t i, std::int64_t by) noexcept {
-    added[i].store(added[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
-    const std::int64_t net = Net(i);
+    const std::int64_t sum = added[i].load(std::memory_order_relaxed) + by;
+    added[i].store(sum, std::memory_order_relaxed);
+    const std::int64_t net = sum - taken[i].load(std::memory_order_relaxed);  // reading `sum` back would wait for the store
     const std::int64_t all = net + Net(1 - i);
     if (net > high[i + 1].load(std::memory_order_relaxed)) high[i + 1].store(net, std::memory_order_relaxed);
     if (all > high[0].load(std::memory_order_relaxed)) high[0].store(all, std::memory_order_relaxed);
@@ -49,13 +50,22 @@ struct alignas(64) Counters {
   Line line[kMeasures];
 
   void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t i = large ? 1 : 0;
+    // Each kind's own code, so that nothing is computed to find its places.
+    large ? Raise<1>(bytes, requested) : Raise<0>(bytes, requested);
+  }
+  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
+    large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested);
+  }
+
+ private:
+  template <std::size_t i>
+  void Raise(std::size_t bytes, std::size_t requested) noexcept {
     line[kCount].Raise(i, 1);
     line[kBytes].Raise(i, static_cast<std::int64_t>(bytes));
     line[kRequested].Raise(i, static_cast<std::int64_t>(requested));
   }
-  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
-    const std::size_t i = large ? 1 : 0;
+  template <std::size_t i>
+  void Lower(std::size_t bytes, std::size_t requested) noexcept {
     line[kCount].Lower(i, 1);
     line[kBytes].Lower(i, static_cast<std::int64_t>(bytes));
     line[kRequested].Lower(i, static_cast<std::int64_t>(requested));

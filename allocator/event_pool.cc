@@ -45,9 +45,19 @@ CUresult EventPool::Take(driver::DriverRef driver, CUevent* out) noexcept {
   return CUDA_SUCCESS;
 }
 
-void EventPool::Give(CUevent event) noexcept {
+std::size_t EventPool::TakeSome(CUevent* out, std::size_t wanted) noexcept {
   const Held held(lock_);
-  free_.push_back(event);
+  std::size_t taken = 0;
+  while (taken < wanted && !free_.empty()) {
+    out[taken++] = free_.back();
+    free_.pop_back();
+  }
+  return taken;
+}
+
+void EventPool::Give(const CUevent* events, std::size_t count) noexcept {
+  const Held held(lock_);
+  free_.insert(free_.end(), events, events + count);
 }
 
 CUresult EventPool::DestroyAll(driver::DriverRef driver, std::uint64_t* refused) noexcept {

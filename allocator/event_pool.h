@@ -23,7 +23,10 @@ class EventPool {
   explicit EventPool(CUcontext context) noexcept : context_(context) {}
   CUcontext context() const noexcept { return context_; }
   CUresult Take(driver::DriverRef driver, CUevent* out) noexcept;
-  void Give(CUevent event) noexcept;
+  // As many as there are, up to `wanted`, at `out`; how many. Makes none.
+  std::size_t TakeSome(CUevent* out, std::size_t wanted) noexcept;
+  void Give(CUevent event) noexcept { Give(&event, 1); }
+  void Give(const CUevent* events, std::size_t count) noexcept;
   // The first error, and how many calls failed. No event is destroyed twice: one that is gone would crash the process, or be another's.
   CUresult DestroyAll(driver::DriverRef driver, std::uint64_t* refused) noexcept;
   std::uint64_t created() const noexcept { return created_.load(std::memory_order_relaxed); }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <new>
 
 #include "allocator/core.h"
@@ -7,14 +8,15 @@ namespace cuaudit::alloc {
 namespace {
 
 // The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the
-// child finds the allocator's own wiped.
+// child finds the allocator's own wiped, which an empty entry does not match either.
+constexpr std::uint64_t kNobody = ~std::uint64_t{0};
 struct Slot {
-  std::uint64_t serial;
-  ThreadCache* cache;
+  std::uint64_t serial = kNobody;
+  ThreadCache* cache = nullptr;
 };
 constexpr std::size_t kSlotsOfThread = 4;
 // The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Slot slots[kSlotsOfThread] = {};
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<Slot, kSlotsOfThread> slots = {};
 
 void DropOwner(ThreadCache* cache) noexcept {
   if (cache->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete cache;
@@ -49,43 +51,80 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 
 }  // namespace
 
-CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+// False: not from what this thread has cached.
+inline bool Core::TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept {
   const std::uint64_t mine = *serial_at;
   const Slot& slot = slots[mine % kSlotsOfThread];
-  if (bytes - 1 < kMostFast && slot.serial == mine && detours.load(std::memory_order_relaxed) == 0 && stream != nullptr) [[likely]] {
-    const Arena* const arena = stream->arena.load(std::memory_order_acquire);
-    Magazine* const magazine = arena == nullptr ? nullptr : slot.cache->Find(arena->index);
-    if (magazine != nullptr) [[likely]] {
-      Block* const block = magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
-      if (block != nullptr) [[likely]] {
-        Revive(block, bytes);
-        slot.cache->counters(arena->device->index)->Allocated(block->large, block->size, bytes);
-        *out = block->address.load(std::memory_order_relaxed);
-        return CUDA_SUCCESS;
-      }
-    }
-  }
+  if (bytes - 1 >= kMostFast || slot.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
+    return false;
+  ThreadCache::Latest& latest = slot.cache->latest;
+  const Arena* const arena = stream->arena.load(std::memory_order_acquire);
+  if (arena != latest.arena && !Turn(slot.cache, arena)) [[unlikely]]
+    return false;
+  if (latest.magazine == nullptr) [[unlikely]]
+    return false;
+  Block* const block = latest.magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
+  if (block == nullptr) [[unlikely]]
+    return false;
+  Revive(block, bytes);
+  latest.counters->Allocated(block->large, block->size, bytes);
+  latest.block = block;
+  *out = block->address.load(std::memory_order_relaxed);
+  return true;
+}
+
+CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
+  if (TakeCached(bytes, stream, out)) [[likely]]
+    return CUDA_SUCCESS;
+  return AllocateSlow(bytes, stream, stream == nullptr ? nullptr : stream->LiveHandle(), out);
+}
+
+CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  if (TakeCached(bytes, stream, out)) [[likely]]
+    return CUDA_SUCCESS;
   return AllocateSlow(bytes, stream, live, out);
 }
 
 CUresult Core::Free(CUdeviceptr address) noexcept {
-  Block* const block = map.Find(address);
   const std::uint64_t mine = *serial_at;
   const Slot& slot = slots[mine % kSlotsOfThread];
-  if (block == nullptr || slot.serial != mine || detours.load(std::memory_order_relaxed) != 0) return FreeSlow(address);
-  std::uint64_t state = block->state.load(std::memory_order_acquire);
-  if ((state & kFlagMask) != kLive || block->address.load(std::memory_order_relaxed) != address) return FreeSlow(address);
-  if (!block->state.compare_exchange_strong(state, (state & ~kFlagMask) | kCached, std::memory_order_acq_rel)) return FreeSlow(address);
-  Arena* const arena = block->arena.load(std::memory_order_relaxed);
-  Counters* const counters = slot.cache->counters(arena->device->index);
-  if (counters != nullptr) [[likely]] {
-    counters->Freed(block->large, block->size, block->requested.load(std::memory_order_relaxed));
-  } else {
-    CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  if (slot.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return FreeSlow(address);
+  ThreadCache::Latest& latest = slot.cache->latest;
+  Block* block = latest.block;  // records live as long as the allocator: which block it is now is read below
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+    block = map.Find(address);
+    if (block == nullptr) [[unlikely]]
+      return FreeSlow(address);
   }
-  Magazine* const magazine = slot.cache->Find(arena->index);
-  if (magazine == nullptr || !magazine->Put(block, cache_bytes)) arena->Return(block);
+  std::uint64_t state = block->state.load(std::memory_order_acquire);
+  if ((state & kFlagMask) != kLive || block->address.load(std::memory_order_relaxed) != address) [[unlikely]]
+    return FreeSlow(address);
+  if (!block->state.compare_exchange_strong(state, (state & ~kFlagMask) | kCached, std::memory_order_acq_rel)) [[unlikely]]
+    return FreeSlow(address);
+  Arena* const arena = block->arena.load(std::memory_order_relaxed);
+  const std::size_t requested = block->requested.load(std::memory_order_relaxed);
+  if (arena != latest.arena && !Turn(slot.cache, arena)) [[unlikely]] {
+    CountFreed(arena->device, block->large, block->size, requested);
+    arena->Return(block);
+    return CUDA_SUCCESS;
+  }
+  latest.counters->Freed(block->large, block->size, requested);
+  if (latest.magazine == nullptr || !latest.magazine->Put(block, cache_bytes)) [[unlikely]]
+    arena->Return(block);
   return CUDA_SUCCESS;
+}
+
+// The thread turns to another arena. False: it has no counters for that one's device.
+bool Core::Turn(ThreadCache* cache, const Arena* arena) noexcept {
+  if (arena == nullptr) return false;
+  Counters* const counters = cache->counters(arena->device->index);
+  if (counters == nullptr) return false;
+  Magazine* const magazine = cache->Find(arena->index);
+  cache->latest.arena = magazine == nullptr ? nullptr : arena;  // a slower call may make one
+  cache->latest.counters = counters;
+  cache->latest.magazine = magazine;
+  return true;
 }
 
 // Cold: the thread's first slow call for this allocator, or one that shares its slot with another's.

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: MIT
-// lock.h: a mutex that spins for a moment before it sleeps, for sections of some ten nanoseconds.
+// lock.h: a mutex for sections of some ten nanoseconds: one locked instruction, inline.
 //
 //   Owns      nothing beyond itself.
-//   Threads   as std::mutex. Never held across a driver call, except `Arena::growing`, which only other growers wait for.
+//   Threads   as std::mutex. Whoever finds it held spins for a moment, then sleeps ever longer, up to a millisecond: so leaving costs a
+//   plain
+//             store, and a holder of any priority gets the processor. Never held across a driver call, except `Arena::growing`, which only
+//             other growers wait for.
 //   Faults    makes no driver calls.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 namespace cuaudit::alloc {
 
 class Lock {
  public:
-  void lock() noexcept {
-    for (int turn = 0; turn < 64; ++turn) {
-      if (mutex_.try_lock()) return;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-    mutex_.lock();
+  bool try_lock() noexcept {
+    bool held = false;
+    return is_held_.compare_exchange_strong(held, true, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  void unlock() noexcept { mutex_.unlock(); }
+  void lock() noexcept {
+    if (!try_lock()) [[unlikely]]
+      Wait();
+  }
+  void unlock() noexcept { is_held_.store(false, std::memory_order_release); }
 
  private:
-  std::mutex mutex_;
+  void Wait() noexcept;
+
+  std::atomic<bool> is_held_{false};
 };
 
 using Held = std::lock_guard<Lock>;

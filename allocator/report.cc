@@ -147,11 +147,17 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->served_thread_cache -= std::min(out->served_thread_cache, slow);
   // Of the whole allocator, since a use may join two devices.
   out->served_shared_pool = served_shared_pool.load(std::memory_order_relaxed);
-  out->uses_recorded = stamp_counts.recorded.load(std::memory_order_relaxed);
   out->uses_own_stream = uses_own.load(std::memory_order_relaxed);
   out->uses_merged = uses_merged.load(std::memory_order_relaxed);
+  for (const ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
+    out->uses_own_stream += cache->uses_own.load(std::memory_order_relaxed);
+    out->uses_merged += cache->uses_merged.load(std::memory_order_relaxed);
+  }
+  for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    out->uses_recorded += stream->recorded.load(std::memory_order_relaxed);
+    out->stamps_shared += stream->shared.load(std::memory_order_relaxed);
+  }
   out->uses_captured = uses_captured.load(std::memory_order_relaxed);
-  out->stamps_shared = stamp_counts.shared.load(std::memory_order_relaxed);
   out->waits_issued = stamp_counts.waits.load(std::memory_order_relaxed);
   out->waits_elided = stamp_counts.elided.load(std::memory_order_relaxed);
   out->polls = stamp_counts.polls.load(std::memory_order_relaxed);

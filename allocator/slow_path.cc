@@ -137,25 +137,33 @@ CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
   return result != CUDA_SUCCESS ? result : left;
 }
 
-// Looks once at each stream that blocks wait for.
+// Looks once at each stream that blocks wait for, or that whoever gets them would have to wait for.
 CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
   StreamRecord* asked[16];
   std::size_t count = 0;
+  const bool is_wait = options.reuse == Reuse::Wait;
   while (count < std::size(asked)) {
     StreamRecord* next = nullptr;
     std::uint64_t newest = 0;
+    const auto consider = [&](const Block* block) {
+      for (const Use& use : block->uses.entries()) {
+        if (next != nullptr && use.stream != next) continue;
+        if (arena->IsOver(use) || std::find(asked, asked + count, use.stream) != asked + count) continue;
+        next = use.stream;
+        newest = std::max(newest, use.sequence);
+      }
+    };
     {
       const Held held(arena->lock);
       arena->Resettle(limit);
+      if (is_wait) arena->Promote(limit);
       std::size_t left = limit;
       for (const Block* block = arena->waiting; block != nullptr && left-- != 0; block = block->link) {
-        if (IsInCapture(block)) continue;
-        for (const Use& use : block->uses.entries()) {
-          if (next != nullptr && use.stream != next) continue;
-          if (arena->IsOver(use) || std::find(asked, asked + count, use.stream) != asked + count) continue;
-          next = use.stream;
-          newest = std::max(newest, use.sequence);
-        }
+        if (!IsInCapture(block)) consider(block);
+      }
+      for (const FreeSet& set : arena->pending) {
+        left = is_wait && !options.deterministic ? limit : 0;
+        for (auto at = set.begin(); at != set.end() && left-- != 0; ++at) consider(at->block);
       }
       arena->looked_at = arena->waiting_count;
     }
@@ -166,8 +174,16 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
   }
   const Held held(arena->lock);
   arena->Resettle(limit);
+  if (is_wait) arena->Promote(limit);
   arena->looked_at = arena->waiting_count;
   return CUDA_SUCCESS;
+}
+
+// Whether to look at the uses of freed blocks though others may fit. Of large ones always, else larger ones are cut up meanwhile, and the
+// pieces stay; small ones are too many for that, and at most some segments of theirs are made too many.
+bool Core::IsLookDue(const Arena* arena, const Request& request) const noexcept {
+  if (arena->waiting_count >= arena->looked_at + kGlance / 2) return true;
+  return request.large && (arena->waiting_large != 0 || (!options.deterministic && !arena->pending[Index(true)].empty()));
 }
 
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
@@ -178,9 +194,9 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
       const Held held(arena->lock);
       ++arena->searches;
       arena->Collect();
-      if (thorough) (void)arena->MergeMixed();
-      // So that memory whose uses are long over does not pile up while other memory still fits.
-      const bool due = !polled && arena->waiting_count >= arena->looked_at + kGlance / 2;
+      const bool may_look = arena->waiting != nullptr || (thorough && options.reuse == Reuse::Wait && !options.deterministic);
+      const bool due = !polled && (IsLookDue(arena, request) || (thorough && may_look));
+      if (thorough && !due) (void)arena->MergeMixed();
       Block* const block = due ? nullptr : arena->FindIn(arena->ready, request);
       if (block != nullptr) {
         arena->Remove(block);
@@ -189,7 +205,7 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
         arena->served_ready.fetch_add(1, std::memory_order_relaxed);
         return block;
       }
-      if (polled || arena->waiting == nullptr) return nullptr;
+      if (polled || (!due && !may_look)) return nullptr;
     }
     polled = true;
     *error = PollWaiting(arena, thorough ? kAll : kGlance);

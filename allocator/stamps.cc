@@ -53,22 +53,41 @@ Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
   return stamp != nullptr && stamp->sequence == sequence ? stamp : nullptr;
 }
 
+bool StreamRecord::HasReturned(Stamp* stamp) noexcept {
+  if (!stamp->returned && returned_[stamp->sequence % kReturning].load(std::memory_order_acquire) == stamp->sequence)
+    stamp->returned = true;
+  return stamp->returned;
+}
+
+void StreamRecord::Recycle(CUevent event) noexcept {
+  if (event == nullptr) return;
+  if (spare_count_ < kSpares) {
+    spares_[spare_count_++] = event;
+  } else {
+    events->Give(event);
+  }
+}
+
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
+  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) (void)HasReturned(&stamps_[i]);
   std::size_t kept = 0;
   bool kept_last = false;
-  for (std::size_t i = 0; i < stamps_.size(); ++i) {
-    const Stamp& stamp = stamps_[i];
-    const bool may_go = kept_last && i + 1 < stamps_.size() && stamp.returned && stamp.pins == 0 && stamps_[i + 1].returned &&
-                        stamps_[i + 1].settled >= stamp.sequence;
+  const std::size_t count = stamps_.size();
+  Stamp* const stamps = stamps_.data();
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const Stamp& following = stamps[i + 1];
+    const bool may_go =
+        kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
     kept_last = !may_go;
     if (may_go) {
-      if (stamp.event != nullptr) events->Give(stamp.event);
-      counts->shared.fetch_add(1, std::memory_order_relaxed);
+      Recycle(stamps[i].event);
     } else {
-      stamps_[kept++] = stamp;
+      stamps[kept++] = stamps[i];
     }
   }
+  if (count != 0) stamps[kept++] = stamps[count - 1];
+  shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
   stamps_.resize(kept);
 }
 
@@ -92,8 +111,8 @@ void StreamRecord::Advance() noexcept {
   over.store(reached, std::memory_order_release);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < stamps_.size(); ++i) {
-    if (i < known && stamps_[i].pins == 0) {
-      if (stamps_[i].event != nullptr) events->Give(stamps_[i].event);
+    if (i < known && stamps_[i].pins == 0 && HasReturned(&stamps_[i])) {
+      Recycle(stamps_[i].event);
     } else {
       stamps_[kept++] = stamps_[i];
     }
@@ -109,69 +128,119 @@ void StreamRecord::LoadWord() noexcept {
   Advance();
 }
 
-CUresult StreamRecord::Begin(CUevent event, std::uint64_t* sequence) noexcept {
-  const Held held(lock_);
-  if (word != nullptr && stamps_.size() >= max_stamps) LoadWord();
-  if (word == nullptr && stamps_.size() >= max_stamps) MakeRoom();
+// The lock is held.
+CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
+  if (stamps_.size() >= max_stamps) [[unlikely]] {
+    if (word != nullptr) {
+      LoadWord();
+    } else {
+      MakeRoom();
+    }
+  }
   Stamp stamp;
   stamp.event = event;
   const std::uint64_t last = begun.load(std::memory_order_relaxed);
   stamp.sequence = last + 1;
   stamp.settled = last;
-  for (const Stamp& other : stamps_) {
-    if (other.returned) continue;
-    stamp.settled = other.sequence - 1;
-    break;
+  out->is_quiet = word == nullptr;
+  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
+    if (HasReturned(&stamps_[i])) continue;
+    stamp.settled = stamps_[i].sequence - 1;
+    if (stamps_[i].sequence % kReturning == stamp.sequence % kReturning) out->is_quiet = false;
   }
+  settled_ = stamp.settled;
   try {
     stamps_.push_back(stamp);
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   begun.store(stamp.sequence, std::memory_order_release);
-  *sequence = stamp.sequence;
+  out->sequence = stamp.sequence;
+  out->event = event;
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept {
+  std::unique_lock<Lock> held(lock_);
+  if (word == nullptr && spare_count_ == 0) [[unlikely]] {
+    held.unlock();
+    std::array<CUevent, kSpares / 4> taken;
+    std::size_t count = events->TakeSome(taken.data(), taken.size());
+    if (count == 0) {
+      const CUresult result = events->Take(driver, taken.data());
+      if (result != CUDA_SUCCESS) return result;
+      count = 1;
+    }
+    held.lock();
+    while (count != 0) Recycle(taken[--count]);
+  }
+  CUevent const event = word == nullptr ? spares_[--spare_count_] : nullptr;
+  const CUresult result = Enter(event, out);
+  if (result != CUDA_SUCCESS) {
+    Recycle(event);
+    return result;
+  }
+  recorded.store(recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
 // True when it overlapped with another recording and none is under way any more.
-bool StreamRecord::Finish(std::uint64_t sequence, bool recorded, bool is_over) noexcept {
+bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
+  if (recording.is_quiet && is_recorded && !is_over) [[likely]] {
+    returned_[recording.sequence % kReturning].store(recording.sequence, std::memory_order_release);
+    return false;
+  }
   const Held held(lock_);
-  Stamp* const stamp = At(sequence);
-  const bool overlapped = stamp->settled + 1 != sequence || begun.load(std::memory_order_relaxed) != sequence;
-  if (recorded) {
+  Stamp* const stamp = At(recording.sequence);
+  const bool overlapped = stamp->settled + 1 != recording.sequence || begun.load(std::memory_order_relaxed) != recording.sequence;
+  if (is_recorded) {
     stamp->returned = true;
     if (is_over) {
       NoteOver(stamp);
       Advance();
     }
   } else {
-    if (stamp->event != nullptr) events->Give(stamp->event);
+    Recycle(stamp->event);
     stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
     // The next one has its number: else a debt that awaits it would count as paid.
     begun.store(std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence), std::memory_order_release);
     Advance();
   }
-  return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [](const Stamp& other) { return other.returned; });
+  return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [this](Stamp& other) { return HasReturned(&other); });
+}
+
+CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept {
+  const CUresult result =
+      word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.sequence, 0);
+  if (result != CUDA_SUCCESS) {
+    Cancel(recording);
+    return result;
+  }
+  const bool repeat = Finish(recording, true, false);
+  stamp_wanted.store(false, std::memory_order_relaxed);
+  if (word == nullptr || !repeat) return CUDA_SUCCESS;
+  // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
+  Recording last;
+  {
+    const Held held(lock_);
+    if (Enter(nullptr, &last) != CUDA_SUCCESS) return CUDA_SUCCESS;
+  }
+  (void)Finish(last, driver.StreamWriteValue64(live, word_address, last.sequence, 0) == CUDA_SUCCESS, false);
+  return CUDA_SUCCESS;
+}
+
+void StreamRecord::Cancel(const Recording& recording) noexcept {
+  (void)Finish(recording, false, false);
+  const Held held(lock_);
+  recorded.store(recorded.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
 }
 
 CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept {
-  CUevent event = nullptr;
-  CUresult result = CUDA_SUCCESS;
-  if (word == nullptr && (result = events->Take(driver, &event)) != CUDA_SUCCESS) return result;
-  if ((result = Begin(event, sequence)) != CUDA_SUCCESS) {
-    if (event != nullptr) events->Give(event);
-    return result;
-  }
-  result = word == nullptr ? driver.EventRecord(event, live) : driver.StreamWriteValue64(live, word_address, *sequence, 0);
-  const bool repeat = Finish(*sequence, result == CUDA_SUCCESS, false);
+  Recording recording;
+  const CUresult result = Begin(driver, &recording);
   if (result != CUDA_SUCCESS) return result;
-  counts->recorded.fetch_add(1, std::memory_order_relaxed);
-  stamp_wanted.store(false, std::memory_order_relaxed);
-  // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
-  std::uint64_t last = 0;
-  if (word != nullptr && repeat && Begin(nullptr, &last) == CUDA_SUCCESS)
-    (void)Finish(last, driver.StreamWriteValue64(live, word_address, last, 0) == CUDA_SUCCESS, false);
-  return CUDA_SUCCESS;
+  *sequence = recording.sequence;
+  return Send(driver, live, recording);
 }
 
 StreamRecord::Pinned StreamRecord::Pin(Stamp* stamp) noexcept {
@@ -195,7 +264,7 @@ CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint6
   *covered = *newest = sequence;
   if (IsOver(sequence)) return CUDA_SUCCESS;
   Stamp* stamp = FirstFrom(sequence);
-  if (stamp == nullptr || !stamp->returned) {
+  if (stamp == nullptr || !HasReturned(stamp)) {
     *possible = false;
     return CUDA_SUCCESS;
   }
@@ -219,7 +288,7 @@ CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint6
     for (Stamp& other : stamps_) {
       if (other.sequence >= limit) break;
       if (other.over || other.sequence <= settled) continue;
-      if (!other.returned) {
+      if (!HasReturned(&other)) {
         if (other.sequence <= sequence) *possible = false;
         *covered = std::min(*covered, other.sequence - 1);
         continue;
@@ -307,8 +376,12 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
     if (IsOver(sequence)) return CUDA_SUCCESS;
   }
   // Nothing was recorded behind it: all that the context was given until now, as a stamp that is over at once.
-  std::uint64_t now = 0;
-  CUresult result = Begin(nullptr, &now);
+  Recording now;
+  CUresult result = CUDA_SUCCESS;
+  {
+    const Held held(lock_);
+    result = Enter(nullptr, &now);
+  }
   if (result != CUDA_SUCCESS) return result;
   CurrentContext current(driver, context);
   result = current.result();
@@ -320,14 +393,16 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
 bool StreamRecord::IsRecorded(std::uint64_t sequence) noexcept {
   if (IsOver(sequence)) return true;
   const Held held(lock_);
-  const Stamp* const stamp = FirstFrom(sequence);
-  return stamp != nullptr && stamp->returned;
+  Stamp* const stamp = FirstFrom(sequence);
+  return stamp != nullptr && HasReturned(stamp);
 }
 
 void StreamRecord::ReleaseEvents() noexcept {
   const Held held(lock_);
   for (Stamp& stamp : stamps_) stamp.over = true;
   Advance();
+  events->Give(spares_.data(), spare_count_);
+  spare_count_ = 0;
 }
 
 }  // namespace cuaudit::alloc

@@ -17,6 +17,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -36,7 +37,7 @@ struct Stamp {
   std::uint64_t sequence = 0;
   std::uint64_t settled = 0;
   CUevent event = nullptr;
-  std::uint32_t pins = 0;
+  std::uint16_t pins = 0;
   bool returned = false;
   bool over = false;
 };
@@ -48,9 +49,14 @@ enum class Scope : std::uint8_t {
   Pool,     // of all captures whose allocations go to one private pool
 };
 
+// One recording under way.
+struct Recording {
+  std::uint64_t sequence = 0;
+  CUevent event = nullptr;
+  bool is_quiet = false;  // its return can be told without the lock
+};
+
 struct StampCounts {
-  std::atomic<std::uint64_t> recorded{0};
-  std::atomic<std::uint64_t> shared{0};
   std::atomic<std::uint64_t> waits{0};
   std::atomic<std::uint64_t> elided{0};
   std::atomic<std::uint64_t> polls{0};
@@ -86,7 +92,12 @@ struct StreamRecord {
   // Scope::Capture: the stream that it has turned out to be, and a number of that one's that ends what this one is owed.
   std::atomic<StreamRecord*> same{nullptr};
   std::uint64_t same_sequence = 0;
+  // Of this stream; written under the lock.
+  std::atomic<std::uint64_t> recorded{0};  // recordings that did not fail
+  std::atomic<std::uint64_t> shared{0};    // stamps that others stand for
 
+  // The handle that stands for the stream on this thread; a thread's default stream has none.
+  CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }
   // The number that a recording begun from now on has at least.
   std::uint64_t NextSequence() const noexcept {
     return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
@@ -101,6 +112,10 @@ struct StreamRecord {
   bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
 
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
+  // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by one of the others.
+  CUresult Begin(driver::DriverRef driver, Recording* out) noexcept;
+  CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
+  void Cancel(const Recording& recording) noexcept;
   // `*is_over` as far as one look tells.
   CUresult Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept;
   // As much of what lies up to `sequence` as is over: the newest first, which often tells of all, then from the oldest on.
@@ -122,20 +137,31 @@ struct StreamRecord {
   };
   Stamp* At(std::uint64_t sequence) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
+  bool HasReturned(Stamp* stamp) noexcept;
+  void Recycle(CUevent event) noexcept;
   void MakeRoom() noexcept;
   void NoteOver(Stamp* stamp) noexcept;
   void Advance() noexcept;
   void LoadWord() noexcept;
-  CUresult Begin(CUevent event, std::uint64_t* sequence) noexcept;
-  bool Finish(std::uint64_t sequence, bool recorded, bool is_over) noexcept;
+  CUresult Enter(CUevent event, Recording* out) noexcept;
+  bool Finish(const Recording& recording, bool recorded, bool is_over) noexcept;
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>
   CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
 
+  static constexpr std::size_t kReturning = 8;
+  static constexpr std::size_t kSpares = 32;
+
+  // Where recordings tell that they have returned: the sequence. Those that find the place of an earlier one taken use the lock.
+  std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
   Lock lock_;
-  std::vector<Stamp> stamps_;   // by sequence; guarded by lock_
-  std::vector<Waited> waited_;  // by the other's index; guarded by lock_
+  // Guarded by lock_:
+  std::vector<Stamp> stamps_;  // by sequence
+  std::uint64_t settled_ = 0;  // all recordings up to here have returned
+  std::size_t spare_count_ = 0;
+  std::array<CUevent, kSpares> spares_{};  // so that streams do not meet at the pool
+  std::vector<Waited> waited_;             // by the other's index
 };
 
 }  // namespace cuaudit::alloc

@@ -2,9 +2,8 @@
 // thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has the block.
-//   Units     keys are rounded sizes in units of 512 bytes.
-//   Errors    none; a magazine that host memory cannot make is done without.
+//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has the
+//   block. Units     keys are rounded sizes in units of 512 bytes. Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
 #pragma once
 
@@ -28,27 +27,30 @@ inline constexpr std::size_t kMaxDevices = 64;
 class alignas(64) Magazine {
  public:
   Block* Take(std::uint32_t key) noexcept {
+    // What was put last is mostly asked for next, and one key is read sooner than sixteen just after one of them was written.
+    if (key_[last_] == key) [[likely]] {
+      Block* const block = TakeAt(last_);
+      if (block != nullptr) [[likely]]
+        return block;
+    }
     for (unsigned hits = Match(key); hits != 0; hits &= hits - 1) {
-      const unsigned i = static_cast<unsigned>(__builtin_ctz(hits));
-      key_[i] = 0;
-      Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
-      if (block == nullptr) continue;  // somebody emptied it
-      bytes_ -= block->size;
-      return block;
+      Block* const block = TakeAt(static_cast<unsigned>(__builtin_ctz(hits)));
+      if (block != nullptr) return block;
     }
     return nullptr;
   }
 
   bool Put(Block* block, std::size_t limit) noexcept {
-    unsigned room = Match(0);
-    if (room == 0 || bytes_ + block->size > limit) {
-      Sweep();
-      room = Match(0);
-      if (room == 0 || bytes_ + block->size > limit) return false;
+    const std::size_t bytes = bytes_ + block->size;
+    unsigned i = last_;
+    if (key_[i] != 0 || bytes > limit) [[unlikely]] {
+      const unsigned room = Match(0);
+      if (room == 0 || bytes > limit) return Sweep(block->size, limit) && Put(block, limit);
+      i = static_cast<unsigned>(__builtin_ctz(room));
+      last_ = i;
     }
-    const unsigned i = static_cast<unsigned>(__builtin_ctz(room));
     key_[i] = block->key;
-    bytes_ += block->size;
+    bytes_ = bytes;
     size_[i] = block->size;
     slot_[i].store(block, std::memory_order_release);
     return true;
@@ -80,18 +82,34 @@ class alignas(64) Magazine {
     return hits;
 #endif
   }
-  // Forgets what others have taken.
-  void Sweep() noexcept {
+  // nullptr: somebody emptied it.
+  Block* TakeAt(unsigned i) noexcept {
+    last_ = i;
+    key_[i] = 0;
+    Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+    if (block != nullptr) bytes_ -= block->size;
+    return block;
+  }
+  // Forgets what others have taken. True: that made room for so many bytes more.
+  bool Sweep(std::size_t bytes, std::size_t limit) noexcept {
     bytes_ = 0;
-    for (std::size_t i = 0; i < kSlots; ++i) {
+    bool any = false;
+    for (unsigned i = 0; i < kSlots; ++i) {
       if (slot_[i].load(std::memory_order_relaxed) == nullptr) key_[i] = 0;
-      if (key_[i] != 0) bytes_ += size_[i];
+      if (key_[i] != 0) {
+        bytes_ += size_[i];
+      } else {
+        any = true;
+        last_ = i;
+      }
     }
+    return any && bytes_ + bytes <= limit;
   }
 
   alignas(16) std::array<std::uint32_t, kSlots> key_{};  // 0: empty; by the owner alone
   std::array<std::atomic<Block*>, kSlots> slot_{};
   std::size_t bytes_ = 0;
+  unsigned last_ = 0;  // the slot that was last used
   std::array<std::size_t, kSlots> size_{};
 };
 
@@ -115,12 +133,24 @@ class ThreadCache {
   Counters* CountersOf(int device) noexcept;  // nullptr: no host memory
   Counters* counters(int device) const noexcept { return counters_[static_cast<std::size_t>(device)].load(std::memory_order_acquire); }
 
+  // The thread's parts for the arena that it last used, and the block that it was last given: what saves the way there.
+  struct Latest {
+    const Arena* arena = nullptr;
+    Magazine* magazine = nullptr;
+    Counters* counters = nullptr;
+    Block* block = nullptr;
+  };
+  Latest latest;  // by the owner alone
+
   const std::uint64_t serial;             // the allocator's; survives it
   ThreadCache* next = nullptr;            // the allocator's list
   ThreadCache* next_of_thread = nullptr;  // the thread's
   std::atomic<bool> abandoned{false};     // its thread has ended
   std::atomic<int> owners{2};
   std::uint32_t slow_turns = 0;
+  // Of RecordUse, by the owner alone, read by anybody: on the block's own stream; of a stream that had used the block before.
+  std::atomic<std::uint64_t> uses_own{0};
+  std::atomic<std::uint64_t> uses_merged{0};
 
  private:
   static constexpr std::size_t kPerPage = std::size_t{1} << kPageBits;

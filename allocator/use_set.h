@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // use_set.h: which streams still use a block: at most one entry per stream, the newest.
 //
-//   Owns      its entries; two inline, more in host memory.
+//   Owns      its entries; four inline, more in host memory.
 //   Threads   not thread-safe; guarded by what guards the block.
 //   Units     a sequence counts the recordings of one stream; a use is over when all recordings up to it are.
 //   Errors    Reserve, Add and Merge answer false when host memory ran out, and have changed nothing.
@@ -45,19 +45,34 @@ class UseSet {
     return true;
   }
 
-  // `merged` says that the stream had an entry already. May be null.
-  bool Add(StreamRecord* stream, std::uint64_t sequence, bool* merged = nullptr) noexcept {
+  // `before`: what the stream's entry was; 0: it had none. A new entry comes with room for `beyond` more.
+  bool Add(StreamRecord* stream, std::uint64_t sequence, std::uint32_t beyond, std::uint64_t* before) noexcept {
     Use* const uses = data();
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (uses[i].stream != stream) continue;
+      *before = uses[i].sequence;
       if (uses[i].sequence < sequence) uses[i].sequence = sequence;
-      if (merged != nullptr) *merged = true;
       return true;
     }
-    if (merged != nullptr) *merged = false;
-    if (!Reserve(count_ + 1)) return false;
+    *before = 0;
+    if (!Reserve(count_ + 1 + beyond)) return false;
     data()[count_++] = Use{stream, sequence};
     return true;
+  }
+  bool Add(StreamRecord* stream, std::uint64_t sequence) noexcept {
+    std::uint64_t before = 0;
+    return Add(stream, sequence, 0, &before);
+  }
+
+  // Takes back an entry that Add made or raised; `before` as it answered then. Not when it was raised again since.
+  void Withdraw(const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before) noexcept {
+    Use* const uses = data();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (uses[i].stream != stream || uses[i].sequence != sequence) continue;
+      uses[i].sequence = before;
+      if (before == 0) uses[i] = uses[--count_];
+      return;
+    }
   }
 
   // `from`, which has an entry, turned out to be `to`, and what it was waited for to be over with `sequence`.
@@ -99,7 +114,7 @@ class UseSet {
   }
 
  private:
-  static constexpr std::uint32_t kInline = 2;
+  static constexpr std::uint32_t kInline = 4;
   Use* data() noexcept { return more_ != nullptr ? more_ : inline_; }
   const Use* data() const noexcept { return more_ != nullptr ? more_ : inline_; }
 

@@ -22,23 +22,32 @@ void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(stati
 // The live block that begins there, kept from being freed or edited until EndEdit.
 Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept {
   Block* const block = map.Find(address);
-  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) [[unlikely]] {
     foreign_pointers.fetch_add(1, std::memory_order_relaxed);
     *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: no block of this allocator begins there", call, Shown(address));
     return nullptr;
   }
+  return EditFound(block, address, call, error);
+}
+
+Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   for (;;) {
-    if ((state & kStatusMask) != kLive) {
+    if ((state & kStatusMask) != kLive) [[unlikely]] {
       *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
       return nullptr;
     }
-    if ((state & kEditing) != 0) {
+    if ((state & kEditing) != 0) [[unlikely]] {
       Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, state | kEditing, std::memory_order_acq_rel, std::memory_order_acquire)) {
       break;
     }
+  }
+  if (block->address.load(std::memory_order_relaxed) != address) [[unlikely]] {  // the record is another block's by now
+    EndEdit(block, 0);
+    *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
+    return nullptr;
   }
   *error = CUDA_SUCCESS;
   return block;
@@ -109,11 +118,21 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
         stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  if (!stream->is_default) result = RecordAtFree(block, stream);
+  if (result != CUDA_ERROR_INVALID_CONTEXT) return result;
   CurrentContext current(driver, stream->context);
-  CUresult result = current.result();
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  result = RecordAtFree(block, stream);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   CaptureView view;
-  if (result == CUDA_SUCCESS) result = LookAt(stream, stream->handle, &view);
-  if (result == CUDA_SUCCESS && view.id != 0) {
+  CUresult result = LookAt(stream, stream->handle, &view);
+  if (result != CUDA_SUCCESS) return result;
+  if (view.id != 0) {
     Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
     Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
@@ -132,16 +151,16 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     block->captured = use;
     NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
-    return current.Leave();
+    return CUDA_SUCCESS;
   }
   std::uint64_t sequence = 0;
-  if (result == CUDA_SUCCESS) result = stream->Record(driver, stream->handle, &sequence);
+  result = stream->Record(driver, stream->handle, &sequence);
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
   if (Traced())
     Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
           sequence);
-  return current.Leave();
+  return CUDA_SUCCESS;
 }
 
 CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
@@ -158,8 +177,8 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
 }
 
 // Once: a loop that records faster than the stream works would say it each time.
-void Core::WarnOfSharing() noexcept {
-  if (stamp_counts.shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
+void Core::WarnOfSharing(const StreamRecord* stream) noexcept {
+  if (stream->shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
   if (has_warned.load(std::memory_order_relaxed) || has_warned.exchange(true, std::memory_order_relaxed)) return;
   char text[200];
   (void)std::snprintf(
@@ -170,50 +189,111 @@ void Core::WarnOfSharing() noexcept {
   warning.warn(warning.self, text);
 }
 
-CUresult Core::AttachUse(CUdeviceptr address, const char* call, StreamRecord* stream, std::uint64_t sequence) noexcept {
-  CUresult error = CUDA_SUCCESS;
-  Block* const block = Edit(address, call, &error);
-  if (block == nullptr) return error;
-  bool merged = false;
-  const bool done = block->uses.Add(stream, sequence, &merged);
-  if (merged) uses_merged.fetch_add(1, std::memory_order_relaxed);
-  if (done && Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+// Without a locked instruction, where the thread has a cache.
+void Core::CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
+  if (ThreadCache* const cache = Cache(); cache != nullptr) {
+    (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  } else {
+    everybodys->fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
+CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
+  // Room for what is added when the block is freed, too: each stream of RecordStream, and its own.
+  const bool done = block->uses.Add(stream, sequence, block->recorded.size() + 1, before);
   EndEdit(block, done ? kHasUses : 0);
-  WarnOfSharing();
-  return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  if (!done) [[unlikely]]
+    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+  if (*before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  WarnOfSharing(stream);
+  return CUDA_SUCCESS;
+}
+
+void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
+  CUresult error = CUDA_SUCCESS;
+  Block* const block = Edit(address, "RecordUse", &error);
+  if (block == nullptr) return;
+  Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  EndEdit(block, 0);
+}
+
+// The use is noted before the driver is called, since until the recording returns nobody can take it for over.
+CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  // The cheapest question first, and mostly the answer is no.
+  const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = was_captured ? CUDA_SUCCESS : driver.StreamIsCapturing(live, &status);
+  if (result != CUDA_SUCCESS) return result;
+  if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
+    CaptureView view;
+    result = LookAt(stream, live, &view);
+    if (result != CUDA_SUCCESS) return result;
+    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  }
+  Recording recording;
+  result = stream->Begin(driver, &recording);
+  if (result != CUDA_SUCCESS) return result;
+  std::uint64_t before = 0;
+  if (EditFound(block, address, "RecordUse", &result) != nullptr)
+    result = AttachUse(block, "RecordUse", stream, recording.sequence, &before);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    stream->Cancel(recording);
+    return result;
+  }
+  result = stream->Send(driver, live, recording);
+  if (result == CUDA_SUCCESS) [[likely]] {
+    if (Traced()) TraceUse(address, stream, recording.sequence);
+    return result;
+  }
+  CUresult error = CUDA_SUCCESS;
+  if (EditFound(block, address, "RecordUse", &error) != nullptr) {
+    block->uses.Withdraw(stream, recording.sequence, before);
+    EndEdit(block, 0);
+  }
+  return result;
+}
+
+// For default streams; and where a driver insists.
+CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  const CUresult result = RecordNow(block, address, stream, live);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
 }
 
 CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   CUresult error = Usable("RecordUse");
-  if (error != CUDA_SUCCESS) return error;
-  if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
-  if (stream->own_thread && live != CU_STREAM_PER_THREAD)
+  if (error != CUDA_SUCCESS) [[unlikely]]
+    return error;
+  if (stream == nullptr) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
+  if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
-  Block* const block = Edit(address, "RecordUse", &error);
-  if (block == nullptr) return error;
-  const bool own = stream == block->stream;
-  const bool room = own || block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
-  EndEdit(block, 0);
+  Block* block = map.Find(address);
+  const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
+  bool own = false;
+  if ((state & (kStatusMask | kForeign)) == kLive && block->address.load(std::memory_order_relaxed) == address) [[likely]] {
+    own = stream == block->arena.load(std::memory_order_relaxed)->stream;
+  } else {  // to say what is wrong; or lent to another stream than the arena's
+    block = Edit(address, "RecordUse", &error);
+    if (block == nullptr) return error;
+    own = stream == block->stream;
+    EndEdit(block, 0);
+  }
   if (own) {
-    uses_own.fetch_add(1, std::memory_order_relaxed);
+    CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
-  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordUse: no host memory");
-  const auto record = [&]() noexcept -> CUresult {
-    CaptureView view;
-    CUresult result = LookAt(stream, live, &view);
-    if (result != CUDA_SUCCESS) return result;
-    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
-    std::uint64_t sequence = 0;
-    result = stream->Record(driver, live, &sequence);
-    return result != CUDA_SUCCESS ? result : AttachUse(address, "RecordUse", stream, sequence);
-  };
-  CurrentContext current(driver, stream->context, !stream->is_default);
-  if (current.result() != CUDA_SUCCESS) return Note(current.result());
-  const CUresult result = record();
-  const CUresult left = current.Leave();
-  return Note(result != CUDA_SUCCESS ? result : left);
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
+  if (!stream->is_default) [[likely]]
+    result = RecordNow(block, address, stream, live);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
+    result = RecordInContext(block, address, stream, live);
+  return result == CUDA_SUCCESS ? result : Note(result);
 }
 
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
@@ -306,7 +386,10 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event)));
   std::uint64_t sequence = 0;
   result = device->keeper_record->Record(driver, device->keeper, &sequence);
-  if (result == CUDA_SUCCESS) result = AttachUse(address, "KeepAliveUntil", device->keeper_record, sequence);
+  std::uint64_t before = 0;
+  if (result == CUDA_SUCCESS && EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
+    result = AttachUse(block, "KeepAliveUntil", device->keeper_record, sequence, &before);
+  if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
   const CUresult left = current.Leave();
   return Note(result != CUDA_SUCCESS ? result : left);
 }

@@ -55,6 +55,24 @@ CUresult IsCapturing(driver::DriverRef d, CUstream stream) {
   return d.StreamIsCapturing(stream, &status);
 }
 
+// Whether the stream is captured, and as said, asked both ways.
+CUresult WithoutContext(driver::DriverRef d, CUstream stream, CUstreamCaptureStatus expected) {
+  CUcontext context = nullptr;
+  if (const CUresult result = d.CtxPopCurrent(&context); result != CUDA_SUCCESS) return result;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+  CUstreamCaptureStatus again = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+  cuuint64_t id = 0;
+  CUresult result = d.StreamIsCapturing(stream, &status);
+#if CUDA_VERSION >= 13000
+  if (result == CUDA_SUCCESS) result = d.StreamGetCaptureInfo(stream, &again, &id, nullptr, nullptr, nullptr, nullptr);
+#else
+  if (result == CUDA_SUCCESS) result = d.StreamGetCaptureInfo(stream, &again, &id, nullptr, nullptr, nullptr);
+#endif
+  const CUresult back = d.CtxPushCurrent(context);
+  if (result != CUDA_SUCCESS || back != CUDA_SUCCESS) return result != CUDA_SUCCESS ? result : back;
+  return status == expected && again == expected ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
 constexpr Question kQuestions[] = {
     {"captured.get_id",
      "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED "
@@ -130,6 +148,27 @@ constexpr Question kQuestions[] = {
        WhileCaptured(
            a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
            [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) { return IsCapturing(d, other); });
+     }},
+    // Asked about by its own handle while the thread has no context: what an allocator asks before each recording.
+    {"captured.without_context", "SUCCESS SUCCESS SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, false, [](driver::DriverRef d, CUstream captured, CUstream) {
+         return WithoutContext(d, captured, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+       });
+       WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, false,
+                     [](driver::DriverRef d, CUstream, CUstream other) { return WithoutContext(d, other, CU_STREAM_CAPTURE_STATUS_NONE); });
+       const CapturedCall record = [](driver::DriverRef d, CUstream captured, CUstream) {
+         CUevent e = nullptr;
+         CUcontext context = nullptr;
+         CUresult result = d.EventCreate(&e, CU_EVENT_DISABLE_TIMING);
+         if (result == CUDA_SUCCESS) result = d.CtxPopCurrent(&context);
+         if (result != CUDA_SUCCESS) return result;
+         result = d.EventRecord(e, captured);
+         const CUresult back = d.CtxPushCurrent(context);
+         (void)d.EventDestroy(e);
+         return result == CUDA_SUCCESS ? back : result;
+       };
+       StrictAndRelaxed(a, record);
      }},
     {"captured.default_id", "SUCCESS SUCCESS", Manner::Plain,
      [](Asker& a) {

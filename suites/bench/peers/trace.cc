@@ -158,7 +158,8 @@ void Step(Recorder* to, std::size_t tokens, std::vector<Layer>* layers) {
 Trace TrainingTrace() {
   Recorder to;
   std::vector<Layer> layers(kLayers);
-  for (const std::size_t tokens : {4096, 3584, 4096, 2816, 4032, 3200}) Step(&to, tokens, &layers);
+  constexpr std::size_t kTokens[] = {4096, 3584, 4096, 2816, 4032, 3200};
+  for (const std::size_t tokens : kTokens) Step(&to, tokens, &layers);
   return to.Take();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 #include "allocator/owned_block.h"
 #include "suites/unit/allocator/allocating.h"
@@ -39,6 +40,33 @@ TEST(Fork, TheChildNeverReachesTheDriver) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(a.Get(64 * kKiB, s) != 0, true);
   a.Drop(live);
+}
+
+// In a process where nothing else used the place that the thread keeps for the wiped number: a fresh thread, and two allocators, so that
+// one of them has another place.
+TEST(Fork, TheChildOfAFreshThreadFindsNothingCached) {
+  std::thread([] {
+    Allocating first;
+    Allocating second;
+    int status = -1;
+    const StreamRef refs[] = {first.Ref(first.Stream()), second.Ref(second.Stream())};
+    CUdeviceptr cached = 0;
+    ASSERT_OK(first->Allocate(64 * kKiB, refs[0], &cached));
+    ASSERT_OK(first->Free(cached));
+    ASSERT_OK(second->Allocate(64 * kKiB, refs[1], &cached));
+    const pid_t child = fork();
+    if (child == 0) {
+      CUdeviceptr out = 1;
+      int wrong = first->Allocate(64 * kKiB, refs[0], &out) == CUDA_ERROR_NOT_INITIALIZED && out == 0 ? 0 : 1;
+      wrong |= second->Allocate(64 * kKiB, refs[1], &out) == CUDA_ERROR_NOT_INITIALIZED && out == 0 ? 0 : 2;
+      wrong |= second->Free(cached) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 4;
+      _exit(wrong);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_OK(second->Free(cached));
+  }).join();
 }
 
 TEST(Exit, DriverObjectsAreLeftAloneOnceTheDriverIsShutDown) {

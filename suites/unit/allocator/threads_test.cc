@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "allocator/lock.h"
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc {
@@ -199,6 +200,30 @@ TEST_P(Threads, OnlyOneOfManyFreesCounts) {
 
 INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
+
+// Held long enough that those who wait for it sleep.
+TEST(Lock, LetsInOneAtATime) {
+  Lock lock;
+  int inside = 0;
+  long turns = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 300; ++turn) {
+        const Held held(lock);
+        EXPECT_EQ(++inside, 1);
+        for (int wait = 0; turn % 100 == 0 && wait < 50; ++wait) std::this_thread::yield();
+        ++turns;
+        --inside;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(turns, 300L * kThreads);
+  EXPECT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+}
 
 TEST(ThreadsOfSeveralAllocators, DoNotMixThemUp) {
   std::thread([] {
