@@ -29,6 +29,7 @@ class CurrentContext {
   CurrentContext& operator=(const CurrentContext&) = delete;
   ~CurrentContext() { (void)Leave(); }
   CUresult result() const noexcept { return result_; }
+  bool has_pushed() const noexcept { return pushed_; }
   CUresult Leave() noexcept {
     if (!pushed_) return CUDA_SUCCESS;
     pushed_ = false;

@@ -121,8 +121,9 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
   if (!stream->is_default) result = RecordAtFree(block, stream);
   if (result != CUDA_ERROR_INVALID_CONTEXT) return result;
-  CurrentContext current(driver, stream->context);
+  CurrentContext current(driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
+  if (!stream->is_default && !current.has_pushed()) return result;
   result = RecordAtFree(block, stream);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
@@ -254,10 +255,11 @@ CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream
   return result;
 }
 
-// For default streams; and where a driver insists.
+// For default streams; and where a driver insists on a current context and there was none.
 CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  CurrentContext current(driver, stream->context);
+  CurrentContext current(driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
+  if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
   const CUresult result = RecordNow(block, address, stream, live);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;

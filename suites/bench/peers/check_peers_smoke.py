@@ -25,7 +25,7 @@ table = [dict(zip(columns, row)) for row in rows]
 for peer in ("cuaudit policy:poll", "cuaudit policy:wait"):
     own = [row for row in table if row["peer"] == peer]
     loops = {row["loop"] for row in own}
-    assert loops == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone",
+    assert loops == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_beside",
                      "split_and_merge"}, (peer, loops, done.stderr)
     assert {row["bytes"] for row in own if row["loop"] == "pair"} == {"512", "65536", "1048576", "8388608", "67108864"}
     for row in own:
@@ -55,7 +55,7 @@ rows = [dict(zip(columns, line.split("\t"))) for line in thrown.stdout.splitline
 own = [row for row in rows if row["peer"] == "cuaudit policy:poll"]
 assert own and all(int(row["operations"]) > 0 for row in own), own
 its = [row for row in rows if row["peer"] == "pytorch"]
-assert {row["loop"] for row in its} == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone"}, its
+assert {row["loop"] for row in its} == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_beside"}, its
 failed = {row["loop"]: row["note"] for row in its if row["operations"] == "0"}
 assert set(failed) == {row["loop"] for row in its} and all(note for note in failed.values()), its
 assert [row["note"] for row in its if row["loop"] == "pair" and row["bytes"] == "512"] == ["threw: Allocate in two"] * 2, its

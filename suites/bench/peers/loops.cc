@@ -189,6 +189,43 @@ Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget) 
   return figures;
 }
 
+Beside RecordBeside(Stage* stage, const Entrant& entrant, const Budget& budget) {
+  const Peer& peer = *entrant.peer;
+  const driver::DriverRef driver = stage->driver();
+  stage->Enter();
+  Beside beside;
+  CUevent event = nullptr;
+  void* const block = peer.allocate(std::size_t{64} << 10, entrant.token[0]);
+  bool is_well = block != nullptr && driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+  std::vector<double> ours, theirs;
+  const std::uint64_t until = Now() + budget.nanoseconds;
+  for (std::uint64_t round = 0; is_well && (round < 8 || Now() < until); ++round) {
+    const std::uint64_t begin = Now();
+    for (std::uint64_t i = 0; i < budget.batch; ++i) peer.record(block, entrant.token[1]);
+    const std::uint64_t middle = Now();
+    for (std::uint64_t i = 0; i < budget.batch; ++i) is_well = driver.EventRecord(event, stage->stream(1)) == CUDA_SUCCESS && is_well;
+    const std::uint64_t end = Now();
+    if (round < 4) continue;  // warm-up
+    ours.push_back(static_cast<double>(middle - begin) / static_cast<double>(budget.batch));
+    theirs.push_back(static_cast<double>(end - middle) / static_cast<double>(budget.batch));
+  }
+  if (event != nullptr) is_well = driver.EventDestroy(event) == CUDA_SUCCESS && is_well;
+  if (block != nullptr) peer.free(block, entrant.token[0]);
+  for (const auto& [figures, times] : {std::pair(&beside.record, &ours), std::pair(&beside.event_record, &theirs)}) {
+    if (!is_well) {
+      figures->failure = "an operation failed";
+      continue;
+    }
+    figures->operations = times->size() * budget.batch;
+    std::sort(times->begin(), times->end());
+    figures->median_ns = (*times)[times->size() / 2];
+    figures->p99_ns = (*times)[times->size() * 99 / 100];  // of batches
+    for (const double time : *times) figures->mean_ns += time / static_cast<double>(times->size());
+    figures->millions_per_second = 1000.0 / figures->mean_ns;
+  }
+  return beside;
+}
+
 Figures EventRecord(Stage* stage, int threads, const Budget& budget) {
   const driver::DriverRef driver = stage->driver();
   std::vector<CUevent> events(static_cast<std::size_t>(threads));

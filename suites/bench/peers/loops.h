@@ -28,6 +28,11 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
 Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget);
 // One recording on a block that stays: the call alone.
 Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget);
+// The same, batch by batch in turn with cuEventRecord on the same stream: what each costs at the same moment.
+struct Beside {
+  Figures record, event_record;
+};
+Beside RecordBeside(Stage* stage, const Entrant& entrant, const Budget& budget);
 // cuEventRecord, one event and stream a thread.
 Figures EventRecord(Stage* stage, int threads, const Budget& budget);
 

@@ -132,6 +132,14 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const Trac
     Empty(peer);
   }
   table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", Tried([&] { return RecordAlone(stage, entrant, budget); }));
+  Beside beside;
+  const Figures figures = Tried([&] {
+    beside = RecordBeside(stage, entrant, budget);
+    return beside.record;
+  });
+  table->Row(entrant.label, "record_beside", 64 * kKiB, 1, 1, "ready", figures);
+  if (figures.failure.empty())
+    table->Row("driver", "cuEventRecord_beside", 0, 1, 0, "ready", beside.event_record, 0, 0, "beside record_beside of " + entrant.label);
 }
 
 void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {

@@ -100,7 +100,7 @@ TEST_P(RecordCalls, NeedNoCurrentContext) {
   EXPECT_OK(allocator_->Free(block_));
 }
 
-TEST_P(RecordCalls, MakeAContextCurrentWhereTheDriverInsists) {
+TEST_P(RecordCalls, MakeAContextCurrentWhereTheDriverInsistsAndThereIsNone) {
   CUcontext current = nullptr;
   ASSERT_OK(world_.d.CtxPopCurrent(&current));
   Watched::RefuseNextRecord(CUDA_ERROR_INVALID_CONTEXT);
@@ -109,6 +109,9 @@ TEST_P(RecordCalls, MakeAContextCurrentWhereTheDriverInsists) {
   ASSERT_OK(world_.d.CtxGetCurrent(&current));
   EXPECT_EQ(current, nullptr);
   ASSERT_OK(world_.d.CtxPushCurrent(world_.contexts[0]));
+  // With one current, its answer is the caller's.
+  Watched::RefuseNextRecord(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(allocator_->RecordUse(block_, user_), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_OK(allocator_->Free(block_));
 }
 
