@@ -214,16 +214,19 @@ TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
   Fault fault;
   ASSERT_EQ(ParseFault("cuStreamSynchronize#1=LAUNCH_FAILED,sticky", &fault).expected, nullptr);
   ASSERT_TRUE(plan.Add(fault));
+  Plan never;
+  fault.occurrence = 1000;
+  ASSERT_TRUE(never.Add(fault));
   for (int i = 0; i < 20; ++i) {
     CUcontext context = nullptr;
     ASSERT_EQ(world.driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
-    world.gate().Rearm(Plan(), nullptr);
+    world.gate().Rearm(never, nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << i;
     world.gate().Rearm(plan, nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
     ASSERT_EQ(world.driver().CtxDestroy(context), CUDA_SUCCESS);
   }
-  world.gate().Rearm(Plan(), nullptr);
+  world.gate().Rearm(never, nullptr);
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << "the primary context was never lost";
 }
 
