@@ -31,7 +31,7 @@ ROOMS = {
     "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h"],
     "harness/cycle": ["faults/probes", "include", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                       "reports/run.h"],
-    "harness/lifecycle": ["harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
+    "harness/lifecycle": ["harness/sweep", "harness/cycle", "harness/probes", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                           "faults/shim", "faults/sim/world.h", "include", "reports/run.h"],
     "harness/cli": ["harness", "faults/driver", "faults/journal", "faults/plan", "faults/interpose/world_options.h", "faults/interpose/world_options.def",
                     "reports"],
