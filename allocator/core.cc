@@ -193,8 +193,15 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (exiting.load(std::memory_order_relaxed))
     return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) (void)keep(CloseSegments(arena));
-  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all)
-    stream->ReleaseEvents();
+  // The words are written to until the streams are through, also when no block waits for that.
+  CUresult written = CUDA_SUCCESS;
+  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    const CUresult result =
+        stream->word == nullptr ? CUDA_SUCCESS : stream->Synchronize(driver, stream->begun.load(std::memory_order_relaxed));
+    if (result != CUDA_SUCCESS && !driver::IsSticky(result)) written = result;
+    (void)keep(result);
+    if (result == CUDA_SUCCESS || stream->word == nullptr) stream->ReleaseEvents();
+  }
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
     (void)keep(pool->DestroyAll(driver));
   for (const std::unique_ptr<Device>& device : devices) {
@@ -203,7 +210,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     if (result == CUDA_SUCCESS || driver::IsSticky(result)) device->keeper = nullptr;
     (void)keep(result);
   }
-  (void)keep(FreeWords());
+  if (written == CUDA_SUCCESS) (void)keep(FreeWords());
   // What the driver did not take back dies with the context: then it is kept for another try.
   if (first != CUDA_SUCCESS && !driver::IsSticky(first)) return first;
   for (const std::unique_ptr<Device>& device : devices) (void)keep(ReleaseContext(device.get()));

@@ -21,6 +21,7 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
 #include "suites/unit/allocator/model/workers.h"
 
@@ -31,6 +32,7 @@ struct Conditions {
   std::uint64_t seed = 1;  // of the schedule
   bool forgetful = false;  // uses are not told of
   bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
+  std::vector<ChosenFault> faults = {};  // of the allocator's calls
 };
 
 struct Outcome {
@@ -82,6 +84,7 @@ class Execution {
     std::set<int> promised;  // RecordStream's
     std::vector<Told> told;
     int slot = -1;
+    bool kept = false;  // a use in the capture under way could not be told of
   };
   struct Pending {
     CUdeviceptr address;
@@ -134,6 +137,15 @@ class Execution {
   void CheckSnapshot();
   void CheckEnd();
   static void OnMisuse(void* self, const driver::Misuse& misuse);
+  // execution_faults.cc
+  void Open();
+  bool Excused(CUresult result, const char* what);
+  bool NothingIsCertain() const;
+  void WaitInstead(CUstream stream, CUevent event);
+  void DoWrong(const Step& step);
+  void DoReopen();
+  void CheckDamaged();
+  std::uint64_t Left(driver::Kind kind) const;
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
@@ -169,6 +181,12 @@ class Execution {
   int capturing_ = -1;  // graph slot
   int capture_origin_ = -1;
   int oracle_rule_ = -1;
+  std::unique_ptr<FaultyDriver> faulty_;
+  std::size_t fired_before_ = 0;  // of its faults, before the step under way
+  driver::DriverRef theirs_;      // the allocator's driver
+  std::uint64_t wrong_asked_ = 0, wrong_frees_ = 0;
+  CUdeviceptr last_freed_ = 0;
+  std::uint64_t kept_contexts_ = 0;  // references that a failed Create could not give back
 };
 
 }  // namespace cuaudit::alloc
