@@ -38,6 +38,22 @@ struct OwnedByThread {
 };
 thread_local OwnedByThread owned;
 
+// What allocators that are gone have left to this thread.
+void DropOrphans() noexcept {
+  for (ThreadCache** link = &owned.first; *link != nullptr;) {
+    ThreadCache* const cache = *link;
+    if (cache->owners.load(std::memory_order_acquire) != 1) {
+      link = &cache->next_of_thread;
+      continue;
+    }
+    *link = cache->next_of_thread;
+    for (Slot& slot : slots) {
+      if (slot.cache == cache) slot = Slot{};
+    }
+    delete cache;
+  }
+}
+
 constexpr std::size_t kMostFast = std::size_t{1} << 40;
 
 // A cached block begins another life.
@@ -96,6 +112,7 @@ ThreadCache* Core::Cache() noexcept {
   ThreadCache* cache = owned.first;
   while (cache != nullptr && cache->serial != serial) cache = cache->next_of_thread;
   if (cache == nullptr) {
+    DropOrphans();
     const Held held(make_lock);
     cache = caches.load(std::memory_order_relaxed);
     while (cache != nullptr) {

@@ -67,11 +67,8 @@ void StreamRecord::Advance() noexcept {
   std::size_t known = 0;
   while (known < stamps_.size() && stamps_[known].over) ++known;
   std::uint64_t reached = over.load(std::memory_order_relaxed);
-  if (known == stamps_.size()) {
-    reached = begun.load(std::memory_order_relaxed);
-  } else if (known != 0) {
-    reached = std::max(reached, stamps_[known - 1].sequence);
-  }
+  // Not up to `begun`: numbers whose recording failed stand for debts that a later one has to tell of.
+  if (known != 0) reached = std::max(reached, stamps_[known - 1].sequence);
   over.store(reached, std::memory_order_release);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < stamps_.size(); ++i) {

@@ -123,8 +123,8 @@ void Execution::DoAllocate(const Step& step) {
   const CUresult result = allocator_->Allocate(0, step.bytes, stream->handle, &address);
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
   if (result != CUDA_SUCCESS && address != 0) return Fail("an address beside an error");
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && (faulty_ == nullptr || faulty_->fired() == 0)) return CheckRefused(step.bytes);
-  if (!Took(result, "Allocate")) return;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(step.bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY || !Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();
   block->address = address;

@@ -75,7 +75,7 @@ void FaultyDriver::Fire(driver::BaseId base) {
   lost_ = lost_ || fault.code == CUDA_ERROR_DEINITIALIZED || driver::IsSticky(fault.code);
   if (chosen.how != faults::How::After) return refused_.push_back(base);
   const driver::EffectRow& row = driver::EffectOf(base);
-  gone_ = gone_ || driver::IsRelease(row.effect);
+  gone_ = gone_ || driver::IsRelease(row.effect) || base == driver::BaseId::MemMap;
   if (!driver::IsAcquire(row.effect)) return;
   unclaimed_ = true;
   ++unclaimed_of_[static_cast<std::size_t>(row.kind)];

@@ -40,7 +40,7 @@ class FaultyDriver {
   std::size_t fired() const { return fired_; }
   bool lasting() const { return lasting_; }      // the latest one goes on: calls fail that are not counted in `fired`
   bool lost() const { return lost_; }            // a context is, or the driver: somebody was told so
-  bool gone() const { return gone_; }            // something was released and its owner told that it was not
+  bool gone() const { return gone_; }            // something was released, or a range mapped, and its owner told that it was not
   bool unclaimed() const { return unclaimed_; }  // something was acquired and nobody told
   std::uint64_t unclaimed(driver::Kind kind) const { return unclaimed_of_[static_cast<std::size_t>(kind)]; }
   bool refused(driver::BaseId base) const;
