@@ -38,7 +38,7 @@ struct OwnedByThread {
 };
 thread_local OwnedByThread owned;
 
-// What allocators that are gone have left to this thread.
+// What allocators that are gone have left to this thread. Entries of `slots` for them match nobody any more.
 void DropOrphans() noexcept {
   for (ThreadCache** link = &owned.first; *link != nullptr;) {
     ThreadCache* const cache = *link;
@@ -47,9 +47,6 @@ void DropOrphans() noexcept {
       continue;
     }
     *link = cache->next_of_thread;
-    for (Slot& slot : slots) {
-      if (slot.cache == cache) slot = Slot{};
-    }
     delete cache;
   }
 }

@@ -82,7 +82,8 @@ class Folder {
           break;
       }
     }
-    std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.ticket < b.ticket; });
+    const auto earlier = [](const Event& a, const Event& b) { return a.ticket < b.ticket; };
+    if (!std::is_sorted(events_.begin(), events_.end(), earlier)) std::stable_sort(events_.begin(), events_.end(), earlier);
     if (!events_.empty()) first_pid_ = records_[events_.front().record].pid;
   }
 
