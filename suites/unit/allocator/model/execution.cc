@@ -378,6 +378,8 @@ Outcome Execution::Run() {
   }
   if (!failed()) NothingIsCertain() ? CheckDamaged() : CheckEnd();
   workers_.reset();
+  outcome_.fired = faulty_ == nullptr ? 0 : faulty_->fired();
+  outcome_.is_certain = !NothingIsCertain();
   return outcome_;
 }
 

@@ -43,6 +43,8 @@ struct Outcome {
   Statistics statistics;             // before the end
   std::size_t steps = 0;             // that were done
   std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
+  std::size_t fired = 0;   // of the faults
+  bool is_certain = true;  // to the end; no context was lost, and nothing released or mapped behind the allocator's back
 };
 
 Outcome Execute(const Program& program, const Conditions& conditions);
