@@ -131,6 +131,7 @@ void Execution::DoAllocate(const Step& step) {
   block->bytes = step.bytes;
   block->owner = stream->number;
   block->capture = stream->capturing ? capturing_ : -1;
+  block->born_captured = stream->capturing;
   block->slot = step.a;
   CUdeviceptr base = 0;
   if (!allocator_->FindBlock(address, &base, &block->size) || base != address) return Fail("FindBlock does not know it");
@@ -300,7 +301,8 @@ void Execution::Do(const Step& step) {
     case Act::RecordStream:
       if (block == nullptr || b->capturing != (block->capture >= 0)) return;
       Say("RecordStream(x%d, s%d);", step.a, b->number);
-      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && b->number != block->owner)
+      // In a capture a stream has another identity: what it was given there is not its own outside.
+      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->born_captured))
         block->promised.insert(b->number);
       return;
     case Act::KeepAlive:

@@ -85,6 +85,7 @@ class Execution {
     std::set<int> untold;    // other streams that have used it and were not told of
     std::set<int> promised;  // RecordStream's
     std::vector<Told> told;
+    bool born_captured = false;
     int slot = -1;
     bool kept = false;  // a use in the capture under way could not be told of
   };
