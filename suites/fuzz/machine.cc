@@ -7,7 +7,7 @@
 namespace cuaudit::fuzz {
 namespace {
 
-constexpr int kMostOperations = 64;
+constexpr int kMostOperations = 48;
 
 alignas(kPage) char g_host[kHostBytes];
 
