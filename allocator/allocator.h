@@ -43,9 +43,10 @@ class Allocator final : public Backend {
                                        std::unique_ptr<Allocator>* out) noexcept;
   ~Allocator() override;  // Close, whose error nobody hears
 
-  // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what the driver
-  // refused to take stays for a retry. Afterwards only Close, GetStatistics and the destructor may be called.
-  // Calls what EmptyCache calls, EventSynchronize, EventDestroy, StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
+  // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what is proved
+  // to be ours still is tried again by the next Close, the rest is not (README.md, "Releases that fail"). Afterwards only Close,
+  // GetStatistics and the destructor may be called. Calls what EmptyCache calls, EventSynchronize, PointerGetAttribute, EventDestroy,
+  // StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
   [[nodiscard]] CUresult Close(std::size_t* live_blocks = nullptr) noexcept;
 
   const char* Name() const noexcept override { return "native"; }
@@ -84,8 +85,8 @@ class Allocator final : public Backend {
   // Calls Identify's, EventCreate, EventRecord.
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 
-  // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), MemFree, MemUnmap, MemRelease,
-  // ThreadExchangeStreamCaptureMode.
+  // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), PointerGetAttribute, MemFree, MemUnmap,
+  // MemRelease, ThreadExchangeStreamCaptureMode.
   [[nodiscard]] CUresult EmptyCache() noexcept override;
   [[nodiscard]] CUresult EmptyCache(PoolId pool) noexcept;
   [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;

@@ -27,6 +27,20 @@ void Arena::GiveRecord(Block* block) noexcept {
 
 bool Arena::IsOver(const Use& use) const noexcept { return stream->HasWaited(use.stream, use.sequence); }
 
+void Arena::Recognize(Block* block) const noexcept {
+  if (core->captured_streams.load(std::memory_order_relaxed) == 0) return;
+  for (std::uint32_t i = 0; i < block->uses.size();) {
+    StreamRecord* const before = block->uses.entries()[i].stream;
+    StreamRecord* const now = before->same.load(std::memory_order_acquire);
+    if (now != nullptr) {
+      block->uses.Rename(before, now, before->same_sequence);
+      i = 0;
+    } else {
+      ++i;
+    }
+  }
+}
+
 void Arena::CountPending(Block* block, bool is_pending) noexcept {
   if (block->counted_pending == is_pending) return;
   block->counted_pending = is_pending;
@@ -108,9 +122,11 @@ void Arena::Settle(Block* block) noexcept {
       link = &use->next;
     }
   }
+  Recognize(block);
   block->uses.Prune([this, block](const Use& use) {
     if (use.stream->IsOver(use.sequence)) return true;
     if (!stream->HasWaited(use.stream, use.sequence)) return false;
+    if (use.stream != stream) core->CountElided(block, stream, use);
     block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
     return true;
   });
@@ -159,6 +175,7 @@ void Arena::Resettle(std::size_t limit) noexcept {
   for (std::size_t left = limit; block != nullptr && left != 0;) {
     Block* const next = block->link;
     bool may_go = !IsInCapture(block);
+    if (may_go) Recognize(block);
     if (core->options.reuse == Reuse::Poll) {  // else it is pending from then on
       for (const Use& use : block->uses.entries()) may_go = may_go && IsOver(use);
     }

@@ -92,6 +92,7 @@ struct alignas(64) Arena {
   // Merges pending blocks with ready neighbours; true when that made any.
   bool MergeMixed() noexcept;
   bool IsOver(const Use& use) const noexcept;
+  void Recognize(Block* block) const noexcept;  // uses by what a stream was in a capture, as uses by the stream, where that is known
 
   // Records for blocks; some are kept here, so that arenas do not meet at the store.
   Block* TakeRecord() noexcept;

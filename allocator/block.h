@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <set>
 
+#include "allocator/fate.h"
 #include "allocator/lock.h"
 #include "allocator/use_set.h"
 
@@ -87,6 +88,11 @@ struct alignas(64) Block {
   FreeSet::node_type node;  // its place in whichever set, kept when in none
 };
 
+// Segment::pages.
+inline constexpr unsigned char kPageMapped = 1;
+inline constexpr unsigned char kPageInDoubt = 2;        // cuMemUnmap failed twice: mapped or not, it is no memory to give out
+inline constexpr unsigned char kPageHandleRefused = 4;  // cuMemRelease of its handle failed while it was mapped
+
 struct Segment {
   CUdeviceptr address = 0;
   std::size_t size = 0;
@@ -97,9 +103,10 @@ struct Segment {
   bool large = false;
   bool expandable = false;
   bool unusable = false;                            // its addresses have no records; waits to be given back
+  Tenure tenure;                                    // not expandable
   std::size_t page = 0;                             // expandable: bytes of one physical handle
   CUmemGenericAllocationHandle* handles = nullptr;  // expandable: one per page of the range; 0: none
-  unsigned char* mapped = nullptr;                  // expandable: one per page
+  unsigned char* pages = nullptr;                   // expandable: kPage... of each page
   void* stack = nullptr;
 };
 

@@ -15,7 +15,7 @@ bool IsLive(const Block* block) noexcept { return (block->state.load(std::memory
 // The run of mapped blocks that begins there and is exactly so large; its first block. `lock` is held.
 Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
   for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
-    if (address < segment->address || address - segment->address >= segment->size) continue;
+    if (segment->unusable || address < segment->address || address - segment->address >= segment->size) continue;
     Block* block = segment->first;
     while (block != nullptr && block->address.load(std::memory_order_relaxed) < address) block = block->next;
     if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) return nullptr;

@@ -28,7 +28,7 @@ Core::~Core() {
       Segment* const following = segment->next;
       for (Block* block = segment->first; block != nullptr; block = block->next) DropCaptured(block);
       std::free(segment->handles);
-      std::free(segment->mapped);
+      std::free(segment->pages);
       delete segment;
       segment = following;
     }
@@ -144,20 +144,22 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
   if (result == CUDA_SUCCESS) return CUDA_SUCCESS;
   (void)Refuse(result, "Create: device %d of the list does not open, or stands there twice", static_cast<int>(devices.size()) - 1);
   for (const std::unique_ptr<Device>& device : devices) {
-    if (ReleaseContext(device.get()) != CUDA_SUCCESS) (void)ReleaseContext(device.get());  // nobody could try again later
+    (void)ReleaseContext(device.get());
   }
   closed.store(true, std::memory_order_relaxed);
   return result;
 }
 
+// Never twice: references have no names, so a second release of one that was done takes somebody else's.
 CUresult Core::ReleaseContext(Device* device) noexcept {
   if (!device->retained) return CUDA_SUCCESS;
+  device->retained = false;
   const CUresult result = driver.DevicePrimaryCtxRelease(device->ordinal);
-  if (result == CUDA_SUCCESS) device->retained = false;
+  if (result != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   return result;
 }
 
-// Everything, in live blocks too.
+// Everything, in live blocks too. What is left is for another try.
 CUresult Core::CloseSegments(Arena* arena) noexcept {
   CUresult first = CUDA_SUCCESS;
   for (Segment* segment = arena->segments; segment != nullptr;) {
@@ -179,9 +181,14 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     if (first == CUDA_SUCCESS) first = Note(result);
     return exiting.load(std::memory_order_relaxed);
   };
+  bool synced = true;
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     EmptyMagazines(arena);
-    if (first != CUDA_ERROR_DEINITIALIZED && keep(SyncArena(arena))) break;
+    if (first != CUDA_ERROR_DEINITIALIZED) {
+      const CUresult result = SyncArena(arena);
+      synced = synced && (result == CUDA_SUCCESS || driver::IsSticky(result));
+      if (keep(result)) break;
+    }
     const Held held(arena->lock);
     arena->Collect();
     for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
@@ -192,27 +199,39 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (live_blocks != nullptr) *live_blocks = live;
   if (exiting.load(std::memory_order_relaxed))
     return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) (void)keep(CloseSegments(arena));
-  // The words are written to until the streams are through, also when no block waits for that.
-  CUresult written = CUDA_SUCCESS;
-  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
-    const CUresult result =
-        stream->word == nullptr ? CUDA_SUCCESS : stream->Synchronize(driver, stream->begun.load(std::memory_order_relaxed));
-    if (result != CUDA_SUCCESS && !driver::IsSticky(result)) written = result;
-    (void)keep(result);
-    if (result == CUDA_SUCCESS || stream->word == nullptr) stream->ReleaseEvents();
+  if (!synced) return first;  // the uses are not over, as far as is known; their events are still needed
+  bool all_gone = true;
+  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+    (void)keep(CloseSegments(arena));
+    all_gone = all_gone && arena->segments == nullptr;
   }
+  // The words are written to until the streams are through, also when no block waits for that.
+  bool written = true;
+  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    if (stream->word != nullptr) {
+      const CUresult result = stream->Synchronize(driver, stream->begun.load(std::memory_order_relaxed));
+      (void)keep(result);
+      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
+        written = false;
+        continue;
+      }
+    }
+    stream->ReleaseEvents();
+  }
+  std::uint64_t refused = 0;
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
-    (void)keep(pool->DestroyAll(driver));
+    (void)keep(pool->DestroyAll(driver, &refused));
   for (const std::unique_ptr<Device>& device : devices) {
     if (device->keeper == nullptr) continue;
     const CUresult result = driver.StreamDestroy(device->keeper);
-    if (result == CUDA_SUCCESS || driver::IsSticky(result)) device->keeper = nullptr;
+    device->keeper = nullptr;  // as with events: never twice
+    refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
     (void)keep(result);
   }
-  if (written == CUDA_SUCCESS) (void)keep(FreeWords());
-  // What the driver did not take back dies with the context: then it is kept for another try.
-  if (first != CUDA_SUCCESS && !driver::IsSticky(first)) return first;
+  devices.front()->refused.fetch_add(refused, std::memory_order_relaxed);
+  if (written) (void)keep(FreeWords());
+  // It dies with the context: that is kept until there is nothing to try again.
+  if (!all_gone || word_pages_ != nullptr) return first;
   for (const std::unique_ptr<Device>& device : devices) (void)keep(ReleaseContext(device.get()));
   return first;
 }

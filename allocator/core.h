@@ -87,7 +87,8 @@ class Core {
   CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
                       std::uint64_t scope_id = 0) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
-  void EndCapturesOf(CUstream stream) noexcept;
+  void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
+  bool WasInCapture(CUstream handle) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;
@@ -110,6 +111,7 @@ class Core {
   CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
+  void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
@@ -127,6 +129,7 @@ class Core {
   CUresult ReleaseSegment(Segment* segment) noexcept;
   CUresult MakeRange(Arena* arena, bool large) noexcept;
   CUresult MapPages(Segment* segment, Block* block) noexcept;
+  bool DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept;
   CUresult UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept;
   CUresult UnmapPages(Block* block) noexcept;
   void ForgetSegment(Segment* segment) noexcept;
@@ -228,6 +231,7 @@ class Core {
     void* host = nullptr;
     CUdeviceptr device = 0;
     std::size_t used = 0;
+    Tenure tenure;
   };
   CUresult MakeWord(StreamRecord* stream) noexcept;
   CUresult OpenDevice(const DeviceConfig& config, Device* device) noexcept;

@@ -50,22 +50,17 @@ void EventPool::Give(CUevent event) noexcept {
   free_.push_back(event);
 }
 
-CUresult EventPool::DestroyAll(driver::DriverRef driver) noexcept {
+CUresult EventPool::DestroyAll(driver::DriverRef driver, std::uint64_t* refused) noexcept {
   CUresult first = CUDA_SUCCESS;
   const Held held(lock_);  // nobody else is in a call any more
-  std::size_t kept = 0;
   for (const CUevent event : free_) {
     const CUresult result = driver.EventDestroy(event);
-    if (result == CUDA_SUCCESS || driver::IsSticky(result)) {  // a lost context takes its events along
-      if (first == CUDA_SUCCESS) first = result;
-      live_.fetch_sub(1, std::memory_order_relaxed);
-      continue;
-    }
     if (first == CUDA_SUCCESS) first = result;
-    free_[kept++] = event;
+    *refused += result != CUDA_SUCCESS && !driver::IsSticky(result);  // a lost context takes its events along
   }
-  made_ -= free_.size() - kept;
-  free_.resize(kept);
+  live_.fetch_sub(free_.size(), std::memory_order_relaxed);
+  made_ -= free_.size();
+  free_.clear();
   return first;
 }
 

@@ -24,8 +24,8 @@ class EventPool {
   CUcontext context() const noexcept { return context_; }
   CUresult Take(driver::DriverRef driver, CUevent* out) noexcept;
   void Give(CUevent event) noexcept;
-  // The first error; events that the driver refused stay for another try.
-  CUresult DestroyAll(driver::DriverRef driver) noexcept;
+  // The first error, and how many calls failed. No event is destroyed twice: one that is gone would crash the process, or be another's.
+  CUresult DestroyAll(driver::DriverRef driver, std::uint64_t* refused) noexcept;
   std::uint64_t created() const noexcept { return created_.load(std::memory_order_relaxed); }
   std::uint64_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
 

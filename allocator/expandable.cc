@@ -34,7 +34,7 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
     return result;
   }
   segment->handles = static_cast<CUmemGenericAllocationHandle*>(std::calloc(bytes / page, sizeof(CUmemGenericAllocationHandle)));
-  segment->mapped = static_cast<unsigned char*>(std::calloc(bytes / page, 1));
+  segment->pages = static_cast<unsigned char*>(std::calloc(bytes / page, 1));
   segment->address = address;
   segment->size = bytes;
   segment->arena = arena;
@@ -42,7 +42,7 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
   segment->expandable = true;
   segment->page = page;
   segment->first = block;
-  segment->unusable = segment->handles == nullptr || segment->mapped == nullptr;
+  segment->unusable = segment->handles == nullptr || segment->pages == nullptr;
   block->address.store(address, std::memory_order_relaxed);
   block->size = bytes;
   block->large = large;
@@ -65,28 +65,52 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
     }
   }
   if (!added->unusable) return CUDA_SUCCESS;
-  (void)DropRange(added);  // else Close tries again
+  (void)DropRange(added);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// Pages `first` to `first + count`. Stops at the first that the driver refuses; `*done` pages are gone.
-CUresult Core::UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept {
+// One page; false: it stays for another try. `*first` is the first error, which may be that of a call that was done all the same.
+bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept {
   Device* const device = segment->arena->device;
-  for (*done = 0; *done < count; ++*done) {
-    const std::size_t page = first + *done;
-    if (segment->mapped[page] != 0) {
-      const CUresult result = driver.MemUnmap(segment->address + page * segment->page, segment->page);
-      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) return result;
-      segment->mapped[page] = 0;
-    }
-    if (segment->handles[page] != 0) {
-      const CUresult result = driver.MemRelease(segment->handles[page]);
-      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) return result;
-      segment->handles[page] = 0;
+  unsigned char& state = segment->pages[page];
+  CUmemGenericAllocationHandle& handle = segment->handles[page];
+  const auto failed = [first](CUresult result) {
+    if (result != CUDA_SUCCESS && *first == CUDA_SUCCESS) *first = result;
+    return result != CUDA_SUCCESS && !driver::IsSticky(result);
+  };
+  // Before it is unmapped: as long as the mapping keeps the memory, its number cannot become other memory's, and may be released again.
+  if (handle != 0) {
+    CUresult result = driver.MemRelease(handle);
+    if ((state & kPageHandleRefused) != 0 && result == CUDA_ERROR_INVALID_VALUE) result = CUDA_SUCCESS;  // it was done the last time
+    if (failed(result)) {
+      device->refused.fetch_add(1, std::memory_order_relaxed);
+      if ((state & kPageMapped) != 0) {
+        state |= kPageHandleRefused;
+        return false;
+      }
+    } else {
       device->frees.fetch_add(1, std::memory_order_relaxed);
     }
+    handle = 0;
+    state &= static_cast<unsigned char>(~kPageHandleRefused);
   }
-  return CUDA_SUCCESS;
+  if (state == 0) return true;
+  // The addresses are ours, and to unmap what is not mapped is no error: so a second try does no harm, and tells.
+  const CUdeviceptr address = segment->address + page * segment->page;
+  if (failed(driver.MemUnmap(address, segment->page)) && failed(driver.MemUnmap(address, segment->page))) {
+    device->refused.fetch_add(1, std::memory_order_relaxed);
+    state = kPageInDoubt;
+    return false;
+  }
+  state = 0;
+  return true;
+}
+
+// Pages `first` to `first + count`. Stops at the first that stays; `*done` pages are gone. The first error.
+CUresult Core::UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept {
+  CUresult error = CUDA_SUCCESS;
+  for (*done = 0; *done < count && DropPage(segment, first + *done, &error);) ++*done;
+  return error;
 }
 
 // Memory behind an unmapped block, in nobody's set, of whole pages. All of it or none; what cannot be undone is used by the next try.
@@ -104,6 +128,9 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
   CUresult result = relaxed.result();
   if (result != CUDA_SUCCESS) return result;
   for (std::size_t page = first; page < first + count && result == CUDA_SUCCESS; ++page) {
+    if ((segment->pages[page] & kPageMapped) != 0) continue;
+    if (segment->pages[page] == kPageInDoubt && !DropPage(segment, page, &result)) break;
+    result = CUDA_SUCCESS;  // of a call that was done, and the memory is there
     if (segment->handles[page] == 0) {
       CUmemGenericAllocationHandle handle = 0;
       result = driver.MemCreate(&handle, segment->page, &properties, 0);
@@ -111,9 +138,8 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
       segment->handles[page] = handle;
       device->allocs.fetch_add(1, std::memory_order_relaxed);
     }
-    if (segment->mapped[page] != 0) continue;
     result = driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
-    if (result == CUDA_SUCCESS) segment->mapped[page] = 1;
+    if (result == CUDA_SUCCESS) segment->pages[page] = kPageMapped;
   }
   if (result == CUDA_SUCCESS) {
     CUmemAccessDesc access{};
@@ -126,8 +152,7 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
   if (result == CUDA_SUCCESS && left == CUDA_SUCCESS) return CUDA_SUCCESS;
   for (std::size_t page = first; page < first + count;) {
     std::size_t done = 0;
-    if (UnmapSpan(segment, page, first + count - page, &done) == CUDA_SUCCESS) break;
-    device->refused.fetch_add(1, std::memory_order_relaxed);
+    (void)UnmapSpan(segment, page, first + count - page, &done);
     page += done + 1;
   }
   return result != CUDA_SUCCESS ? result : left;
@@ -249,17 +274,14 @@ CUresult Core::UnmapPages(Block* block) noexcept {
     const Held held(device->totals.lock);
     AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
   }
-  if (result != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   const Held held(arena->lock);
-  if (done == 0) {
-    // A page whose mapping is gone and whose handle is not, is no memory any more: it is mapped anew before it is used.
-    if (segment->mapped[first] != 0) {
-      arena->Settle(block);
-      store.Give(spare);
-      return Note(result);
-    }
+  if (done == 0 && (segment->pages[first] & kPageMapped) != 0) {
+    arena->Settle(block);
+    store.Give(spare);
+    return Note(result);
   }
-  const std::size_t gone = done + (done < count && segment->mapped[first + done] == 0 ? 1 : 0);
+  // A page that may be mapped or not is no memory any more: it is mapped anew before it is used.
+  const std::size_t gone = done + (done < count && segment->pages[first + done] == kPageInDoubt ? 1 : 0);
   if (gone > done) {
     Unreserve(device, segment->page);
     const Held totals_held(device->totals.lock);
@@ -275,33 +297,37 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   return result != CUDA_SUCCESS ? Note(result) : left;
 }
 
-// All of a range, whatever is in it.
+// All of a range, whatever is in it, when its uses are over: cuMemUnmap waits for nothing. The addresses are freed once: refused or done,
+// nobody can say by the next try whose they are.
 CUresult Core::DropRange(Segment* segment) noexcept {
   Device* const device = segment->arena->device;
   CUresult first = CUDA_SUCCESS;
+  bool all_gone = true;
   if (!segment->unusable) {
     const std::size_t pages = segment->size / segment->page;
     const std::uint64_t last = segment->arena->stream->begun.load(std::memory_order_acquire) + 1;
     first = segment->arena->stream->Synchronize(driver, last);
-    if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {  // cuMemUnmap waits for nothing
+    for (const Block* block = segment->first; block != nullptr; block = block->next) {
+      for (const Use& use : block->uses.entries()) {
+        if (first == CUDA_SUCCESS) first = use.stream->Synchronize(driver, use.sequence);
+      }
+    }
+    if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {
       device->refused.fetch_add(1, std::memory_order_relaxed);
       return first;
     }
     for (std::size_t page = 0; page < pages;) {
       std::size_t done = 0;
       const CUresult result = UnmapSpan(segment, page, pages - page, &done);
-      if (result == CUDA_SUCCESS) break;
       if (first == CUDA_SUCCESS) first = result;
       page += done + 1;
+      all_gone = all_gone && page > pages;
     }
   }
-  if (first == CUDA_SUCCESS) {
-    first = driver.MemAddressFree(segment->address, segment->size);
-  }
-  if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {
-    device->refused.fetch_add(1, std::memory_order_relaxed);
-    return first;
-  }
+  if (!all_gone) return first;
+  const CUresult freed = driver.MemAddressFree(segment->address, segment->size);
+  if (first == CUDA_SUCCESS) first = freed;
+  if (freed != CUDA_SUCCESS && !driver::IsSticky(freed)) device->refused.fetch_add(1, std::memory_order_relaxed);
   std::size_t bytes = 0;
   for (const Block* block = segment->first; block != nullptr; block = block->next) bytes += block->mapped ? block->size : 0;
   Unreserve(device, bytes);

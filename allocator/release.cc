@@ -35,7 +35,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
       const Held held(arena->lock);
       arena->Collect();
       arena->Resettle(kAll);
-      const auto look = [&](const Block* block) {
+      const auto look = [&](Block* block) {
+        arena->Recognize(block);
         if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
         for (const Use& use : block->uses.entries()) {
           if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
@@ -44,14 +45,15 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
           next = use.stream;
         }
       };
-      for (const Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
+      for (Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
       for (const FreeSet& set : arena->pending) {
         for (const FreeKey& key : set) look(key.block);
       }
     }
     if (next == nullptr) break;
     from = next->index + 1;
-    if (arena->device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
+    const Device* const synchronized = next->device != nullptr ? next->device : arena->device;
+    if (synchronized->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
     const CUresult result = next->Synchronize(driver, sequence);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -232,11 +234,11 @@ void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
       Block* const block = list;
       list = block->link;
       block->link = nullptr;
-      if (excess() && ReleaseSegment(block->segment) == CUDA_SUCCESS) {
-        any = true;
+      if (excess()) {
+        any = ReleaseSegment(block->segment) == CUDA_SUCCESS || any;
       } else {
         const Held held(arena->lock);
-        if (block->place == Place::None && block->segment != nullptr) arena->Settle(block);
+        arena->Settle(block);
       }
     }
   }

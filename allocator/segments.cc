@@ -132,7 +132,7 @@ void Core::ForgetSegment(Segment* segment) noexcept {
   }
   if (!segment->expandable) Unreserve(device, segment->size);
   std::free(segment->handles);
-  std::free(segment->mapped);
+  std::free(segment->pages);
   delete segment;
 }
 
@@ -150,21 +150,26 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (pool.release != nullptr && !segment->unusable) result = arena->stream->Synchronize(driver, block->own_sequence);
   CUresult left = CUDA_SUCCESS;
+  bool gone = false;
   if (result == CUDA_SUCCESS) {
     CurrentContext current(driver, device->context);
     RelaxedCapture relaxed(driver);
     result = current.result() != CUDA_SUCCESS ? current.result() : relaxed.result();
-    if (result == CUDA_SUCCESS)
-      result = pool.release != nullptr ? pool.release(pool.user, device->index, segment->address, segment->size)
-                                       : driver.MemFree(segment->address);
+    if (result == CUDA_SUCCESS && pool.release == nullptr) {
+      result = FreeOurs(driver, segment->address, &segment->tenure, &gone, [&] { return driver.MemFree(segment->address); });
+    } else if (result == CUDA_SUCCESS) {
+      result = pool.release(pool.user, device->index, segment->address, segment->size);
+      gone = result == CUDA_SUCCESS || driver::IsSticky(result);
+    }
     left = relaxed.Leave();
     const CUresult popped = current.Leave();
     if (left == CUDA_SUCCESS) left = popped;
   }
-  if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
+  if (!gone && result != CUDA_SUCCESS && !driver::IsSticky(result)) {
     device->refused.fetch_add(1, std::memory_order_relaxed);
     const Held held(arena->lock);
     const bool is_free = (block->state.load(std::memory_order_relaxed) & kStatusMask) == kFree;
+    segment->unusable = segment->unusable || segment->tenure.in_doubt;
     if (!segment->unusable && is_free && block->place == Place::None) arena->Settle(block);
     return Note(result);
   }

@@ -105,11 +105,11 @@ CUresult Core::LookAtCapture(const Arena* arena, Request* request) noexcept {
   StreamRecord* const stream = request->stream;
   const bool can_capture = !stream->is_default || stream->own_thread;
   if (!can_capture || !request->can_touch) return CUDA_SUCCESS;
-  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0) return CUDA_SUCCESS;
+  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0 && !WasInCapture(request->live)) return CUDA_SUCCESS;
   CurrentContext current(driver, stream->context, true);
   if (current.result() != CUDA_SUCCESS) return current.result();
   CaptureView view;
-  CUresult result = captures.LookAt(driver, stream, request->live, &view);
+  CUresult result = LookAt(stream, request->live, &view);
   if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = CUDA_SUCCESS;  // a use of the block is told so, not its allocation
   request->capture = view.id;
   const CUresult left = current.Leave();
@@ -218,11 +218,15 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     const std::uint64_t owed =
         retired ? std::min(block->own_sequence, other->stream->begun.load(std::memory_order_acquire)) : block->own_sequence;
     bool granted = request.stream->HasWaited(other->stream, owed);
+    if (granted && !other->stream->IsOver(owed)) CountElided(block, request.stream, Use{other->stream, owed});
     bool waited = false;
     if (!granted && !options.deterministic) *error = other->stream->Poll(driver, owed, &granted);
     if (*error == CUDA_SUCCESS && !granted && options.reuse == Reuse::Wait && (retired || options.cross_stream == CrossStream::Wait))
       *error = MakeWait(request, block, Use{other->stream, owed}, &granted);
     waited = granted && !other->stream->IsOver(owed);
+    for (const Use& use : block->uses.entries()) {
+      if (granted && !use.stream->IsOver(use.sequence)) CountElided(block, request.stream, use);
+    }
     const Held held(other->lock);
     if (!granted) {
       other->Settle(block);
@@ -242,18 +246,30 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
 CUresult Core::MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept {
   *granted = false;
   if (!request.can_touch) return CUDA_SUCCESS;
-  const bool had = request.stream->HasWaited(use.stream, use.sequence);
   CurrentContext current(driver, request.stream->context, true);
   CUresult result = current.result();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (result == CUDA_SUCCESS) result = driver.StreamIsCapturing(request.live, &status);
   if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  if (request.stream->HasWaited(use.stream, use.sequence)) {
+    if (!use.stream->IsOver(use.sequence)) CountElided(block, request.stream, use);
+    *granted = true;
+    return current.Leave();
+  }
   result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, granted);
   if (result == CUDA_SUCCESS && *granted && Traced())
-    Trace(had ? TraceAction::UseElided : TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size,
-          request.bytes, request.stack, request.stream->id, use.stream->id, use.sequence);
+    Trace(TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size, request.bytes, request.stack,
+          request.stream->id, use.stream->id, use.sequence);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
+}
+
+// It need not wait for the use, since it has waited for as much already.
+void Core::CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept {
+  stamp_counts.elided.fetch_add(1, std::memory_order_relaxed);
+  if (Traced())
+    Trace(TraceAction::UseElided, block->arena, block->address.load(std::memory_order_relaxed), block->size,
+          block->requested.load(std::memory_order_relaxed), nullptr, waiter->id, use.stream->id, use.sequence);
 }
 
 // The pending block with the fewest streams to wait for, among the best fits.
@@ -270,6 +286,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
       // A larger one must not be much larger: debts are short, fragments stay.
       if (best != nullptr && request.large && at->size > best->size + options.max_non_split_rounding) break;
       std::size_t debt = 0;
+      arena->Recognize(at->block);
       for (const Use& use : at->block->uses.entries()) {
         if (arena->IsOver(use)) continue;
         debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kAll : debt + 1;
@@ -282,9 +299,21 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
     if (chosen == nullptr) return nullptr;
     arena->Remove(chosen);
   }
+  // Uses that lie before another one, as far as is known, come last: by then they have been waited for.
   bool granted = true;
-  for (const Use& use : chosen->uses.entries()) {
-    if (*error == CUDA_SUCCESS && granted) *error = MakeWait(request, chosen, use, &granted);
+  std::uint64_t implied = 0;
+  const auto uses = chosen->uses.entries();
+  for (std::size_t i = 0; i < uses.size() && i < 64; ++i) {
+    for (const Use& other : uses) {
+      if (other.stream != uses[i].stream && other.stream->Implies(other.sequence, uses[i].stream, uses[i].sequence))
+        implied |= std::uint64_t{1} << i;
+    }
+  }
+  for (const bool last : {false, true}) {
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const bool is_last = i < 64 && (implied >> i & 1) != 0;
+      if (is_last == last && *error == CUDA_SUCCESS && granted) *error = MakeWait(request, chosen, uses[i], &granted);
+    }
   }
   const Held held(arena->lock);
   if (*error != CUDA_SUCCESS || !granted) {

@@ -10,19 +10,36 @@ namespace cuaudit::alloc {
 bool StreamRecord::HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept {
   if (other == this || other->IsOver(sequence)) return true;
   const Held held(lock_);
-  return other->index < waited_.size() && waited_[other->index] >= sequence;
+  return other->index < waited_.size() && waited_[other->index].sequence >= sequence;
 }
 
-void StreamRecord::NoteWaited(const StreamRecord* other, std::uint64_t sequence) noexcept {
+bool StreamRecord::Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept {
   const Held held(lock_);
-  if (other->index >= waited_.size()) {
-    try {
-      waited_.resize(other->index + 1, 0);
-    } catch (...) {
-      return;  // then it waits again another time
+  if (other->index >= waited_.size()) return false;
+  const Waited& waited = waited_[other->index];
+  return waited.sequence >= theirs && waited.since <= sequence;
+}
+
+// Without host memory it waits again another time.
+void StreamRecord::NoteWaited(StreamRecord* other, std::uint64_t sequence, std::uint64_t stamp) noexcept {
+  try {
+    std::vector<Waited> theirs;
+    {
+      const Held held(other->lock_);
+      theirs = other->waited_;
     }
+    const Held held(lock_);
+    waited_.resize(std::max({waited_.size(), theirs.size(), std::size_t{other->index} + 1}));
+    const std::uint64_t since = begun.load(std::memory_order_relaxed) + 1;
+    const auto note = [&](std::size_t of, std::uint64_t up_to) {
+      if (waited_[of].sequence < up_to) waited_[of] = {up_to, since};
+    };
+    note(other->index, sequence);
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      if (i != index && theirs[i].since <= stamp) note(i, theirs[i].sequence);
+    }
+  } catch (...) {
   }
-  waited_[other->index] = std::max(waited_[other->index], sequence);
 }
 
 Stamp* StreamRecord::FirstFrom(std::uint64_t sequence) noexcept {
@@ -67,8 +84,11 @@ void StreamRecord::Advance() noexcept {
   std::size_t known = 0;
   while (known < stamps_.size() && stamps_[known].over) ++known;
   std::uint64_t reached = over.load(std::memory_order_relaxed);
-  // Not up to `begun`: numbers whose recording failed stand for debts that a later one has to tell of.
-  if (known != 0) reached = std::max(reached, stamps_[known - 1].sequence);
+  if (known == stamps_.size()) {
+    reached = begun.load(std::memory_order_relaxed);
+  } else if (known != 0) {
+    reached = std::max(reached, stamps_[known - 1].sequence);
+  }
   over.store(reached, std::memory_order_release);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < stamps_.size(); ++i) {
@@ -127,6 +147,8 @@ bool StreamRecord::Finish(std::uint64_t sequence, bool recorded, bool is_over) n
   } else {
     if (stamp->event != nullptr) events->Give(stamp->event);
     stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
+    // The next one has its number: else a debt that awaits it would count as paid.
+    begun.store(std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence), std::memory_order_release);
     Advance();
   }
   return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [](const Stamp& other) { return other.returned; });
@@ -165,19 +187,19 @@ void StreamRecord::Unpin(const Pinned& pinned, bool is_over) noexcept {
 }
 
 // Calls `visit(event)`, without the lock, for as few stamps as stand for all that is not over up to `sequence`. `*possible` false: there
-// are recordings up to there that have not begun or not returned.
+// are recordings up to there that have not begun or not returned. `*newest` is the newest of them.
 template <typename Visit>
-CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept {
+CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept {
   *possible = true;
   std::unique_lock<Lock> held(lock_);
-  *covered = sequence;
+  *covered = *newest = sequence;
   if (IsOver(sequence)) return CUDA_SUCCESS;
   Stamp* stamp = FirstFrom(sequence);
   if (stamp == nullptr || !stamp->returned) {
     *possible = false;
     return CUDA_SUCCESS;
   }
-  *covered = stamp->sequence;
+  *covered = *newest = stamp->sequence;
   std::uint64_t limit = stamp->sequence;  // what lies from here on is dealt with
   std::uint64_t settled = 0;
   while (stamp != nullptr) {
@@ -221,7 +243,8 @@ CUresult StreamRecord::Poll(driver::DriverRef driver, std::uint64_t sequence, bo
   std::uint64_t covered = 0;
   RelaxedCapture relaxed(driver);
   if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
-  CUresult result = Visit_(sequence, &possible, &covered, [&](CUevent event, bool* done) {
+  std::uint64_t newest = 0;
+  CUresult result = Visit_(sequence, &possible, &covered, &newest, [&](CUevent event, bool* done) {
     counts->polls.fetch_add(1, std::memory_order_relaxed);
     const CUresult answer = driver.EventQuery(event);
     *done = answer == CUDA_SUCCESS;
@@ -247,20 +270,18 @@ CUresult StreamRecord::PollUpTo(driver::DriverRef driver, std::uint64_t sequence
 CUresult StreamRecord::WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter,
                               bool* possible) noexcept {
   *possible = true;
-  if (waiter->HasWaited(this, sequence)) {
-    counts->elided.fetch_add(1, std::memory_order_relaxed);
-    return CUDA_SUCCESS;
-  }
+  if (waiter->HasWaited(this, sequence)) return CUDA_SUCCESS;
   if (word != nullptr) {
     *possible = false;
     return CUDA_SUCCESS;
   }
   std::uint64_t covered = 0;
-  const CUresult result = Visit_(sequence, possible, &covered, [&](CUevent event, bool*) {
+  std::uint64_t newest = 0;
+  const CUresult result = Visit_(sequence, possible, &covered, &newest, [&](CUevent event, bool*) {
     counts->waits.fetch_add(1, std::memory_order_relaxed);
     return driver.StreamWaitEvent(live_waiter, event, 0);
   });
-  if (result == CUDA_SUCCESS && *possible) waiter->NoteWaited(this, covered);
+  if (result == CUDA_SUCCESS && *possible) waiter->NoteWaited(this, covered, newest);
   return result;
 }
 
@@ -268,10 +289,11 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
   if (IsOver(sequence)) return CUDA_SUCCESS;
   bool possible = false;
   std::uint64_t covered = 0;
+  std::uint64_t newest = 0;
   if (word == nullptr) {
     RelaxedCapture relaxed(driver);
     if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
-    const CUresult result = Visit_(sequence, &possible, &covered, [&](CUevent event, bool* is_over) {
+    const CUresult result = Visit_(sequence, &possible, &covered, &newest, [&](CUevent event, bool* is_over) {
       const CUresult answer = driver.EventSynchronize(event);
       *is_over = answer == CUDA_SUCCESS;
       return answer;

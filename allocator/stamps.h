@@ -83,15 +83,22 @@ struct StreamRecord {
   std::atomic<std::uint64_t> begun{0};    // recordings begun
   std::atomic<std::uint64_t> over{0};     // all recordings up to here are known to be over
   std::atomic<std::uint64_t> capture{0};  // the capture that it was last seen in
+  // Scope::Capture: the stream that it has turned out to be, and a number of that one's that ends what this one is owed.
+  std::atomic<StreamRecord*> same{nullptr};
+  std::uint64_t same_sequence = 0;
 
   // The number that a recording begun from now on has at least.
   std::uint64_t NextSequence() const noexcept {
     return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
   }
   bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
-  // This stream has waited for `other` up to `sequence`, or it is over.
+  // This stream has waited for `other` up to `sequence`, itself or by waiting for a stream that had, or it is over.
   bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
-  void NoteWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
+  // It has just been made to wait, for `other` up to `sequence` by its stamp `stamp`, and so for all that `other` had waited for before
+  // that.
+  void NoteWaited(StreamRecord* other, std::uint64_t sequence, std::uint64_t stamp) noexcept;
+  // Who waits for this stream up to `sequence` need not wait for (other, theirs).
+  bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
 
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
   // `*is_over` as far as one look tells.
@@ -109,6 +116,10 @@ struct StreamRecord {
     std::uint64_t sequence = 0;
     CUevent event = nullptr;
   };
+  struct Waited {
+    std::uint64_t sequence = 0;  // the other's, up to which it was waited for; 0: not
+    std::uint64_t since = 0;     // this stream's stamps from here on came after that wait
+  };
   Stamp* At(std::uint64_t sequence) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
   void MakeRoom() noexcept;
@@ -120,11 +131,11 @@ struct StreamRecord {
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>
-  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, Visit visit) noexcept;
+  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
 
   Lock lock_;
-  std::vector<Stamp> stamps_;          // by sequence; guarded by lock_
-  std::vector<std::uint64_t> waited_;  // by the other's index; guarded by lock_
+  std::vector<Stamp> stamps_;   // by sequence; guarded by lock_
+  std::vector<Waited> waited_;  // by the other's index; guarded by lock_
 };
 
 }  // namespace cuaudit::alloc

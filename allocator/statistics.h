@@ -53,7 +53,7 @@ struct Statistics {
   std::uint64_t uses_captured = 0;    // on a capturing stream: deferred
   std::uint64_t stamps_shared = 0;    // an older stamp was given up for a newer one: max_stamps_per_stream was reached
   std::uint64_t waits_issued = 0;     // stream waits
-  std::uint64_t waits_elided = 0;     // not needed: the stream had waited for as much already, or the use was over
+  std::uint64_t waits_elided = 0;     // not needed: the stream had waited for as much, itself or by waiting for one that had
   std::uint64_t uses_degraded = 0;    // RecordUse that a backend could only treat as RecordStream
   std::uint64_t polls = 0;            // event queries, and loads of stream-written words
   std::uint64_t blocks_pending = 0;   // freed, uses not over, now
@@ -65,7 +65,7 @@ struct Statistics {
   std::uint64_t double_frees = 0;
   std::uint64_t foreign_pointers = 0;
   std::uint64_t fallbacks = 0;         // an option that the device does not support was replaced (expandable segments, stream writes)
-  std::uint64_t releases_refused = 0;  // the driver refused to take something back; it is kept for a retry
+  std::uint64_t releases_refused = 0;  // releases that failed; README.md says what is tried again
   std::uint64_t thread_caches = 0;
 };
 

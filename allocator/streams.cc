@@ -18,6 +18,12 @@ std::size_t HandleBucket(CUstream stream) noexcept {
   return (reinterpret_cast<std::uintptr_t>(stream) * 0x9E3779B97F4A7C15U >> 40) % Core::kBuckets;
 }
 
+// What the handle was while it was captured.
+bool IsOf(const StreamRecord* record, CUstream handle) noexcept {
+  if (record->scope == Scope::Stream || record->handle != handle) return false;
+  return !record->own_thread || record->thread == std::this_thread::get_id();
+}
+
 }  // namespace
 
 std::uint64_t StreamRef::id() const noexcept { return record_ == nullptr ? 0 : record_->id; }
@@ -62,7 +68,7 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
   std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
   for (found = head.load(std::memory_order_acquire); found != nullptr && found->id != id;) found = found->next;
-  if (captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(stream);
+  if (captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(stream, found);
   if (found == nullptr) {
     context = target->context;
     if (!is_default && (result = ContextOf(driver, stream, &context)) != CUDA_SUCCESS) return Note(result);
@@ -109,19 +115,35 @@ CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t c
   return MakeStream(id, stream, context, out, scope, scope_id);
 }
 
-// The stream was seen outside: the captures that its handle took part in are over.
-void Core::EndCapturesOf(CUstream stream) noexcept {
+// The stream was seen outside: the captures that its handle took part in are over. If it is a stream that was known before them, the
+// handle was its all the time, and so were they: its next recording ends what it is owed from before them.
+void Core::EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept {
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (record->scope == Scope::Stream || record->handle != stream) continue;
-    if (record->own_thread && record->thread != std::this_thread::get_id()) continue;
+    if (!IsOf(record, handle)) continue;
     const std::uint64_t capture = record->capture.exchange(0, std::memory_order_acq_rel);
     if (capture != 0) captures.End(capture);
+    if (record->scope != Scope::Capture || record->same.load(std::memory_order_relaxed) != nullptr) continue;
+    if (seen == nullptr || seen->scope != Scope::Stream || seen->handle != handle || seen->index > record->index) continue;
+    const Held held(make_lock);
+    if (record->same.load(std::memory_order_relaxed) != nullptr) continue;
+    record->same_sequence = seen->NextSequence();
+    seen->stamp_wanted.store(true, std::memory_order_relaxed);
+    record->same.store(seen, std::memory_order_release);
   }
+}
+
+// As far as is known it may be in one still.
+bool Core::WasInCapture(CUstream handle) noexcept {
+  if (captured_streams.load(std::memory_order_acquire) == 0) return false;
+  for (const StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
+    if (IsOf(record, handle) && record->capture.load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
 }
 
 CUresult Core::LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept {
   const CUresult result = captures.LookAt(driver, stream, live, out);
-  if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live);
+  if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live, stream);
   return result;
 }
 
@@ -209,9 +231,11 @@ CUresult Core::FreeWords() noexcept {
   WordPage** link = &word_pages_;
   while (*link != nullptr) {
     WordPage* const page = *link;
-    const CUresult result = driver.MemFreeHost(page->host);
-    if (result != CUDA_SUCCESS) {
-      if (first == CUDA_SUCCESS) first = result;
+    bool gone = false;
+    const CUresult result = FreeOurs(driver, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(page->host)), &page->tenure, &gone,
+                                     [&] { return driver.MemFreeHost(page->host); });
+    if (first == CUDA_SUCCESS) first = result;
+    if (!gone) {
       link = &page->next;
       continue;
     }

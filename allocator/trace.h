@@ -30,7 +30,7 @@ enum class TraceAction : std::uint8_t {
   Oom,          // address: free bytes of the device
   UseRecorded,  // RecordUse, RecordStream's recording, KeepAliveUntil. stream: the user; sequence: its number
   UseWaited,    // `stream` was made to wait for `other` up to `sequence` before it got the block
-  UseElided,    // it need not: it had already, or the use was over
+  UseElided,    // it need not: it had already, or had waited for a stream that had
 };
 inline constexpr std::size_t kTraceActions = 11;
 

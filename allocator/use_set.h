@@ -60,6 +60,17 @@ class UseSet {
     return true;
   }
 
+  // `from`, which has an entry, turned out to be `to`, and what it was waited for to be over with `sequence`.
+  void Rename(const StreamRecord* from, StreamRecord* to, std::uint64_t sequence) noexcept {
+    Use* const uses = data();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (uses[i].stream != from) continue;
+      uses[i] = uses[--count_];
+      (void)Add(to, sequence);  // there is room
+      return;
+    }
+  }
+
   // The maximum of both, stream by stream.
   bool Merge(const UseSet& other) noexcept {
     if (other.count_ == 0) return true;

@@ -83,7 +83,8 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
     // Then it is told by whatever the stream records next, or by synchronising everything.
     (void)block->uses.Add(use.stream, use.stream->NextSequence());
     use.stream->stamp_wanted.store(true, std::memory_order_relaxed);
-    if (first == CUDA_SUCCESS) first = Note(result);
+    // Of Free, INVALID_VALUE says that nothing has happened.
+    if (first == CUDA_SUCCESS) first = Note(result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_UNKNOWN : result);
   }
   block->recorded.Clear();
   if ((state & kForeign) != 0) {
@@ -219,6 +220,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
 bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
   if (block->given_in == capture) return true;
+  if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
   if (!block->uses.Add(stream, stream->NextSequence())) return false;
   stream->stamp_wanted.store(true, std::memory_order_relaxed);
   return true;
@@ -282,8 +284,7 @@ CUresult Core::MakeKeeper(Device* device) noexcept {
       stream = nullptr;
     }
   }
-  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS && driver.StreamDestroy(stream) != CUDA_SUCCESS)
-    device->refused.fetch_add(1, std::memory_order_relaxed);
+  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
 }

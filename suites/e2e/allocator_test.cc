@@ -2,6 +2,9 @@
 // The caching allocator under the tool: every driver call of its lifecycle fails in turn, and its cycles leave nothing behind.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "suites/e2e/tool.h"
 
 namespace cuaudit::e2e {
@@ -20,11 +23,31 @@ class AllocatorLifecycle : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(AllocatorLifecycle, EveryCallOfItFailsInTurnAndNothingIsLost) {
-  const Audit audit = RunAudit({"sweep", "--no-host", "--depth=1", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
   ASSERT_EQ(audit.result(), "clean") << audit.findings();
   EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 100);
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+  EXPECT_NE(audit.verdicts().find("retained_for_retry"), std::string::npos) << audit.verdicts();
+}
+
+TEST_P(AllocatorLifecycle, EveryReleaseOfItReportsAnErrorThoughItWasDone) {
+  std::vector<std::string> command{"sweep",
+                                   "--no-host",
+                                   "--how=after",
+                                   "--depth=1",
+                                   "--stacks=4",
+                                   "--call=cuEventDestroy",
+                                   "--call=cuStreamDestroy",
+                                   "--call=cuDevicePrimaryCtxRelease"};
+  const bool segments = std::string(GetParam()).find("segments") != std::string::npos;
+  for (const char* const call : {"cuMemFree", "cuMemUnmap", "cuMemRelease", "cuMemAddressFree"}) {
+    if (segments == (std::string(call) == "cuMemFree")) command.push_back(std::string("--call=") + call);
+  }
+  const Audit audit = RunAudit(command, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  ASSERT_EQ(audit.result(), "clean") << audit.findings();
+  EXPECT_GT(audit.report["totals"]["fired"].get<int>(), 8);
 }
 
 TEST_P(AllocatorLifecycle, MoreCyclesTakeNoMore) {

@@ -118,6 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   conditions.seed = input.Byte();
   program.device_bytes = (shape & 4U) != 0 ? 96 * kMiB : 192 * kMiB;
   program.seed = (shape >> 3U) & 1U;  // whether blocks are left to Close
+  if ((conditions.seed & 3U) == 3U) program.devices = cuaudit::alloc::kDevices;
   const int threads = (shape & 0xF0U) == 0xF0U ? cuaudit::alloc::kWorkers : 1;
   conditions.faults = ChooseFaults(&input);
   while (!input.empty() && program.steps.size() < kMostSteps) program.steps.push_back(ChooseStep(&input, threads));

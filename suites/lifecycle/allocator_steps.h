@@ -3,7 +3,8 @@
 //
 //   Owns      one reference to the primary context, three streams, the allocator.
 //   Threads   one.
-//   Errors    the first one; what was refused is released by a second try all the same. Teardown follows a failed Init, too.
+//   Errors    the first one. Close is tried twice; handles and references are released once (allocator/README.md, releases). Teardown
+//             follows a failed Init, too.
 //   Faults    makes driver calls.
 #pragma once
 
@@ -71,12 +72,12 @@ struct AllocatorSteps {
     if (allocator != nullptr) keep(Twice("Close", [&] { return allocator->Close(); }));
     allocator.reset();
     for (CUstream& one : stream) {
-      if (one != nullptr) keep(Twice("StreamDestroy", [&] { return d.StreamDestroy(one); }));
+      if (one != nullptr) keep(Said("StreamDestroy", d.StreamDestroy(one)));
       one = nullptr;
     }
     if (context != nullptr) {
       keep(Twice("CtxSetCurrent", [&] { return d.CtxSetCurrent(nullptr); }));
-      keep(Twice("DevicePrimaryCtxRelease", [&] { return d.DevicePrimaryCtxRelease(0); }));
+      keep(Said("DevicePrimaryCtxRelease", d.DevicePrimaryCtxRelease(0)));
       context = nullptr;
     }
     return first;
@@ -87,11 +88,11 @@ struct AllocatorSteps {
     if (result != CUDA_SUCCESS && says_errors) std::fprintf(stderr, "allocator_lifecycle: %s: error %d\n", what, static_cast<int>(result));
     return result;
   }
-  // A release that was refused is tried once more; that it was refused is told.
-  template <typename Release>
-  CUresult Twice(const char* what, Release release) const {
-    const CUresult result = Said(what, release());
-    if (result != CUDA_SUCCESS) (void)Said(what, release());
+  // What was refused and may be done twice is tried once more; that it was refused is told.
+  template <typename Call>
+  CUresult Twice(const char* what, Call call) const {
+    const CUresult result = Said(what, call());
+    if (result != CUDA_SUCCESS) (void)Said(what, call());
     return result;
   }
   CUresult Order(driver::DriverRef d, CUstream before, CUstream after) const {
@@ -100,7 +101,7 @@ struct AllocatorSteps {
     if (result != CUDA_SUCCESS) return result;
     result = Said("EventRecord", d.EventRecord(event, before));
     if (result == CUDA_SUCCESS) result = Said("StreamWaitEvent", d.StreamWaitEvent(after, event, 0));
-    const CUresult destroyed = Twice("EventDestroy", [&] { return d.EventDestroy(event); });
+    const CUresult destroyed = Said("EventDestroy", d.EventDestroy(event));
     return result != CUDA_SUCCESS ? result : destroyed;
   }
   // The other stream uses a block, in each of the ways to tell of that.
@@ -117,7 +118,7 @@ struct AllocatorSteps {
       if (told == CUDA_SUCCESS) told = d.EventRecord(event, user);
       if (told == CUDA_SUCCESS) told = allocator->KeepAliveUntil(block, event);
       if (event != nullptr) {
-        const CUresult destroyed = Twice("EventDestroy", [&] { return d.EventDestroy(event); });
+        const CUresult destroyed = Said("EventDestroy", d.EventDestroy(event));
         if (told == CUDA_SUCCESS) return destroyed;
       }
     }

@@ -40,19 +40,21 @@ CUresult Report(const char* what, CUresult result) {
     if (result != CUDA_SUCCESS) return result;     \
   } while (false)
 
-// A release that was refused is tried once more.
-template <typename Release>
-CUresult Twice(const char* what, Release release) {
-  CUresult result = release();
+// What was refused and may be done twice is tried once more; handles and references are released once.
+template <typename Call>
+CUresult Twice(const char* what, Call call) {
+  CUresult result = call();
   if (result != CUDA_SUCCESS) {
     (void)Report(what, result);
-    result = release();
+    result = call();
   }
   return result;
 }
 
 CUresult Init(DriverRef d, const cuaudit::alloc::Options& options, Subject* subject) {
-  TRY(d.DevicePrimaryCtxRetain(&subject->context, 0));
+  CUcontext context = nullptr;
+  TRY(d.DevicePrimaryCtxRetain(&context, 0));
+  subject->context = context;
   TRY(d.CtxSetCurrent(subject->context));
   for (CUstream& stream : subject->stream) TRY(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   const cuaudit::alloc::DeviceConfig config;
@@ -65,7 +67,7 @@ CUresult Order(DriverRef d, CUstream before, CUstream after) {
   TRY(d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
   CUresult result = Report("EventRecord", d.EventRecord(event, before));
   if (result == CUDA_SUCCESS) result = Report("StreamWaitEvent", d.StreamWaitEvent(after, event, 0));
-  const CUresult destroyed = Twice("EventDestroy", [&] { return d.EventDestroy(event); });
+  const CUresult destroyed = Report("EventDestroy", d.EventDestroy(event));
   return result != CUDA_SUCCESS ? result : destroyed;
 }
 
@@ -82,7 +84,7 @@ CUresult UseOnAnother(DriverRef d, Subject* s, CUdeviceptr block, int owner, int
     told = d.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
     if (told == CUDA_SUCCESS) told = d.EventRecord(event, user);
     if (told == CUDA_SUCCESS) told = s->allocator->KeepAliveUntil(block, event);
-    if (event != nullptr) (void)Twice("EventDestroy", [&] { return d.EventDestroy(event); });
+    if (event != nullptr) (void)Report("EventDestroy", d.EventDestroy(event));
   }
   if (told == CUDA_SUCCESS) return told;
   (void)Report("telling of a use", told);
@@ -121,11 +123,11 @@ CUresult Teardown(DriverRef d, Subject* s) {
   if (s->allocator != nullptr) keep(Twice("Close", [&] { return s->allocator->Close(); }));
   s->allocator.reset();
   for (CUstream stream : s->stream) {
-    if (stream != nullptr) keep(Twice("StreamDestroy", [&] { return d.StreamDestroy(stream); }));
+    if (stream != nullptr) keep(Report("StreamDestroy", d.StreamDestroy(stream)));
   }
   if (s->context != nullptr) {
     keep(Twice("CtxSetCurrent", [&] { return d.CtxSetCurrent(nullptr); }));
-    keep(Twice("DevicePrimaryCtxRelease", [&] { return d.DevicePrimaryCtxRelease(0); }));
+    keep(Report("DevicePrimaryCtxRelease", d.DevicePrimaryCtxRelease(0)));
   }
   return first;
 }

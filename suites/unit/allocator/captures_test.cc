@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory in captures: what the graph orders, what is deferred, what is left alone.
+#include <algorithm>
+
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc {
@@ -164,6 +166,83 @@ TEST(Captures, WithoutAPoolKeepWhatTheyUsedUntilAllIsSynchronised) {
   EXPECT_OK(a->EmptyCache());
   EXPECT_EQ(before - static_cast<std::int64_t>(a.Reserved()), static_cast<std::int64_t>(12 * kMiB));
   a.Drop(z);
+}
+
+// A stream that was known before its capture is known to be the same after it, so its next recording tells of all it was given before.
+TEST(Captures, WithoutAPoolGiveBackWhatTheyUsedOnceAKnownStreamIsSeenOutside) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    for (const bool by_handle : {true, false}) {
+      Options options;
+      options.reuse = reuse;
+      Allocating a(options);
+      CUstream s = a.Stream();
+      CUstream t = a.Stream();
+      const StreamRef known = a.Ref(s);
+      const CUdeviceptr x = a.Get(12 * kMiB, t);
+      a.Write(x, 12 * kMiB, t);
+      a.Order(t, s);
+      a.Write(x, 12 * kMiB, s);  // told of by the capture alone
+      ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+      EXPECT_OK(a->RecordUse(x, s)) << a.LastText();
+      a.Drop(x);
+      const CUdeviceptr y = a.Get(12 * kMiB, t);
+      EXPECT_NE(y, x);
+      a.Drop(y);
+      CUgraph graph = nullptr;
+      ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+      ASSERT_OK(a.d.GraphDestroy(graph));
+      CUdeviceptr z = 0;
+      if (by_handle) {
+        z = a.Get(512, s);
+      } else {
+        EXPECT_OK(a->Allocate(512, known, &z)) << a.LastText();
+      }
+      if (reuse == Reuse::Poll) {
+        EXPECT_OK(a.d.StreamSynchronize(s));
+      }
+      const CUdeviceptr w = a.Get(12 * kMiB, t);
+      const CUdeviceptr v = a.Get(12 * kMiB, t);
+      EXPECT_EQ(std::minmax(w, v), std::minmax(x, y));
+      a.Write(w, 12 * kMiB, t);
+      a.Write(v, 12 * kMiB, t);
+      EXPECT_EQ(a.Stats().waits_issued, reuse == Reuse::Wait ? 1U : 0U);
+      EXPECT_EQ(a.Stats().num_device_alloc, 3);
+    }
+  }
+}
+
+// Whose context must not be synchronised while it captures, the user's or the block's: what waits for that stays, and nothing fails.
+TEST(Captures, OnAnotherDeviceKeepWhatOnlyItsContextCouldSettle) {
+  Allocating a({}, {.devices = 2});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream far = a.Stream(1);
+  const StreamRef user = a.Ref(s);
+  for (const bool captured : {true, false}) {
+    const CUdeviceptr x = a.Get(12 * kMiB, far, 1);
+    PoolId pool;
+    ASSERT_OK(a->CreatePool({}, &pool));
+    ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+    ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(a->RecordUse(x, user)) << a.LastText();
+    a.Drop(x);
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    if (captured) {
+      ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+      ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_RELAXED));
+    }
+    EXPECT_OK(a->EmptyCache()) << a.LastText();
+    EXPECT_EQ(a.Reserved(1), captured ? static_cast<std::int64_t>(12 * kMiB) : 0);
+    if (!captured) continue;
+    ASSERT_OK(a.d.StreamEndCapture(t, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(1), 0);
+  }
 }
 
 TEST(Captures, AStreamInOneHasAnIdentityOfItsOwn) {

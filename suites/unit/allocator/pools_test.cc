@@ -165,6 +165,66 @@ TEST(Checkpoints, AreNotTakenOfWhatIsStillUsed) {
   EXPECT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
 }
 
+TEST(Checkpoints, AreNotRestoredOverWhatIsStillUsed) {
+  Allocating a;
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  const CUdeviceptr x = a.Get(4 * kMiB, s);
+  Checkpoint checkpoint;
+  ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
+  const CUdeviceptr y = a.Get(2 * kMiB, s);
+  a.Use(y, 2 * kMiB, s, t);
+  const Snapshot before = a.Look();
+  RestoreResult result;
+  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_ILLEGAL_STATE);  // y, which it would free
+  EXPECT_THAT(a.LastText(), testing::HasSubstr("has uses"));
+  a.Drop(y);
+  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_ILLEGAL_STATE);  // and y is pending
+  EXPECT_THAT(a.LastText(), testing::HasSubstr("not over"));
+  EXPECT_EQ(a.Look().segments[0].allocated_size, 4 * kMiB);
+  EXPECT_EQ(a.Look().segments[0].blocks.size(), before.segments[0].blocks.size());
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+  EXPECT_OK(a->EmptyCache(pool));
+  EXPECT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
+  a.Drop(x);
+}
+
+// Each device has books, limits and memory of its own; a stream's memory is its device's.
+TEST(Devices, AreApart) {
+  for (const bool expandable : {false, true}) {
+    Options options;
+    options.expandable_segments = expandable;
+    Allocating a(options, {.devices = 2});
+    CUstream s = a.Stream(0);
+    CUstream far = a.Stream(1);
+    const CUdeviceptr x = a.Get(20 * kMiB, s, 0);
+    const CUdeviceptr y = a.Get(40 * kMiB, far, 1);
+    a.Write(x, 20 * kMiB, s);
+    EXPECT_EQ(a.Reserved(0), static_cast<std::int64_t>(20 * kMiB));
+    EXPECT_EQ(a.Reserved(1), static_cast<std::int64_t>(40 * kMiB));
+    EXPECT_EQ(a.Stats(0).allocation[0].current, 1);
+    EXPECT_EQ(a.Stats(1).allocated_bytes[0].current, static_cast<std::int64_t>(40 * kMiB));
+    const Snapshot snapshot = a.Look();
+    ASSERT_EQ(snapshot.segments.size(), 2U);
+    EXPECT_EQ(snapshot.segments[1].device, 1);
+    EXPECT_OK(a->SetMemoryFraction(1, 0.25));
+    CUdeviceptr none = 1;
+    EXPECT_EQ(a->Allocate(1, 60 * kMiB, far, &none), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(a->LastOutOfMemory().device, 1);
+    EXPECT_EQ(a.Stats(0).num_ooms, 0);
+    a.Drop(x);
+    a.Drop(y);
+    EXPECT_OK(a->Trim(1, 0));
+    EXPECT_EQ(a.Reserved(0), static_cast<std::int64_t>(20 * kMiB));
+    EXPECT_EQ(a.Reserved(1), 0);
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(0), 0);
+  }
+}
+
 class Expandable : public testing::TestWithParam<sim::Schedule> {
  protected:
   static Options Chosen() {

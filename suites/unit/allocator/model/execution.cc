@@ -38,23 +38,34 @@ Execution::Execution(const Program& program, const Conditions& conditions)
   static const HostKernel<Reader> reader("reader");
   static const HostKernel<Writer> writer("writer");
   sim::WorldOptions options;
-  options.device_bytes = program.device_bytes;
+  options.device_bytes = program.device_bytes * static_cast<std::size_t>(program.devices);
+  options.device_count = program.devices;
   options.schedule = conditions.schedule;
   options.seed = conditions.seed;
   options.on_misuse = OnMisuse;
   options.observer = this;
   world_ = sim::CreateWorld(options);
   d_ = sim::Driver(world_);
-  bool ok = Ok(d_.Init(0), "Init") && Ok(d_.DevicePrimaryCtxRetain(&context_, 0), "DevicePrimaryCtxRetain") &&
-            Ok(d_.CtxSetCurrent(context_), "CtxSetCurrent") && Ok(d_.ModuleLoadData(&module_, kImage), "ModuleLoadData") &&
-            Ok(d_.ModuleGetFunction(&reader_, module_, "reader"), "ModuleGetFunction") &&
-            Ok(d_.ModuleGetFunction(&writer_, module_, "writer"), "ModuleGetFunction") &&
-            Ok(d_.MemAlloc(&first_address_, std::size_t{2} << 20), "MemAlloc");
+  bool ok = Ok(d_.Init(0), "Init");
+  for (int i = program.devices - 1; i >= 0 && ok; --i) {
+    ok = Ok(d_.DevicePrimaryCtxRetain(&context_[i], i), "DevicePrimaryCtxRetain") && Ok(d_.CtxSetCurrent(context_[i]), "CtxSetCurrent") &&
+         Ok(d_.ModuleLoadData(&module_[i], kImage), "ModuleLoadData") &&
+         Ok(d_.ModuleGetFunction(&reader_[i], module_[i], "reader"), "ModuleGetFunction") &&
+         Ok(d_.ModuleGetFunction(&writer_[i], module_[i], "writer"), "ModuleGetFunction");
+  }
+  for (int i = 0; i < program.devices && program.devices > 1; ++i)
+    On(i, [&] { (void)Ok(d_.CtxEnablePeerAccess(context_[1 - i], 0), "CtxEnablePeerAccess"); });
+  ok = ok && Ok(d_.MemAlloc(&first_address_, std::size_t{2} << 20), "MemAlloc");
   if (!sim::RegisterKernel(world_, &reader.kernel) || !sim::RegisterKernel(world_, &writer.kernel)) Fail("no host kernels");
   std::size_t total = 0;
-  ok = ok && Ok(d_.MemGetInfo(&free_at_start_, &total), "MemGetInfo");
+  for (int i = 0; i < program.devices; ++i) On(i, [&] { (void)Ok(d_.MemGetInfo(&free_at_start_[i], &total), "MemGetInfo"); });
   for (int place = 0; place < kPlaces && ok; ++place) MakeStream(place);
   theirs_ = d_;
+  if (conditions.failing) {
+    failing_ = std::make_unique<FailingCalls>(d_);
+    failing_->repeating = conditions.repeating;
+    theirs_ = failing_->ref();
+  }
   if (conditions.deceived) {
     deceiving_ = *d_.table;
     deceiving_.entry[Index(driver::CallId::StreamWaitEvent)] = reinterpret_cast<driver::Entry>(SayDone<CUstream, CUevent, unsigned int>);
@@ -66,7 +77,7 @@ Execution::Execution(const Program& program, const Conditions& conditions)
     theirs_ = faulty_->ref();
   }
   if (ok) Open();
-  workers_ = std::make_unique<Workers>(d_, context_);
+  workers_ = std::make_unique<Workers>(d_, context_[0]);
 }
 
 Execution::~Execution() {
@@ -107,9 +118,12 @@ void Execution::MakeStream(int place) {
   auto stream = std::make_unique<Stream>();
   stream->number = static_cast<int>(streams_.size());
   stream->clock.assign(kMostStreams, 0);
+  stream->device = program_.devices > 1 && place == kFarPlace ? 1 : 0;
   unsigned long long id = 0;
-  (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
-         Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  On(stream->device, [&] {
+    (void)(Ok(d_.StreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "StreamCreate") &&
+           Ok(d_.StreamGetId(stream->handle, &id), "StreamGetId"));
+  });
   stream->id = id;
   at_place_[place] = stream->number;
   streams_.push_back(std::move(stream));
@@ -120,18 +134,19 @@ void Execution::DoAllocate(const Step& step) {
   if (In(step.a) != nullptr) return;
   CUdeviceptr address = 0;
   Say("x%d = Allocate(%zu, s%d);", step.a, step.bytes, stream->number);
-  const CUresult result = allocator_->Allocate(0, step.bytes, stream->handle, &address);
+  const CUresult result = allocator_->Allocate(stream->device, step.bytes, stream->handle, &address);
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
   if (result != CUDA_SUCCESS && address != 0) return Fail("an address beside an error");
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(step.bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(stream->device, step.bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY || !Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();
   block->address = address;
   block->bytes = step.bytes;
   block->owner = stream->number;
+  block->device = stream->device;
   block->capture = stream->capturing ? capturing_ : -1;
-  block->born_captured = stream->capturing;
+  block->was_captured = stream->capturing;
   block->slot = step.a;
   CUdeviceptr base = 0;
   if (!allocator_->FindBlock(address, &base, &block->size) || base != address) return Fail("FindBlock does not know it");
@@ -179,7 +194,7 @@ void Execution::DoGoodbye(const Step& step) {
   if (step.act == Act::Retire || program_.options.trust_stream_handles) {
     Say("RetireStream(s%d);", stream->number);
     ++outcome_.retired;
-    if (!Took(allocator_->RetireStream(0, stream->handle), "RetireStream")) {
+    if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) {
       (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
       stream->tail = nullptr;
       return;
@@ -302,14 +317,14 @@ void Execution::Do(const Step& step) {
       if (block == nullptr || b->capturing != (block->capture >= 0)) return;
       Say("RecordStream(x%d, s%d);", step.a, b->number);
       // In a capture a stream has another identity: what it was given there is not its own outside.
-      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->born_captured))
+      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->was_captured))
         block->promised.insert(b->number);
       return;
     case Act::KeepAlive:
       if (block != nullptr && !b->capturing && block->capture < 0) KeepAlive(block, b);
       return;
     case Act::Wait:
-      if (a != b && (a->capturing || !b->capturing)) Order(a, b);
+      if (a != b && (a->capturing || !b->capturing) && !(a->capturing && b->device != 0)) Order(a, b);
       return;
     case Act::Synchronize:
       if (AnyCapture()) return;
@@ -328,20 +343,20 @@ void Execution::Do(const Step& step) {
       (void)Took(allocator_->EmptyCache(), "EmptyCache");
       return;
     case Act::Trim:
-      Say("Trim(0, %zu);", step.bytes);
-      (void)Took(allocator_->Trim(0, step.bytes), "Trim");
+      Say("Trim(%d, %zu);", b->device, step.bytes);
+      (void)Took(allocator_->Trim(b->device, step.bytes), "Trim");
       return;
     case Act::Retire:
     case Act::Destroy:
       return DoGoodbye(step);
     case Act::BeginCapture:
-      if (!AnyCapture() && !graph_there_[step.a]) BeginCapture(step.a, b);
+      if (!AnyCapture() && !graph_there_[step.a] && b->device == 0) BeginCapture(step.a, b);
       return;
     case Act::EndCapture:
       if (AnyCapture()) EndCapture();
       return;
     case Act::Launch:
-      if (!AnyCapture() && graph_there_[step.a]) LaunchGraph(&graphs_[step.a], b);
+      if (!AnyCapture() && graph_there_[step.a] && b->device == 0) LaunchGraph(&graphs_[step.a], b);
       return;
     case Act::DropGraph:
       if (!AnyCapture() && graph_there_[step.a]) DropGraph(step.a);
@@ -369,7 +384,11 @@ Outcome Execution::Run() {
     const int worker = here ? 0 : step.thread;
     const std::size_t said = outcome_.listing.size();
     fired_before_ = faulty_ == nullptr ? 0 : faulty_->fired();
-    workers_->Run(worker, [&] { Do(step); });
+    workers_->Run(worker, [&] {
+      Do(step);
+      // A pop that was refused leaves the allocator's context current.
+      if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
+    });
     if (NothingIsCertain()) break;
     if (worker != 0 && outcome_.listing.size() != said) {
       outcome_.listing.insert(outcome_.listing.size() - 1, "  // thread " + std::to_string(worker));

@@ -21,6 +21,7 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
+#include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
 #include "suites/unit/allocator/model/workers.h"
@@ -33,6 +34,8 @@ struct Conditions {
   bool forgetful = false;  // uses are not told of
   bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
   std::vector<ChosenFault> faults = {};  // of the allocator's calls
+  bool failing = false;                  // one release at Close fails, refused or done all the same; Close is called again
+  bool repeating = false;                // and somebody releases it once more at once, as an allocator must not
 };
 
 struct Outcome {
@@ -45,6 +48,7 @@ struct Outcome {
   std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
   std::size_t fired = 0;   // of the faults
   bool is_certain = true;  // to the end; no context was lost, and nothing released or mapped behind the allocator's back
+  std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
 };
 
 Outcome Execute(const Program& program, const Conditions& conditions);
@@ -64,6 +68,7 @@ class Execution {
 
   struct Stream {
     int number = 0;
+    int device = 0;
     CUstream handle = nullptr;
     std::uint64_t id = 0;
     CUevent tail = nullptr;  // of a stream that is gone: the end of its work
@@ -80,12 +85,13 @@ class Execution {
     std::size_t bytes = 0;
     std::size_t size = 0;
     int owner = 0;
-    int capture = -1;  // graph slot of the capture under way that it belongs to
+    int device = 0;
+    int capture = -1;           // graph slot of the capture under way that it belongs to
+    bool was_captured = false;  // given out in a capture: to what the stream was in it
     Ticks writes, reads;
     std::set<int> untold;    // other streams that have used it and were not told of
     std::set<int> promised;  // RecordStream's
     std::vector<Told> told;
-    bool born_captured = false;
     int slot = -1;
     bool kept = false;  // a use in the capture under way could not be told of
   };
@@ -135,10 +141,12 @@ class Execution {
   // execution_checks.cc
   void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
   void CheckPending(const Block& block);
-  void CheckRefused(std::size_t bytes);
+  void CheckRefused(int device, std::size_t bytes);
   void CheckBooks();
+  void CheckBooks(int device);
   void CheckSnapshot();
   void CheckEnd();
+  void CheckClose();
   static void OnMisuse(void* self, const driver::Misuse& misuse);
   // execution_faults.cc
   void Open();
@@ -147,11 +155,14 @@ class Execution {
   void WaitInstead(CUstream stream, CUevent event);
   void DoWrong(const Step& step);
   void DoReopen();
+  void CheckFaultyClose();
   void CheckDamaged();
   std::uint64_t Left(driver::Kind kind) const;
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  template <typename Call>
+  void On(int device, const Call& call);         // with its context current
   bool Ok(CUresult result, const char* what);    // a driver call of the program
   bool Took(CUresult result, const char* what);  // a call of the allocator that must not fail
   bool failed() const { return !outcome_.failure.empty(); }
@@ -165,11 +176,12 @@ class Execution {
   sim::World* world_ = nullptr;
   driver::DriverRef d_;
   driver::DriverTable deceiving_;
-  CUcontext context_ = nullptr;
-  CUmodule module_ = nullptr;
-  CUfunction reader_ = nullptr, writer_ = nullptr;
+  std::unique_ptr<FailingCalls> failing_;
+  CUcontext context_[kDevices] = {};
+  CUmodule module_[kDevices] = {};
+  CUfunction reader_[kDevices] = {}, writer_[kDevices] = {};
   CUdeviceptr first_address_ = 0;
-  std::size_t free_at_start_ = 0;
+  std::size_t free_at_start_[kDevices] = {};
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Workers> workers_;
   std::vector<std::unique_ptr<Stream>> streams_;  // by number
@@ -189,7 +201,14 @@ class Execution {
   driver::DriverRef theirs_;      // the allocator's driver
   std::uint64_t wrong_asked_ = 0, wrong_frees_ = 0;
   CUdeviceptr last_freed_ = 0;
-  std::uint64_t kept_contexts_ = 0;  // references that a failed Create could not give back
 };
+
+template <typename Call>
+void Execution::On(int device, const Call& call) {
+  CUcontext popped = nullptr;
+  if (device != 0) (void)Ok(d_.CtxPushCurrent(context_[device]), "CtxPushCurrent");
+  call();
+  if (device != 0) (void)Ok(d_.CtxPopCurrent(&popped), "CtxPopCurrent");
+}
 
 }  // namespace cuaudit::alloc

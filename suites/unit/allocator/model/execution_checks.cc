@@ -67,7 +67,7 @@ void Execution::CheckPending(const Block& block) {
 }
 
 // Refused only when the driver does not grant what must be asked of it.
-void Execution::CheckRefused(std::size_t bytes) {
+void Execution::CheckRefused(int device, std::size_t bytes) {
   const std::size_t rounded = Rounded(bytes);
   std::size_t segment = rounded <= kSmallLimit     ? kSmallSegment
                         : rounded < kMinLargeAlloc ? std::size_t{20} << 20
@@ -76,10 +76,11 @@ void Execution::CheckRefused(std::size_t bytes) {
   CUdeviceptr probe = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
-  if (!AnyCapture() && d_.MemAlloc(&probe, segment) == CUDA_SUCCESS) {
+  On(device, [&] {
+    if (AnyCapture() || d_.MemAlloc(&probe, segment) != CUDA_SUCCESS) return;
     (void)Ok(d_.MemFree(probe), "MemFree");
     Fail("refused, though the driver grants %zu bytes", segment);
-  }
+  });
   (void)Ok(d_.ThreadExchangeStreamCaptureMode(&mode), "ThreadExchangeStreamCaptureMode");
 }
 
@@ -89,12 +90,17 @@ void Execution::CheckBooks() {
     const std::string_view rule = driver::Name(static_cast<driver::MisuseRule>(oracle_rule_));
     return Fail("misuse proved: %.*s", static_cast<int>(rule.size()), rule.data());
   }
+  for (int device = 0; device < program_.devices && !failed(); ++device) CheckBooks(device);
+}
+
+void Execution::CheckBooks(int device) {
   Statistics now;
-  allocator_->GetStatistics(0, &now);
+  allocator_->GetStatistics(device, &now);
   std::int64_t count[kPoolKinds] = {};
   std::int64_t size[kPoolKinds] = {};
   std::int64_t asked[kPoolKinds] = {};
   for (const auto& [address, block] : blocks_) {
+    if (block->device != device) continue;
     const std::size_t kind = Rounded(block->bytes) <= kSmallLimit ? 1 : 2;
     for (const std::size_t i : {std::size_t{0}, kind}) {
       ++count[i];
@@ -126,11 +132,12 @@ void Execution::CheckBooks() {
     Fail("statistics: small and large do not add up");
   std::size_t free = 0;
   std::size_t total = 0;
-  if (!Ok(d_.MemGetInfo(&free, &total), "MemGetInfo")) return;
-  // What the driver did not take back, or gave without saying so, need not be reserved.
-  const bool exact = faulty_ == nullptr || (!faulty_->unclaimed() && now.releases_refused == 0);
-  const auto given = static_cast<std::int64_t>(free_at_start_ - free);
-  if (exact ? now.reserved_bytes[0].current != given : now.reserved_bytes[0].current > given)
+  On(device, [&] { (void)Ok(d_.MemGetInfo(&free, &total), "MemGetInfo"); });
+  // What the driver did not take back, or gave or took without saying so, need not be what is reserved.
+  const bool exact = faulty_ == nullptr || (!faulty_->unclaimed() && !faulty_->gone() && !faulty_->refused());
+  const auto given = static_cast<std::int64_t>(free_at_start_[device] - free);
+  const bool gone = faulty_ != nullptr && faulty_->gone();
+  if (exact ? now.reserved_bytes[0].current != given : now.reserved_bytes[0].current > given && !gone)
     Fail("statistics: %lld reserved, and the driver has given %lld", static_cast<long long>(now.reserved_bytes[0].current),
          static_cast<long long>(given));
   const std::uint64_t refused = now.double_frees + now.foreign_pointers;
@@ -147,7 +154,10 @@ void Execution::CheckSnapshot() {
   std::size_t live = 0;
   std::size_t reserved = 0;
   CUdeviceptr end = 0;
+  int device = 0;
   for (const SnapshotSegment& segment : snapshot.segments) {
+    if (segment.device != device) end = 0;
+    device = segment.device;
     if (segment.address < end) return Fail("snapshot: segments overlap");
     CUdeviceptr at = segment.address;
     std::size_t allocated = 0;
@@ -165,10 +175,48 @@ void Execution::CheckSnapshot() {
     reserved += segment.total_size;
     if (at != end || allocated != segment.allocated_size) return Fail("snapshot: the blocks of a segment do not add up");
   }
-  Statistics now;
-  allocator_->GetStatistics(0, &now);
+  std::int64_t in_all = 0;
+  for (int i = 0; i < program_.devices; ++i) {
+    Statistics now;
+    allocator_->GetStatistics(i, &now);
+    in_all += now.reserved_bytes[0].current;
+  }
   if (live != blocks_.size()) return Fail("snapshot: %zu live blocks, %zu are held", live, blocks_.size());
-  if (reserved != static_cast<std::size_t>(now.reserved_bytes[0].current)) Fail("snapshot: segments of %zu bytes in all", reserved);
+  if (reserved != static_cast<std::size_t>(in_all)) Fail("snapshot: segments of %zu bytes in all", reserved);
+}
+
+// All is given back by it; by a second one when a release failed. What was done though it failed is then somebody else's, and stays so.
+void Execution::CheckClose() {
+  using driver::CallId;
+  static constexpr CallId kReleases[] = {
+      CallId::MemFree_v2,     CallId::MemFreeHost,     CallId::MemUnmap,         CallId::MemRelease,
+      CallId::MemAddressFree, CallId::EventDestroy_v2, CallId::StreamDestroy_v2, CallId::DevicePrimaryCtxRelease_v2};
+  static constexpr CallId kTriedAgain[] = {CallId::MemFree_v2, CallId::MemFreeHost, CallId::MemUnmap, CallId::MemRelease};
+  const CallId call = kReleases[program_.seed / 2 % std::size(kReleases)];
+  const bool is_vmm = call == CallId::MemUnmap || call == CallId::MemRelease || call == CallId::MemAddressFree;
+  if (failing_ != nullptr) {
+    failing_->code = is_vmm ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    failing_->taken_bytes = std::size_t{2} << 20;
+    failing_->Fail(call, program_.seed % 3 == 0 ? Failing::Refused : Failing::Done);
+  }
+  std::size_t left = 0;
+  Say("Close();");
+  const CUresult result = allocator_->Close(&left);
+  if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  if (failing_ == nullptr || !failing_->failed()) return static_cast<void>(Took(result, "Close"));
+  ++outcome_.failed_releases;
+  if (result != failing_->code) return Fail("Close: what failed was not told");
+  Say("Close();");
+  if (!Took(allocator_->Close(), "Close")) return;
+  // What is released once, the driver has kept.
+  if (std::find(std::begin(kTriedAgain), std::end(kTriedAgain), call) == std::end(kTriedAgain)) {
+    for (const auto& release : failing_->refused) (void)Ok(release(), "what was refused");
+  }
+  for (const CUdeviceptr address : failing_->taken) {
+    if (d_.MemFree(address) == CUDA_SUCCESS) continue;
+    outcome_.is_misuse = true;
+    return Fail("misuse seen: memory that somebody else had got was released");
+  }
 }
 
 void Execution::CheckEnd() {
@@ -202,9 +250,11 @@ void Execution::CheckEnd() {
       emptied = Ok(allocator_->EmptyCache(), "EmptyCache again");
     }
     if (!emptied) return;
-    allocator_->GetStatistics(0, &outcome_.statistics);
-    if (outcome_.statistics.reserved_bytes[0].current != 0 || outcome_.statistics.active_bytes[0].current != 0)
-      return Fail("%lld bytes stay reserved when all is free", static_cast<long long>(outcome_.statistics.reserved_bytes[0].current));
+    for (int device = program_.devices - 1; device >= 0; --device) {
+      allocator_->GetStatistics(device, &outcome_.statistics);
+      if (outcome_.statistics.reserved_bytes[0].current != 0 || outcome_.statistics.active_bytes[0].current != 0)
+        return Fail("%lld bytes stay reserved when all is free", static_cast<long long>(outcome_.statistics.reserved_bytes[0].current));
+    }
   }
   for (const auto& stream : streams_) {
     if (stream->tail != nullptr) (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
@@ -216,16 +266,8 @@ void Execution::CheckEnd() {
   for (const Told& told : all) {
     if (told.event != nullptr) (void)Ok(d_.EventDestroy(told.event), "EventDestroy");
   }
-  std::size_t left = 0;
-  Say("Close();");
-  bool closed = Took(allocator_->Close(&left), "Close");
-  if (faulty_ != nullptr && !failed()) {
-    if (NothingIsCertain()) return CheckDamaged();
-    faulty_->Mend();
-    closed = closed || Ok(allocator_->Close(nullptr), "Close again");
-  }
-  if (!closed) return;
-  if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  faulty_ == nullptr ? CheckClose() : CheckFaultyClose();
+  if (failed() || NothingIsCertain()) return;
   (void)Ok(d_.MemFree(first_address_), "MemFree");
   for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
                                   driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation}) {
@@ -233,7 +275,8 @@ void Execution::CheckEnd() {
     if (Left(kind) != 0)
       Fail("%llu x %.*s outlive the allocator", static_cast<unsigned long long>(Left(kind)), static_cast<int>(name.size()), name.data());
   }
-  if (Left(driver::Kind::PrimaryContext) != 1) Fail("the primary context was not let go");
+  if (Left(driver::Kind::PrimaryContext) != static_cast<std::uint64_t>(program_.devices))
+    Fail("a primary context was not let go, or somebody else's was");
   if (oracle_rule_ >= 0 && !failed()) {
     outcome_.is_misuse = true;
     Fail("misuse proved at the end");

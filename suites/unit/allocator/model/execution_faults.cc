@@ -13,16 +13,14 @@ constexpr int kMostTries = 8;  // more than there are faults, each of them twice
 }  // namespace
 
 void Execution::Open() {
-  const DeviceConfig config;
+  const DeviceConfig configs[kDevices] = {{0, nullptr}, {1, nullptr}};
   fired_before_ = 0;
   for (int again = 0; again < kMostTries && allocator_ == nullptr && !failed() && !NothingIsCertain(); ++again) {
     if (again == kMostTries / 2) faulty_->Mend();
-    if (Took(Allocator::Create(theirs_, &config, 1, program_.options, &allocator_), "Create") || failed()) return;
+    if (Took(Allocator::Create(theirs_, configs, program_.devices, program_.options, &allocator_), "Create") || failed()) return;
     if (allocator_ != nullptr) Fail("Create: an allocator beside an error");
-    const std::uint64_t kept = Left(driver::Kind::PrimaryContext) - 1;
-    if (kept != 0 && !faulty_->refused(driver::BaseId::DevicePrimaryCtxRelease) && !NothingIsCertain())
-      Fail("Create failed and keeps the context");
-    kept_contexts_ += kept;
+    if (Left(driver::Kind::PrimaryContext) != static_cast<std::uint64_t>(program_.devices) && !NothingIsCertain())
+      Fail("Create failed and keeps a context, or took somebody else's");
   }
   if (allocator_ == nullptr && !failed() && !NothingIsCertain()) Fail("Create fails, though no call does");
 }
@@ -34,8 +32,8 @@ bool Execution::Excused(CUresult result, const char* what) {
   return true;
 }
 
-// A context is lost, or what the allocator was told it still has is gone: from here on only that it answers and comes to an end.
-bool Execution::NothingIsCertain() const { return faulty_ != nullptr && (faulty_->lost() || faulty_->gone()); }
+// A context is lost, or a range mapped without saying so: from here on only that it answers and comes to an end.
+bool Execution::NothingIsCertain() const { return faulty_ != nullptr && (faulty_->lost() || faulty_->unsure()); }
 
 // Of the stream's work until now, or of the event, instead of telling the allocator.
 void Execution::WaitInstead(CUstream stream, CUevent event) {
@@ -119,7 +117,8 @@ void Execution::DoReopen() {
   if (failed() || NothingIsCertain()) return;
   if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
   allocator_.reset();
-  if (Left(driver::Kind::PrimaryContext) != 1) return Fail("the primary context was not let go");
+  if (Left(driver::Kind::PrimaryContext) != static_cast<std::uint64_t>(program_.devices))
+    return Fail("a primary context was not let go, or somebody else's was");
   std::vector<Told> all;
   for (const Pending& pending : pending_) all.insert(all.end(), pending.told.begin(), pending.told.end());
   for (const auto& [address, block] : blocks_) all.insert(all.end(), block->told.begin(), block->told.end());
@@ -134,6 +133,19 @@ void Execution::DoReopen() {
   last_freed_ = 0;
   Say("Create();");
   Open();
+}
+
+// Under faults, then without any: what was refused is released now, or is the driver's for good.
+void Execution::CheckFaultyClose() {
+  std::size_t left = 0;
+  Say("Close();");
+  (void)Took(allocator_->Close(&left), "Close");
+  if (failed()) return;
+  if (NothingIsCertain()) return CheckDamaged();
+  faulty_->Mend();
+  if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  (void)Ok(allocator_->Close(nullptr), "Close again");
+  (void)d_.CtxSetCurrent(context_[0]);
 }
 
 // No lock is held, and it comes to an end; what it holds nobody can say.
@@ -151,13 +163,12 @@ void Execution::CheckDamaged() {
   (void)allocator_->Close(nullptr);
 }
 
-// What the world has of a kind, without what was acquired while the allocator heard of a failure, and references whose release was refused
-// to Create, which has nowhere to keep them.
+// What the world has of a kind, without what was acquired while the allocator heard of a failure, and what the driver refused to take.
 std::uint64_t Execution::Left(driver::Kind kind) const {
   const std::uint64_t live = sim::LiveCount(world_, kind);
-  std::uint64_t excused = faulty_ == nullptr ? 0 : faulty_->unclaimed(kind);
-  if (kind == driver::Kind::PrimaryContext) excused += kept_contexts_;
-  return live - std::min(live, excused);
+  if (faulty_ == nullptr) return live;
+  const std::uint64_t needed = kind == driver::Kind::PrimaryContext ? static_cast<std::uint64_t>(program_.devices) : 0;
+  return live <= needed ? live : std::max(needed, live - std::min(live, faulty_->unclaimed(kind) + faulty_->refused(kind)));
 }
 
 }  // namespace cuaudit::alloc

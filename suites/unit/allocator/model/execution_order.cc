@@ -38,20 +38,26 @@ void Execution::Use(Block* block, Stream* user, bool writes) {
   Launch(user, block->address, block->bytes, writes);
   (writes ? block->writes : block->reads)[user->number] = user->clock[static_cast<std::size_t>(user->number)];
   if (user->number != block->owner) block->untold.insert(user->number);
+  outcome_.far_uses += user->device != block->device;
   if (user->capturing) graphs_[capturing_].ranges.emplace_back(block->address, block->bytes);
 }
 
 void Execution::Launch(Stream* stream, CUdeviceptr address, std::size_t bytes, bool writes) {
   std::uint64_t count = bytes;
   void* parameters[] = {&address, &count};
-  (void)Ok(d_.LaunchKernel(writes ? writer_ : reader_, 1, 1, 1, 1, 1, 1, 0, stream->handle, parameters, nullptr), "LaunchKernel");
+  On(stream->device, [&] {
+    const CUfunction kernel = writes ? writer_[stream->device] : reader_[stream->device];
+    (void)Ok(d_.LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream->handle, parameters, nullptr), "LaunchKernel");
+  });
   Join(&stream->clock, host_);
   ++stream->clock[static_cast<std::size_t>(stream->number)];
 }
 
 CUevent Execution::Mark(const Stream& stream) {
   CUevent event = nullptr;
-  (void)(Ok(d_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "EventCreate") && Ok(d_.EventRecord(event, stream.handle), "EventRecord"));
+  On(stream.device, [&] {
+    (void)(Ok(d_.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "EventCreate") && Ok(d_.EventRecord(event, stream.handle), "EventRecord"));
+  });
   return event;
 }
 
@@ -109,16 +115,25 @@ void Execution::TellAll(Block* block) {
 }
 
 void Execution::KeepAlive(Block* block, Stream* user) {
+  block->told.push_back({user->number, Mark(*user)});
   const CUevent event = Mark(*user);
   Say("KeepAliveUntil(x%d, EventOf(s%d));", block->slot, user->number);
   if (!conditions_.forgetful && !Took(allocator_->KeepAliveUntil(block->address, event), "KeepAliveUntil")) WaitInstead(nullptr, event);
-  block->told.push_back({user->number, event});
+  // The event is the program's own: it means something else from now on, and then nothing.
+  for (const auto& other : streams_) {
+    if (other->handle != nullptr && other->device == user->device && !other->capturing && other.get() != user)
+      (void)Ok(d_.EventRecord(event, other->handle), "EventRecord");
+  }
+  (void)Ok(d_.EventDestroy(event), "EventDestroy");
   block->untold.erase(user->number);
+  ++outcome_.kept_alive;
 }
 
 void Execution::SynchronizeAll() {
   Say("cuCtxSynchronize();");
-  if (!Ok(d_.CtxSynchronize(context_), "CtxSynchronize")) return;
+  for (int i = 0; i < program_.devices; ++i) {
+    if (!Ok(d_.CtxSynchronize(context_[i]), "CtxSynchronize")) return;
+  }
   for (const auto& stream : streams_) Join(&host_, stream->clock);
 }
 

@@ -2,7 +2,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/unit/allocator/model/faulty_driver.h"
 
-#include <algorithm>
 #include <limits>
 #include <span>
 #include <utility>
@@ -47,10 +46,10 @@ void FaultyDriver::Mend() {
   parts_->gate.Rearm(Idle(), nullptr);
 }
 
-bool FaultyDriver::refused(driver::BaseId base) const { return std::find(refused_.begin(), refused_.end(), base) != refused_.end(); }
-
 void FaultyDriver::BeforeCall(void* self, driver::BaseId base) noexcept {
   auto* const me = static_cast<FaultyDriver*>(self);
+  const driver::EffectRow& row = driver::EffectOf(base);
+  me->refused_of_[static_cast<std::size_t>(row.kind)] += me->lasting_ && base == me->latest_ && driver::IsRelease(row.effect);
   if (me->fired_ == me->faults_.size() || driver::LegalCodes(base).empty()) return;
   if (me->calls_++ == me->faults_[me->fired_].after_calls) me->Fire(base);
 }
@@ -73,9 +72,14 @@ void FaultyDriver::Fire(driver::BaseId base) {
   text_ += ' ';
   lasting_ = chosen.how == faults::How::Persist || chosen.how == faults::How::Burst;
   lost_ = lost_ || fault.code == CUDA_ERROR_DEINITIALIZED || driver::IsSticky(fault.code);
-  if (chosen.how != faults::How::After) return refused_.push_back(base);
+  latest_ = base;
   const driver::EffectRow& row = driver::EffectOf(base);
-  gone_ = gone_ || driver::IsRelease(row.effect) || base == driver::BaseId::MemMap;
+  if (chosen.how != faults::How::After) {
+    refused_of_[static_cast<std::size_t>(row.kind)] += driver::IsRelease(row.effect);
+    return;
+  }
+  gone_ = gone_ || driver::IsRelease(row.effect);
+  unsure_ = unsure_ || base == driver::BaseId::MemMap;
   if (!driver::IsAcquire(row.effect)) return;
   unclaimed_ = true;
   ++unclaimed_of_[static_cast<std::size_t>(row.kind)];

@@ -8,8 +8,10 @@
 //   Source    ours.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,11 +42,15 @@ class FaultyDriver {
   std::size_t fired() const { return fired_; }
   bool lasting() const { return lasting_; }      // the latest one goes on: calls fail that are not counted in `fired`
   bool lost() const { return lost_; }            // a context is, or the driver: somebody was told so
-  bool gone() const { return gone_; }            // something was released, or a range mapped, and its owner told that it was not
+  bool gone() const { return gone_; }            // something was released and its owner told that it was not
   bool unclaimed() const { return unclaimed_; }  // something was acquired and nobody told
   std::uint64_t unclaimed(driver::Kind kind) const { return unclaimed_of_[static_cast<std::size_t>(kind)]; }
-  bool refused(driver::BaseId base) const;
-  const std::string& text() const { return text_; }  // of the faults so far
+  bool unsure() const { return unsure_; }  // a range was mapped and its owner told that it was not
+  bool refused() const {
+    return std::any_of(std::begin(refused_of_), std::end(refused_of_), [](std::uint64_t n) { return n != 0; });
+  }
+  std::uint64_t refused(driver::Kind kind) const { return refused_of_[static_cast<std::size_t>(kind)]; }  // releases
+  const std::string& text() const { return text_; }                                                       // of the faults so far
 
  private:
   struct Parts;
@@ -57,7 +63,9 @@ class FaultyDriver {
   std::size_t fired_ = 0;
   bool lasting_ = false, lost_ = false, gone_ = false, unclaimed_ = false;
   std::uint64_t unclaimed_of_[driver::kKindCount] = {};
-  std::vector<driver::BaseId> refused_;
+  std::uint64_t refused_of_[driver::kKindCount] = {};
+  bool unsure_ = false;
+  driver::BaseId latest_{};  // that a fault fired at
   std::string text_;
 };
 

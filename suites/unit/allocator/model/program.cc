@@ -105,6 +105,7 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
     program.options = AnyOptions(draw);
   } while (Check(program.options) != nullptr);
   program.device_bytes = (draw.OneIn(2) ? 96 : 256) * kMiB;
+  program.devices = draw.OneIn(3) ? kDevices : 1;
   const int workers = draw.OneIn(2) ? 1 : kWorkers;
   for (std::size_t i = 0; i < steps; ++i) {
     Step step;
@@ -174,6 +175,11 @@ Program Shrink(Program program, const std::function<bool(const Program&)>& fails
         any = true;
         break;
       }
+    }
+    if (program.devices != 1) {
+      Program simpler = program;
+      simpler.devices = 1;
+      any = try_it(simpler) || any;
     }
     const Options plain;
     const auto try_option = [&](auto member) {

@@ -20,7 +20,9 @@
 namespace cuaudit::alloc {
 
 inline constexpr int kSlots = 14;
-inline constexpr int kPlaces = 4;  // streams alive at a time
+inline constexpr int kPlaces = 4;    // streams alive at a time
+inline constexpr int kFarPlace = 3;  // with two devices: the one of the second
+inline constexpr int kDevices = 2;
 inline constexpr int kWorkers = 3;
 inline constexpr int kPoolSlots = 2;
 inline constexpr int kGraphSlots = 2;
@@ -32,7 +34,7 @@ enum class Act : std::uint8_t {
   Read,          // the same
   RecordUse,     // a: slot, b: stream
   RecordStream,  // a: slot, b: stream
-  KeepAlive,     // a: slot, b: stream, whose event it is
+  KeepAlive,     // a: slot, b: stream, whose event it is; then the event is recorded elsewhere and destroyed
   Wait,          // stream b waits for stream a; into a capture when a is in one
   Synchronize,   // a: stream
   Query,         // a: stream
@@ -67,7 +69,8 @@ struct Step {
 struct Program {
   std::uint64_t seed = 0;
   Options options;
-  std::size_t device_bytes = 0;
+  int devices = 1;
+  std::size_t device_bytes = 0;  // of each
   std::vector<Step> steps;
 };
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// A handle that is a new stream's after it was a destroyed one's.
+#define __CUDA_API_VERSION_INTERNAL
+#include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/recycled_handle.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+class Recycled : public testing::TestWithParam<Reuse> {
+ protected:
+  Recycled() {
+    Options options;
+    options.reuse = GetParam();
+    const DeviceConfig config;
+    EXPECT_OK(Allocator::Create(recycled.ref(), &config, 1, options, &allocator));
+    recycled.means = a.Stream();
+  }
+  CUdeviceptr Get(std::size_t bytes, CUstream stream) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(allocator->Allocate(0, bytes, stream, &address)) << allocator->LastErrorText();
+    return address;
+  }
+  // The stream behind the handle ends, its work goes on; the next one has its handle.
+  void Replace() {
+    a.Destroy(recycled.means);
+    recycled.means = a.Stream();
+  }
+  Allocating a;
+  RecycledHandle recycled{a.d};
+  CUstream handle = recycled.handle();
+  CUstream t = a.Stream();
+  std::unique_ptr<Allocator> allocator;
+};
+
+TEST_P(Recycled, ItIsAnotherStreamsMemory) {
+  const CUdeviceptr x = Get(12 * kMiB, handle);
+  a.Write(x, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->Free(x));
+  Replace();
+  const CUdeviceptr y = Get(12 * kMiB, handle);
+  EXPECT_NE(y, x);
+  a.Write(y, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->Close());
+}
+
+TEST_P(Recycled, ItsUseIsNoUseByTheOwner) {
+  const CUdeviceptr x = Get(12 * kMiB, handle);
+  a.Write(x, 12 * kMiB, recycled.means);
+  CUevent event = nullptr;
+  ASSERT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(a.d.EventRecord(event, recycled.means));
+  Replace();
+  ASSERT_OK(a.d.StreamWaitEvent(recycled.means, event, 0));
+  ASSERT_OK(a.d.EventDestroy(event));
+  a.Write(x, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->RecordUse(x, handle));
+  Statistics statistics;
+  allocator->GetStatistics(0, &statistics);
+  EXPECT_EQ(statistics.uses_own_stream, 0U);
+  EXPECT_EQ(statistics.uses_recorded, 1U);
+  EXPECT_OK(allocator->Free(x));
+  EXPECT_OK(allocator->Close());
+}
+
+// What a stream did before its capture, which told of it, is not over because a new one with its handle is done.
+TEST_P(Recycled, AfterACaptureItTellsNothingOfWhoWasCaptured) {
+  for (const bool is_replaced : {false, true}) {
+    StreamRef known;
+    ASSERT_OK(allocator->Identify(0, handle, &known));
+    const CUdeviceptr x = Get(12 * kMiB, t);
+    a.Write(x, 12 * kMiB, t);
+    a.Order(t, recycled.means);
+    a.Write(x, 12 * kMiB, recycled.means);
+    ASSERT_OK(a.d.StreamBeginCapture(recycled.means, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(allocator->RecordUse(x, handle)) << allocator->LastErrorText();
+    EXPECT_OK(allocator->Free(x));
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(recycled.means, &graph));
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    if (is_replaced) Replace();
+    const CUdeviceptr small = Get(512, handle);  // seen outside
+    if (!is_replaced && GetParam() == Reuse::Poll) {
+      EXPECT_OK(a.d.StreamSynchronize(recycled.means));
+    }
+    const CUdeviceptr y = Get(12 * kMiB, t);
+    EXPECT_EQ(y == x, !is_replaced);
+    a.Write(y, 12 * kMiB, t);
+    EXPECT_OK(allocator->Free(y));
+    EXPECT_OK(allocator->Free(small));
+    EXPECT_OK(allocator->EmptyCache());
+    Statistics statistics;
+    allocator->GetStatistics(0, &statistics);
+    EXPECT_EQ(statistics.reserved_bytes[0].current, 0);
+  }
+  EXPECT_OK(allocator->Close());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Recycled, testing::Values(Reuse::Poll, Reuse::Wait),
+                         [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
+
+}  // namespace
+}  // namespace cuaudit::alloc
