@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/address_map.h"
 
-#include <new>
+#include <cstdlib>
+#include <utility>
 
 namespace cuaudit::alloc {
+namespace {
+
+// Of atomic pointers alone, for which zero bytes are null.
+template <typename T>
+T* Zeroed(std::size_t count) noexcept {
+  return static_cast<T*>(std::calloc(count, sizeof(T)));
+}
+
+}  // namespace
 
 AddressMap::~AddressMap() {
-  if (root_ == nullptr) return;
-  for (std::size_t i = 0; i < kSpans; ++i) {
-    Span* const span = root_[i].load(std::memory_order_relaxed);
-    if (span == nullptr) continue;
-    for (Granule& granule : span->granule) delete granule.small.load(std::memory_order_relaxed);
-    delete span;
-  }
-  delete[] root_;
+  while (leaves_ != nullptr) std::free(std::exchange(leaves_, leaves_->next_made));
+  while (spans_ != nullptr) std::free(std::exchange(spans_, spans_->next_made));
+  std::free(root_);
 }
 
 bool AddressMap::Init() noexcept {
-  root_ = new (std::nothrow) std::atomic<Span*>[kSpans] {};
+  root_ = Zeroed<std::atomic<Span*>>(kSpans);
   return root_ != nullptr;
 }
 
@@ -29,14 +34,18 @@ bool AddressMap::Prepare(CUdeviceptr address, std::size_t bytes, bool large) noe
     std::atomic<Span*>& slot = root_[at >> (kSpanBits - kGranuleBits)];
     Span* span = slot.load(std::memory_order_relaxed);
     if (span == nullptr) {
-      span = new (std::nothrow) Span{};
+      span = Zeroed<Span>(1);
       if (span == nullptr) return false;
+      span->next_made = spans_;
+      spans_ = span;
       slot.store(span, std::memory_order_release);
     }
     Granule& granule = span->granule[at & (kGranules - 1)];
     if (large || granule.small.load(std::memory_order_relaxed) != nullptr) continue;
-    Leaf* const leaf = new (std::nothrow) Leaf{};
+    Leaf* const leaf = Zeroed<Leaf>(1);
     if (leaf == nullptr) return false;
+    leaf->next_made = leaves_;
+    leaves_ = leaf;
     granule.small.store(leaf, std::memory_order_release);
   }
   return true;

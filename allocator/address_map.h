@@ -54,7 +54,9 @@ class AddressMap {
   static constexpr std::size_t kGranules = std::size_t{1} << (kSpanBits - kGranuleBits);
   static constexpr std::size_t kSpans = std::size_t{1} << (kRootBits - kSpanBits);
 
+  // Zero pages until they are touched, and lists of what was made: a map costs what was put into it, to make and to end.
   struct Leaf {
+    Leaf* next_made;
     std::atomic<Block*> block[kUnits];
   };
   struct Granule {
@@ -62,12 +64,15 @@ class AddressMap {
     std::atomic<Leaf*> small;
   };
   struct Span {
+    Span* next_made;
     Granule granule[kGranules];
   };
 
   std::atomic<Block*>* Entry(CUdeviceptr address, bool large) const noexcept;
 
   std::atomic<Span*>* root_ = nullptr;
+  Span* spans_ = nullptr;   // under lock_
+  Leaf* leaves_ = nullptr;  // under lock_
   Lock lock_;
 };
 

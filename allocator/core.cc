@@ -205,8 +205,19 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     (void)keep(CloseSegments(arena));
     all_gone = all_gone && arena->segments == nullptr;
   }
-  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all)
+  // The words are written to until the streams are through, also when no block waits for that.
+  bool written = true;
+  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    if (stream->word != nullptr) {
+      const CUresult result = stream->Synchronize(driver, stream->begun.load(std::memory_order_relaxed));
+      (void)keep(result);
+      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
+        written = false;
+        continue;
+      }
+    }
     stream->ReleaseEvents();
+  }
   std::uint64_t refused = 0;
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
     (void)keep(pool->DestroyAll(driver, &refused));
@@ -218,7 +229,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     (void)keep(result);
   }
   devices.front()->refused.fetch_add(refused, std::memory_order_relaxed);
-  (void)keep(FreeWords());
+  if (written) (void)keep(FreeWords());
   // It dies with the context: that is kept until there is nothing to try again.
   if (!all_gone || word_pages_ != nullptr) return first;
   for (const std::unique_ptr<Device>& device : devices) (void)keep(ReleaseContext(device.get()));

@@ -40,6 +40,19 @@ struct OwnedByThread {
 };
 thread_local OwnedByThread owned;
 
+// What allocators that are gone have left to this thread. Entries of `slots` for them match nobody any more.
+void DropOrphans() noexcept {
+  for (ThreadCache** link = &owned.first; *link != nullptr;) {
+    ThreadCache* const cache = *link;
+    if (cache->owners.load(std::memory_order_acquire) != 1) {
+      link = &cache->next_of_thread;
+      continue;
+    }
+    *link = cache->next_of_thread;
+    delete cache;
+  }
+}
+
 constexpr std::size_t kMostFast = std::size_t{1} << 40;
 
 // A cached block begins another life.
@@ -135,6 +148,7 @@ ThreadCache* Core::Cache() noexcept {
   ThreadCache* cache = owned.first;
   while (cache != nullptr && cache->serial != serial) cache = cache->next_of_thread;
   if (cache == nullptr) {
+    DropOrphans();
     const Held held(make_lock);
     cache = caches.load(std::memory_order_relaxed);
     while (cache != nullptr) {

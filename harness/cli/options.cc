@@ -83,37 +83,52 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
-Result<Options> ParseOptions(std::span<const std::string> arguments) {
+struct OptionsParser::Parts {
+  CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
+  std::vector<std::pair<Command, CLI::App*>> commands;
+  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
+  std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
+};
+
+OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
+  CLI::App& app = parts_->app;
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
+  app.set_config("--config", "", "TOML file with options, one section per command");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
+    const CommandRow& row = kCommands[i];
+    Options& copy = parts_->copies[i];
+    CLI::App* const sub = app.add_subcommand(row.name, row.help);
+    sub->fallthrough();
+    sub->allow_config_extras(CLI::config_extras_mode::error);
+    sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
+    AddOptions(sub, row.command, &copy);
+    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind")->required();
+    if (row.command == kList) {
+      sub->add_option("what", copy.operand, "calls, kinds, rules or hows")
+          ->required()
+          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows"}));
+    }
+    parts_->commands.emplace_back(row.command, sub);
+  }
+}
+
+OptionsParser::~OptionsParser() = default;
+
+Result<Options> ParseOptions(std::span<const std::string> arguments) { return OptionsParser().Parse(arguments); }
+
+Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   Options options;
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   // CLI11 takes its arguments last first.
   std::vector<std::string> ours(arguments.begin(), dashes);
   std::reverse(ours.begin(), ours.end());
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
-
-  CLI::App app("Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
-  app.set_config("--config", "", "TOML file with options, one section per command");
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  std::vector<std::pair<Command, CLI::App*>> commands;
-  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
-  std::vector<Options> copies(std::size(kCommands), options);
-  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
-    const CommandRow& row = kCommands[i];
-    CLI::App* const sub = app.add_subcommand(row.name, row.help);
-    sub->fallthrough();
-    sub->allow_config_extras(CLI::config_extras_mode::error);
-    sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
-    AddOptions(sub, row.command, &copies[i]);
-    if (row.command == kExplain) sub->add_option("journal", copies[i].operand, "a journal that --keep left behind")->required();
-    if (row.command == kList) {
-      sub->add_option("what", copies[i].operand, "calls, kinds, rules or hows")
-          ->required()
-          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows"}));
-    }
-    commands.emplace_back(row.command, sub);
-  }
+  CLI::App& app = parts_->app;
+  std::vector<Options>& copies = parts_->copies;
+  const std::vector<std::pair<Command, CLI::App*>>& commands = parts_->commands;
+  std::fill(copies.begin(), copies.end(), Options());
   try {
     app.parse(std::move(ours));
   } catch (const CLI::CallForHelp&) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,20 @@ struct Options {
 
 // `arguments` without the tool's own name.
 Result<Options> ParseOptions(std::span<const std::string> arguments);
+
+// The same, for many command lines: what is accepted is built once.
+class OptionsParser {
+ public:
+  OptionsParser();
+  ~OptionsParser();
+  OptionsParser(const OptionsParser&) = delete;
+  OptionsParser& operator=(const OptionsParser&) = delete;
+  Result<Options> Parse(std::span<const std::string> arguments);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 // The flags that `command` needs to do the same again: those of its rows marked kEcho that are not at their default.
 std::vector<std::string> EchoOptions(const Options& options, Command command);

@@ -90,7 +90,8 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
     }
   }
   if (whole && !returned) return false;
-  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.ticket < b.ticket; });
+  const auto earlier = [](const Event& a, const Event& b) { return a.ticket < b.ticket; };
+  if (!std::is_sorted(events_.begin(), events_.end(), earlier)) std::stable_sort(events_.begin(), events_.end(), earlier);
   return events_.empty() || !begun_ || events_.front().ticket > last_ticket_;
 }
 

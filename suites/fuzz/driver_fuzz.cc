@@ -48,7 +48,7 @@ RunOptions ChooseRun(FuzzInput* input, bool* twice) {
   options.schedule = static_cast<sim::Schedule>(shape & 3U);
   options.devices = 1 + static_cast<int>((shape >> 2U) & 1U);
   options.pinned = (shape & 8U) != 0;
-  *twice = (shape & 0x30U) == 0x30U;
+  *twice = (shape & 0xF0U) == 0xF0U;
   options.seed = input->Byte();
   for (std::uint32_t faults = input->Below(4); faults != 0; --faults) {
     if (!options.plan.Add(ChooseFault(input))) break;

@@ -7,14 +7,15 @@
 namespace cuaudit::fuzz {
 namespace {
 
-constexpr int kMostOperations = 200;
+constexpr int kMostOperations = 48;
 
 alignas(kPage) char g_host[kHostBytes];
 
 const std::vector<Operation>& AllOperations() {
   static const auto* const all = [] {
     auto* const operations = new std::vector<Operation>;
-    for (const std::span<const Operation> family : {MemoryOperations(), WorkOperations(), GraphOperations(), ObjectOperations()}) {
+    for (const std::span<const Operation> family :
+         {MemoryOperations(), WorkOperations(), GraphOperations(), ObjectOperations(), ShareOperations()}) {
       operations->insert(operations->end(), family.begin(), family.end());
     }
     return operations;

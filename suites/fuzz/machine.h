@@ -57,6 +57,12 @@ struct Machine {
   Places<CUgreenCtx> greens;
   Places<CUlogsCallbackHandle> log_callbacks;
   Places<CUasyncCallbackHandle> notifications;
+  Places<CUexternalMemory> external_memory;
+  Places<CUexternalSemaphore> external_semaphores;
+  Places<CUmemGenericAllocationHandle> multicast;
+  CUipcMemHandle ipc_memory{};
+  CUipcEventHandle ipc_event{};
+  CUmemPoolPtrExportData pool_pointer{};
 
   // A stream of the program, or one of the three that nobody makes.
   CUstream Stream() {
@@ -82,6 +88,7 @@ std::span<const Operation> MemoryOperations();
 std::span<const Operation> WorkOperations();
 std::span<const Operation> GraphOperations();
 std::span<const Operation> ObjectOperations();
+std::span<const Operation> ShareOperations();
 
 // Carries out what the bytes say, to their end.
 void RunProgram(Machine* machine);

@@ -33,7 +33,8 @@ class ConfigFile {
 };
 
 void Try(const std::vector<std::string>& arguments) {
-  const Result<Options> options = ParseOptions(arguments);
+  static auto* const parser = new OptionsParser;
+  const Result<Options> options = parser->Parse(arguments);
   if (!options.ok()) {
     Require(options.status().exit() == Exit::Usage && !options.status().message().empty(), "what is wrong is said");
     Require(options.status().message().find('\n') == std::string::npos, "in one line", options.status().message());
@@ -47,7 +48,7 @@ void Try(const std::vector<std::string>& arguments) {
   }
   echoed.emplace_back("--");
   echoed.insert(echoed.end(), options->program.begin(), options->program.end());
-  const Result<Options> again = ParseOptions(echoed);
+  const Result<Options> again = parser->Parse(echoed);
   // run --format wants its --output, which is not repeated.
   if (!again.ok() && options->command == kRun) return;
   Require(again.ok(), "what a reproduce line repeats can be read", again.status().message());

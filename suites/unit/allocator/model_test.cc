@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <random>
 #include <utility>
 
 #include "suites/unit/allocator/model/execution.h"
@@ -100,6 +102,41 @@ TEST(Model, RandomProgramsDoWhatTheReferenceSays) {
     ADD_FAILURE() << outcome.failure << '\n' << Smallest(program, ConditionsOf(seed), outcome.failure);
   }
   if (count >= kPrograms) reached.Expect();
+}
+
+// Up to three driver calls of the allocator fail, at any place and in any way: nothing is lost, and its books stay right.
+TEST(Model, ProgramsOfWhichDriverCallsFailDoWhatTheReferenceSays) {
+  using faults::How;
+  constexpr How kHows[] = {How::Refuse, How::RefuseGarbage, How::After, How::Persist, How::Burst, How::Sticky};
+  const std::uint64_t count = FromEnvironment("CUAUDIT_MODEL_PROGRAMS", kPrograms);
+  const std::uint64_t first = FromEnvironment("CUAUDIT_MODEL_SEED", 1);
+  std::size_t fired = 0;
+  std::size_t certain = 0;
+  int failures = 0;
+  for (std::uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
+    Program program = MakeProgram(seed, kSteps / 2);
+    Conditions conditions = ConditionsOf(seed);
+    std::mt19937_64 draw(seed);
+    for (std::uint64_t i = 1 + draw() % 3; i != 0; --i) {
+      ChosenFault fault;
+      fault.after_calls = static_cast<std::uint32_t>(draw() % 150);
+      fault.code = static_cast<std::uint8_t>(draw());
+      fault.how = kHows[draw() % std::size(kHows)];
+      conditions.faults.push_back(fault);
+    }
+    // Every fourth ends the allocator half way.
+    if (seed % 4 == 0) program.steps.insert(program.steps.begin() + static_cast<std::ptrdiff_t>(kSteps / 4), Step{.act = Act::Reopen});
+    program.steps.push_back(Step{.act = Act::Wrong, .a = static_cast<std::uint8_t>(seed % 16)});
+    const Outcome outcome = Execute(program, conditions);
+    fired += outcome.fired;
+    certain += outcome.fired != 0 && outcome.is_certain ? 1 : 0;
+    if (outcome.failure.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << outcome.failure << '\n' << Smallest(program, conditions, outcome.failure);
+  }
+  if (count < kPrograms) return;
+  EXPECT_GT(fired, kPrograms / 2);
+  EXPECT_GT(certain, kPrograms / 3);
 }
 
 // The detector is alive: a program that does not tell of its uses is told of, and so is an allocator that reuses memory too early; and what

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Many threads: on their own streams, on one, freeing what others allocated, using it, emptying the cache meanwhile.
+#include <malloc.h>
+
 #include <array>
 #include <atomic>
 #include <random>
@@ -244,6 +246,21 @@ TEST(ThreadsOfSeveralAllocators, DoNotMixThemUp) {
     EXPECT_OK(many[0]->d.CtxSetCurrent(many[0]->contexts[0]));
     many[0]->Drop(many[0]->Get(4096, streams[0]));
   }).join();
+}
+
+// Some 2 KiB of cache an allocator, which its thread once kept until its own end.
+TEST(ThreadsOfSeveralAllocators, LeaveTheirThreadNothing) {
+  const auto rounds = [](int count) {
+    for (int i = 0; i < count; ++i) {
+      Allocating one;
+      const CUstream stream = one.Stream();
+      one.Drop(one.Get(4096, stream));
+    }
+    return mallinfo2().uordblks;
+  };
+  const std::size_t before = rounds(4);
+  if (before == 0) GTEST_SKIP() << "this heap does not say how much of it is used";
+  EXPECT_LT(rounds(40), before + 40 * 1024);
 }
 
 }  // namespace

@@ -60,20 +60,23 @@ Execution::Execution(const Program& program, const Conditions& conditions)
   std::size_t total = 0;
   for (int i = 0; i < program.devices; ++i) On(i, [&] { (void)Ok(d_.MemGetInfo(&free_at_start_[i], &total), "MemGetInfo"); });
   for (int place = 0; place < kPlaces && ok; ++place) MakeStream(place);
-  const DeviceConfig configs[kDevices] = {{0, nullptr}, {1, nullptr}};
-  driver::DriverRef theirs = d_;
+  theirs_ = d_;
   if (conditions.failing) {
     failing_ = std::make_unique<FailingCalls>(d_);
     failing_->repeating = conditions.repeating;
-    theirs = failing_->ref();
+    theirs_ = failing_->ref();
   }
   if (conditions.deceived) {
     deceiving_ = *d_.table;
     deceiving_.entry[Index(driver::CallId::StreamWaitEvent)] = reinterpret_cast<driver::Entry>(SayDone<CUstream, CUevent, unsigned int>);
     deceiving_.entry[Index(driver::CallId::EventQuery)] = reinterpret_cast<driver::Entry>(SayDone<CUevent>);
-    theirs.table = &deceiving_;
+    theirs_.table = &deceiving_;
   }
-  if (ok) (void)Took(Allocator::Create(theirs, configs, program.devices, program.options, &allocator_), "Create");
+  if (!conditions.faults.empty()) {
+    faulty_ = std::make_unique<FaultyDriver>(theirs_, conditions.faults);
+    theirs_ = faulty_->ref();
+  }
+  if (ok) Open();
   workers_ = std::make_unique<Workers>(d_, context_[0]);
 }
 
@@ -106,7 +109,7 @@ bool Execution::Ok(CUresult result, const char* what) {
 }
 
 bool Execution::Took(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS)
+  if (result != CUDA_SUCCESS && !Excused(result, what))
     Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
   return result == CUDA_SUCCESS;
 }
@@ -133,8 +136,9 @@ void Execution::DoAllocate(const Step& step) {
   Say("x%d = Allocate(%zu, s%d);", step.a, step.bytes, stream->number);
   const CUresult result = allocator_->Allocate(stream->device, step.bytes, stream->handle, &address);
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) return CheckRefused(stream->device, step.bytes);
-  if (!Took(result, "Allocate")) return;
+  if (result != CUDA_SUCCESS && address != 0) return Fail("an address beside an error");
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(stream->device, step.bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY || !Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();
   block->address = address;
@@ -157,8 +161,8 @@ void Execution::DoAllocate(const Step& step) {
 }
 
 void Execution::DoFree(Block* block) {
-  TellAll(block);
-  if (failed()) return;
+  if (!block->kept) TellAll(block);
+  if (failed() || block->kept) return;
   Pending pending{block->address, block->size, std::move(block->told)};
   for (const int promised : block->promised) {
     const Stream& user = *streams_[static_cast<std::size_t>(promised)];
@@ -167,7 +171,10 @@ void Execution::DoFree(Block* block) {
   Say("Free(x%d);", block->slot);
   const CUdeviceptr address = block->address;
   if (block->slot >= 0) slots_[block->slot] = nullptr;
-  if (!Took(allocator_->Free(address), "Free")) return;
+  last_freed_ = address;
+  // Whatever the driver said, the pointer is consumed.
+  const CUresult result = allocator_->Free(address);
+  if (!Took(result, "Free") && (failed() || result == CUDA_ERROR_INVALID_VALUE)) return Fail("Free: a live block is not known");
   if (!pending.told.empty()) pending_.push_back(std::move(pending));
   blocks_.erase(address);
 }
@@ -187,7 +194,11 @@ void Execution::DoGoodbye(const Step& step) {
   if (step.act == Act::Retire || program_.options.trust_stream_handles) {
     Say("RetireStream(s%d);", stream->number);
     ++outcome_.retired;
-    if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) return;
+    if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) {
+      (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
+      stream->tail = nullptr;
+      return;
+    }
   }
   Say("cuStreamDestroy(s%d);", stream->number);
   if (!Ok(d_.StreamDestroy(stream->handle), "StreamDestroy")) return;
@@ -305,6 +316,7 @@ void Execution::Do(const Step& step) {
     case Act::RecordStream:
       if (block == nullptr || b->capturing != (block->capture >= 0)) return;
       Say("RecordStream(x%d, s%d);", step.a, b->number);
+      // In a capture a stream has another identity: what it was given there is not its own outside.
       if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->was_captured))
         block->promised.insert(b->number);
       return;
@@ -357,17 +369,27 @@ void Execution::Do(const Step& step) {
     case Act::TakeCheckpoint:
     case Act::Restore:
       return DoPool(step);
+    case Act::Wrong:
+      return DoWrong(step);
+    case Act::Reopen:
+      return DoReopen();
   }
 }
 
 Outcome Execution::Run() {
-  for (std::size_t i = 0; i < program_.steps.size() && !failed(); ++i) {
+  for (std::size_t i = 0; i < program_.steps.size() && !failed() && !NothingIsCertain(); ++i) {
     const Step& step = program_.steps[i];
     // A capture ends on the thread that began it.
     const bool here = step.act >= Act::BeginCapture && step.act <= Act::DropGraph;
     const int worker = here ? 0 : step.thread;
     const std::size_t said = outcome_.listing.size();
-    workers_->Run(worker, [&] { Do(step); });
+    fired_before_ = faulty_ == nullptr ? 0 : faulty_->fired();
+    workers_->Run(worker, [&] {
+      Do(step);
+      // A pop that was refused leaves the allocator's context current.
+      if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
+    });
+    if (NothingIsCertain()) break;
     if (worker != 0 && outcome_.listing.size() != said) {
       outcome_.listing.insert(outcome_.listing.size() - 1, "  // thread " + std::to_string(worker));
       ++outcome_.borrowed_threads;
@@ -375,8 +397,10 @@ Outcome Execution::Run() {
     if (!failed()) CheckBooks();
     if (!failed() && (i % 8 == 7 || i + 1 == program_.steps.size())) CheckSnapshot();
   }
-  if (!failed()) CheckEnd();
+  if (!failed()) NothingIsCertain() ? CheckDamaged() : CheckEnd();
   workers_.reset();
+  outcome_.fired = faulty_ == nullptr ? 0 : faulty_->fired();
+  outcome_.is_certain = !NothingIsCertain();
   return outcome_;
 }
 

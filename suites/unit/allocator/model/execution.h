@@ -22,6 +22,7 @@
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
 #include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
 #include "suites/unit/allocator/model/workers.h"
 
@@ -32,8 +33,9 @@ struct Conditions {
   std::uint64_t seed = 1;  // of the schedule
   bool forgetful = false;  // uses are not told of
   bool deceived = false;   // the allocator's waits do nothing and its queries are always told "over": an allocator that reuses too early
-  bool failing = false;    // one release at Close fails, refused or done all the same; Close is called again
-  bool repeating = false;  // and somebody releases it once more at once, as an allocator must not
+  std::vector<ChosenFault> faults = {};  // of the allocator's calls
+  bool failing = false;                  // one release at Close fails, refused or done all the same; Close is called again
+  bool repeating = false;                // and somebody releases it once more at once, as an allocator must not
 };
 
 struct Outcome {
@@ -44,6 +46,8 @@ struct Outcome {
   Statistics statistics;             // before the end
   std::size_t steps = 0;             // that were done
   std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
+  std::size_t fired = 0;   // of the faults
+  bool is_certain = true;  // to the end; no context was lost, and nothing released or mapped behind the allocator's back
   std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
 };
 
@@ -89,6 +93,7 @@ class Execution {
     std::set<int> promised;  // RecordStream's
     std::vector<Told> told;
     int slot = -1;
+    bool kept = false;  // a use in the capture under way could not be told of
   };
   struct Pending {
     CUdeviceptr address;
@@ -143,6 +148,16 @@ class Execution {
   void CheckEnd();
   void CheckClose();
   static void OnMisuse(void* self, const driver::Misuse& misuse);
+  // execution_faults.cc
+  void Open();
+  bool Excused(CUresult result, const char* what);
+  bool NothingIsCertain() const;
+  void WaitInstead(CUstream stream, CUevent event);
+  void DoWrong(const Step& step);
+  void DoReopen();
+  void CheckFaultyClose();
+  void CheckDamaged();
+  std::uint64_t Left(driver::Kind kind) const;
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
@@ -181,6 +196,11 @@ class Execution {
   int capturing_ = -1;  // graph slot
   int capture_origin_ = -1;
   int oracle_rule_ = -1;
+  std::unique_ptr<FaultyDriver> faulty_;
+  std::size_t fired_before_ = 0;  // of its faults, before the step under way
+  driver::DriverRef theirs_;      // the allocator's driver
+  std::uint64_t wrong_asked_ = 0, wrong_frees_ = 0;
+  CUdeviceptr last_freed_ = 0;
 };
 
 template <typename Call>

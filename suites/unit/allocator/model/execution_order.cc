@@ -86,7 +86,11 @@ void Execution::Tell(Block* block, Stream* user) {
   const bool marked = !user->capturing && user->number != block->owner;
   const CUevent event = marked ? Mark(*user) : nullptr;
   Say("RecordUse(x%d, s%d);", block->slot, user->number);
-  if (!conditions_.forgetful) (void)Took(allocator_->RecordUse(block->address, user->handle), "RecordUse");
+  if (!conditions_.forgetful && !Took(allocator_->RecordUse(block->address, user->handle), "RecordUse")) {
+    // As a caller would. What a capture does cannot be waited for: the block stays until it ends.
+    if (user->capturing) block->kept = true;
+    else WaitInstead(user->handle, nullptr);
+  }
   if (marked) block->told.push_back({user->number, event});
   block->untold.erase(user->number);
 }
@@ -114,7 +118,7 @@ void Execution::KeepAlive(Block* block, Stream* user) {
   block->told.push_back({user->number, Mark(*user)});
   const CUevent event = Mark(*user);
   Say("KeepAliveUntil(x%d, EventOf(s%d));", block->slot, user->number);
-  if (!conditions_.forgetful) (void)Took(allocator_->KeepAliveUntil(block->address, event), "KeepAliveUntil");
+  if (!conditions_.forgetful && !Took(allocator_->KeepAliveUntil(block->address, event), "KeepAliveUntil")) WaitInstead(nullptr, event);
   // The event is the program's own: it means something else from now on, and then nothing.
   for (const auto& other : streams_) {
     if (other->handle != nullptr && other->device == user->device && !other->capturing && other.get() != user)
@@ -185,6 +189,7 @@ void Execution::EndCapture() {
   for (const auto& [address, block] : blocks_) {
     if (block->capture < 0) continue;
     block->capture = -1;
+    block->kept = false;
     block->writes.clear();
     block->reads.clear();
     block->untold.clear();

@@ -46,6 +46,7 @@ constexpr Weight kWeights[] = {
     {Act::EmptyCache, 1},   {Act::Trim, 1},      {Act::CreatePool, 2}, {Act::BeginPool, 2},      {Act::EndPool, 3},
     {Act::ReleasePool, 1},  {Act::EmptyPool, 1}, {Act::Retire, 1},     {Act::Destroy, 1},        {Act::BeginCapture, 3},
     {Act::EndCapture, 2},   {Act::Launch, 2},    {Act::DropGraph, 1},  {Act::TakeCheckpoint, 2}, {Act::Restore, 2},
+    {Act::Wrong, 0},        {Act::Reopen, 0},
 };
 static_assert(std::size(kWeights) == kActs);
 

@@ -53,8 +53,10 @@ enum class Act : std::uint8_t {
   DropGraph,       // a: graph slot
   TakeCheckpoint,  // a: pool slot
   Restore,         // a: pool slot
+  Wrong,           // a: what is asked that must be refused, b: stream
+  Reopen,          // Close, with whatever is live, then Create
 };
-inline constexpr int kActs = 25;
+inline constexpr int kActs = 27;
 
 struct Step {
   Act act{};
