@@ -73,6 +73,7 @@ CUresult Release(driver::DriverRef driver, const Object& object) {
     case Kind::None:
     case Kind::ContextStackEntry:  // EmptyContextStack
     case Kind::GraphNode:          // dies with its graph
+    case Kind::Block:              // a part of memory that goes itself
       return CUDA_SUCCESS;
     case Kind::TextureReference:
     case Kind::GraphicsResource:
