@@ -13,7 +13,7 @@ CUAUDIT_CASE(BenignFailed, TheProgramFailsAllTheSame) {
   EXPECT_EQ(trial.verdict, Name(harness::Verdict::Misreported));
   ASSERT_THAT(trial.findings, SizeIs(1));
   EXPECT_EQ(trial.findings[0].detail, "cuMemPoolCreate");
-  EXPECT_EQ(trial.findings[0].where.call, "cuMemPoolCreate");
+  EXPECT_EQ(trial.findings[0].where->call, "cuMemPoolCreate");
 }
 
 CUAUDIT_CASE(BenignFailed, DeclaredForTheFunctionThatCallsIt) {

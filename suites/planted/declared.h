@@ -37,8 +37,7 @@ inline harness::TrialResult Declared(const std::string& declaration, harness::Sa
   trial.verdict = Name(said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass);
   report::Frame frame;
   frame.function = "make_pool";
-  trial.fault_site.call = "cuMemPoolCreate";
-  trial.fault_site.stack = {frame};
+  trial.fault_site = {"cuMemPoolCreate", {frame}};
   harness::ApplyBenign(Declarations({declaration}), &trial);
   for (const harness::TrialFindingText& finding : trial.findings) Saw(finding.rule, finding.kind.empty() ? "none" : finding.kind);
   return trial;
