@@ -22,7 +22,7 @@ std::vector<faults::Record> WithLast(const KindCase& c, std::uint16_t flags, CUr
   c.acquire(t);
   c.release(t);
   std::vector<faults::Record> records = t.Records();
-  if (records.back().kind == faults::RecordKind::Host) return {};
+  if (records.back().kind != faults::RecordKind::Call) return {};
   records.back().flags = flags;
   records.back().result = result;
   return records;
@@ -53,7 +53,7 @@ TEST(InjectedFault, AnAcquisitionOfAnyKindThatFailedAfterwardsIsNotTheProgramsLe
     Trace t;
     c.acquire(t);
     std::vector<faults::Record> records = t.Records();
-    if (records.back().kind == faults::RecordKind::Host) continue;
+    if (records.back().kind != faults::RecordKind::Call) continue;
     records.back().flags = faults::kInjected | faults::kForwarded;
     records.back().result = CUDA_ERROR_LAUNCH_FAILED;
     const Ledger ledger = harness::Fold(records);
@@ -129,7 +129,7 @@ TEST(InjectedFault, WhatFailedAfterwardsMayBeReleasedAtAReusedHandle) {
     c.acquire(t);
     c.release(t);
     std::vector<faults::Record> records = t.Records();
-    if (records.back().kind == faults::RecordKind::Host) continue;
+    if (records.back().kind != faults::RecordKind::Call) continue;
     records[reused].flags = faults::kInjected | faults::kForwarded;
     records[reused].result = CUDA_ERROR_LAUNCH_FAILED;
     const Ledger ledger = harness::Fold(records);
