@@ -70,19 +70,16 @@ HostAudit::~HostAudit() {
 
 bool HostAudit::alone() const noexcept { return last_crowded < entered_; }
 
-HostChange Least(const HostChange& one, const HostChange& two) {
-  HostChange least;
-  least.read = one.read.And(two.read);
-  for (std::size_t i = 0; i < faults::kHostMeterCount; ++i)
-    least.value[i] = std::max<std::int64_t>(std::min(one.value[i], two.value[i]), 0);
-  return least;
+HostChange WhatIsKept(const HostChange& good) {
+  HostChange kept = good;
+  for (std::int64_t& value : kept.value) value = std::max<std::int64_t>(value, 0);
+  return kept;
 }
 
-HostExcess::HostExcess(const HostChange& trial, const HostChange& good, bool heap) : good_(good) {
+HostExcess::HostExcess(const HostChange& trial, const HostChange& good, HostMeterSet asked) : good_(good) {
   for (std::size_t i = 0; i < faults::kHostMeterCount; ++i) {
     const auto meter = static_cast<HostMeter>(i);
-    if (!kTrialMeters.Has(meter) || !trial.read.Has(meter) || !good.read.Has(meter)) continue;
-    if (IsBytes(meter) && !heap) continue;
+    if (!asked.Has(meter) || !trial.read.Has(meter) || !good.read.Has(meter)) continue;
     if (trial[meter] > good[meter]) kept_.push_back({meter, trial[meter] - good[meter]});
   }
 }
@@ -90,6 +87,11 @@ HostExcess::HostExcess(const HostChange& trial, const HostChange& good, bool hea
 void HostExcess::Repeat(const HostChange& trial) {
   for (Kept& one : kept_) one.least = std::min(one.least, trial[one.meter] - good_[one.meter]);
   std::erase_if(kept_, [](const Kept& one) { return one.least <= 0; });
+}
+
+void HostExcess::MustAddUp(const HostChange& together, std::size_t repeats) {
+  const auto enough = static_cast<std::int64_t>(repeats - 1);  // one of them may fall to what an earlier one left free
+  std::erase_if(kept_, [&](const Kept& one) { return !together.read.Has(one.meter) || together[one.meter] < enough * one.least; });
 }
 
 std::vector<StepFinding> HostExcess::Findings(std::size_t repeats) const {

@@ -20,6 +20,8 @@ namespace cuaudit::harness {
 
 // Around every trial's faulted cycle, 3 us; and around every cycle of RunCycles, 9 us.
 inline constexpr HostMeterSet kTrialMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects, HostMeter::HeapBytes};
+inline constexpr HostMeterSet kCountedMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects};
+inline constexpr HostMeterSet kLibraryMeters = {HostMeter::LoadedObjects};
 inline constexpr HostMeterSet kCycleMeters = kCheapHostMeters;
 
 // While it lives the process is being metered; `alone` is false once another one lived at the same time.
@@ -37,15 +39,18 @@ class HostAudit {
   std::uint64_t entered_ = 0;
 };
 
-// What good cycles keep at least, never less than nothing: one that gives back what an earlier one kept is no measure.
-HostChange Least(const HostChange& one, const HostChange& two);
+// What a good cycle keeps, never less than nothing: one that gives back what an earlier one kept is no measure.
+HostChange WhatIsKept(const HostChange& good);
 
 // Meters on which a trial kept more than a good cycle does, in the run that was seen first and in every repeat of it.
 class HostExcess {
  public:
-  // `heap` false: heap bytes are not asked about.
-  HostExcess(const HostChange& trial, const HostChange& good, bool heap);
+  // Meters that are not in `asked` are not asked about.
+  HostExcess(const HostChange& trial, const HostChange& good, HostMeterSet asked);
   void Repeat(const HostChange& trial);
+  // `together`: what the process kept over so many repeats. What a cycle seems to keep while the process does not grow was not lost: blocks
+  // that a thread of the cycle had freed wait in that thread's cache for its end.
+  void MustAddUp(const HostChange& together, std::size_t repeats);
   bool empty() const { return kept_.empty(); }
   std::vector<StepFinding> Findings(std::size_t repeats) const;
 

@@ -9,6 +9,7 @@
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
+#include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/sweep/make_plan.h"
@@ -106,7 +107,8 @@ Status LifecycleSweep::Rehearse() {
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
     TrialTrace trace;
     world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, {Meters(host_), Meters(host_)}, &trace);
-    good_host_ = world == rehearsed_in_.get() ? trace.cycle[1].host : Least(good_host_, trace.cycle[1].host);
+    // A trial's faulted cycle is the first of its world; what a program keeps once it keeps in the world before.
+    if (world == world_.get()) good_host_ = WhatIsKept(trace.cycle[0].host);
     if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
     if (!trace.prepared) {
       const std::string code = trace.prepare.has_code ? ": CUDA_ERROR_" + std::string(driver::ShortResultName(trace.prepare.code)) : "";
@@ -247,16 +249,25 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
 
 Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said) {
   if (!host_.wanted() || !trace_.cycle[0].finished) return {};
-  // A driver object that stays may be held in memory that stays with it: one loss is told once.
+  // A driver object that stays may be held in memory that stays with it, and a genuine driver's contexts have threads and descriptors: one
+  // loss is told once.
   const bool balanced =
       *said != Name(Verdict::ReleaseRefused) && *said != "retained_for_retry" && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
-  if (!balanced) ++audit_->skipped["heap bytes: driver objects stay, and what holds them may stay with them"];
-  HostExcess excess(trace_.cycle[0].host, good_host_, balanced);
+  const Result<ChosenDriver> driver = ChooseDriver(options_.driver);
+  const bool genuine = driver.ok() && driver->driver == AuditedDriver::Genuine;
+  if (!balanced) {
+    ++audit_->skipped[genuine ? "heap bytes, threads, descriptors: driver objects stay, and what holds them may stay with them"
+                              : "heap bytes: driver objects stay, and what holds them may stay with them"];
+  }
+  HostExcess excess(trace_.cycle[0].host, good_host_, balanced ? kTrialMeters : genuine ? kLibraryMeters : kCountedMeters);
   if (excess.empty()) return {};
+  CycleMeters level(kTrialMeters, 0);
   for (std::size_t i = 0; i < kRepeats && !excess.empty(); ++i) {
     const Result<Ending> ending = Execute(plan, i + 1 == kRepeats ? Stacks::All : Stacks::None);
     if (!ending.ok()) return ending.status();
     excess.Repeat(trace_.cycle[0].host);
+    if (i == 0) level.Begin();
+    if (i + 2 == kRepeats) excess.MustAddUp(level.End(), kRepeats - 2);  // the last one's stacks are ours
   }
   if (excess.empty() || !host_.alone()) return {};
   TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -132,6 +133,20 @@ TEST(Host, WhatIsKeptOnceIsNoLeak) {
   });
   EXPECT_UNWINDS_CLEANLY(lifecycle);
   EXPECT_EQ(lost.files.size(), 1U);
+}
+
+TEST(Host, WhatIsKeptOnceForEachContextIsNoLeak) {
+  static std::map<CUcontext, std::vector<char>> cache;
+  const Lifecycle lifecycle = Lifecycle("host_context_cache").WithCurrentContext().Init([](DriverRef driver) {
+    CUcontext current = nullptr;
+    CUresult code = driver.CtxGetCurrent(&current);
+    if (code != CUDA_SUCCESS) return code;
+    cache[current].resize(3000);
+    CUevent event = nullptr;
+    code = driver.EventCreate(&event, 0);
+    return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
+  });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
 }
 
 TEST(Host, WhatIsGivenBackIsNoLeak) {
