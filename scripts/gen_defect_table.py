@@ -9,7 +9,7 @@ silent, on the simulated driver and on GPUs. Every verdict comes from recorded r
                                             each of them said in suites/reducers/simulated_results.json
 
 Results of GPUs are the `tests` of each suites/gpu/recorded/*/summary.json, as scripts/gpu_check wrote them; of two for the same test the later
-directory's counts.
+one's counts, by its date and time.
 """
 import argparse
 import json
@@ -86,9 +86,12 @@ def record(index, build):
 def gpu_results(recorded):
     """program -> test -> (result, directory); the device of each directory."""
     tests, devices = {}, {}
-    for directory in sorted(path for path in recorded.iterdir() if path.is_dir()) if recorded.is_dir() else []:
+    runs = []
+    for directory in (path for path in recorded.iterdir() if path.is_dir()) if recorded.is_dir() else []:
         summary = directory / "summary.json"
         data = load(summary) if summary.is_file() else {}
+        runs.append((data.get("date", ""), data.get("time", ""), directory.name, directory, data))
+    for _, _, _, directory, data in sorted(runs, key=lambda run: run[:3]):
         said = {program: dict(results) for program, results in data.get("tests", {}).items()}
         steps = {step["name"]: step["passed"] for step in data.get("results", []) if not step.get("rejudged")}
         for log in sorted(directory.glob("*.log")):
