@@ -256,8 +256,8 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   const Result<ChosenDriver> driver = ChooseDriver(options_.driver);
   const bool genuine = driver.ok() && driver->driver == AuditedDriver::Genuine;
   if (!balanced) {
-    ++audit_->skipped[genuine ? "heap bytes, threads, descriptors: driver objects stay, and what holds them may stay with them"
-                              : "heap bytes: driver objects stay, and what holds them may stay with them"];
+    ++audit_->skipped
+          ["heap bytes (of a genuine driver threads and descriptors too): driver objects stay, and what holds them may stay with them"];
   }
   HostExcess excess(trace_.cycle[0].host, good_host_, balanced ? kTrialMeters : genuine ? kLibraryMeters : kCountedMeters);
   if (excess.empty()) return {};
