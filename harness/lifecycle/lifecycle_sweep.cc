@@ -43,8 +43,6 @@ std::string WordsFor(const std::string& lifecycle, const std::vector<std::string
   return words.append("'; with SweepOptions::isolate that is a verdict\n");
 }
 
-constexpr std::size_t kRepeats = 9;  // of a trial that kept something of the host
-
 HostMeterSet Meters(const HostAudit& host) { return host.wanted() ? kTrialMeters : HostMeterSet(); }
 
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
@@ -261,19 +259,17 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   }
   HostExcess excess(trace_.cycle[0].host, good_host_, balanced ? kTrialMeters : genuine ? kLibraryMeters : kCountedMeters);
   if (excess.empty()) return {};
-  CycleMeters level(kTrialMeters, 0);
-  for (std::size_t i = 0; i < kRepeats && !excess.empty(); ++i) {
-    const Result<Ending> ending = Execute(plan, i + 1 == kRepeats ? Stacks::All : Stacks::None);
+  for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
+    const Result<Ending> ending = Execute(plan, i + 1 >= HostExcess::kRepeats ? Stacks::All : Stacks::None);
     if (!ending.ok()) return ending.status();
-    excess.Repeat(trace_.cycle[0].host);
-    if (i == 0) level.Begin();
-    if (i + 2 == kRepeats) excess.MustAddUp(level.End(), kRepeats - 2);  // the last one's stacks are ours
+    excess.Repeat(trace_.cycle[0].host, trace_.cycle[0].heap_bytes);
   }
+  excess.DropWhatDoesNotAddUp();
   if (excess.empty() || !host_.alone()) return {};
   TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());
   verdict.findings.clear();
   verdict.notes.clear();
-  verdict.step_findings = excess.Findings(kRepeats);
+  verdict.step_findings = excess.Findings();
   texts_.Add(verdict, world_->Journal(), texts, audit_);
   if (*said == Name(Verdict::Pass) || *said == Name(Verdict::Absorbed) || *said == "benign" || *said == Name(Verdict::ReleaseRefused))
     *said = "leak";

@@ -32,7 +32,7 @@ class SiteTexts {
  private:
   Symbolizer symbolizer_;
   std::unordered_map<std::uint64_t, PlaceText> known_;
-  const PlaceText nowhere_;
+  const PlaceText nowhere_{};
 };
 
 }  // namespace cuaudit::harness
