@@ -92,8 +92,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
     // Then it is told by whatever the stream records next, or by synchronising everything.
     (void)block->uses.Add(use.stream, use.stream->NextSequence());
     use.stream->stamp_wanted.store(true, std::memory_order_relaxed);
-    // Of Free, INVALID_VALUE says that nothing has happened.
-    if (first == CUDA_SUCCESS) first = Note(result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_UNKNOWN : result);
+    if (first == CUDA_SUCCESS) first = Note(result);
   }
   block->recorded.Clear();
   if ((state & kForeign) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits that earlier ones imply are skipped and counted, others are made: else the simulated device proves misuse.
-#include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -30,17 +30,22 @@ class Implied : public testing::TestWithParam<sim::Schedule> {
     EXPECT_EQ(a.Stats().waits_elided, elided);
   }
 
+  Implied() {
+    gate.Hold(t);
+    gate.Hold(u);
+  }
+
   Allocating a{Waiting(), {.schedule = GetParam()}};
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   CUstream u = a.Stream();
+  Gate gate{a.d};  // the allocator looks whether uses are over: none is
 };
 
 constexpr std::size_t kX = 12 * kMiB;
 constexpr std::size_t kY = 14 * kMiB;
 constexpr std::size_t kZ = 16 * kMiB;
 
-// That a use is over cannot be known under Lazy; under the other schedules nobody asks, so that is the same there.
 TEST_P(Implied, ByAnEarlierWaitForTheSameStream) {
   const CUdeviceptr x = Used(kX, s, t);
   const CUdeviceptr y = Used(kY, s, t);
@@ -61,6 +66,19 @@ TEST_P(Implied, NotByAWaitForAnEarlierUse) {
   Expect(1, 0);
   Again(y, kY, s);
   Expect(2, 0);
+}
+
+// What is over asks for no wait, and none is spared.
+TEST_P(Implied, NothingByWorkThatIsOver) {
+  const CUdeviceptr x = Used(kX, s, t);
+  const CUdeviceptr y = Used(kY, s, t);
+  a.Drop(x);
+  a.Drop(y);
+  gate.Open();
+  Again(y, kY, s);
+  Again(x, kX, s);
+  Expect(0, 0);
+  EXPECT_EQ(a.Stats().served_pending, 0U);
 }
 
 // t waits for u, s waits for t: s has waited for u.
@@ -113,6 +131,8 @@ TEST_P(Implied, NotWhenTheThirdStreamWentOn) {
 // Of the uses of one block, whichever was told of first.
 TEST_P(Implied, ByAnotherUseOfTheSameBlock) {
   for (const bool earlier_first : {true, false}) {
+    gate.Hold(t);
+    gate.Hold(u);
     const Statistics before = a.Stats();
     const CUdeviceptr x = a.Get(kX, s);
     a.Write(x, kX, s);
@@ -143,6 +163,7 @@ TEST_P(Implied, ByAnotherUseOfTheSameBlock) {
     a.Drop(x);
     EXPECT_EQ(a.Stats().waits_issued, waits + 1);
     EXPECT_EQ(a.Stats().waits_elided, before.waits_elided + 1);
+    gate.Open();
     EXPECT_OK(a->EmptyCache());
   }
 }
@@ -152,6 +173,7 @@ TEST_P(Implied, AlongAChainOfStreams) {
   constexpr int kStreams = 8;
   CUstream stream[kStreams];
   for (CUstream& one : stream) one = a.Stream();
+  gate.Hold(stream[0]);
   CUdeviceptr first[kStreams];
   for (int i = 1; i < kStreams; ++i) first[i] = Used(kX, stream[i], stream[0]);
   for (int i = 1; i < kStreams; ++i) {

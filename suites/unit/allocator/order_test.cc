@@ -4,6 +4,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -131,6 +132,8 @@ TEST_F(Order, OfTheChoice) {
   const CUdeviceptr ready = Get(bytes, s);
   CUstream retired = a.Stream();
   const CUdeviceptr elsewhere = Get(bytes, retired);
+  Gate gate(a.d);  // it looks at the uses: they are not over
+  for (const CUstream user : {t, u}) gate.Hold(user);
   for (const CUstream user : {t, u}) {
     a.Order(s, user);
     a.Write(two, 512, user);

@@ -119,9 +119,10 @@ class Execution {
   void DoAllocate(const Step& step);
   void DoFree(Block* block);
   void DoGoodbye(const Step& step);
+  void MakeStream(int place);
+  // execution_pools.cc
   void DoPool(const Step& step);
   void DoRestore(UserPool* pool);
-  void MakeStream(int place);
   // execution_order.cc
   bool CanOrder(const Stream& user, const Block& block, bool writes) const;
   void Use(Block* block, Stream* user, bool writes);

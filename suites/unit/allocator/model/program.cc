@@ -95,10 +95,25 @@ void AddCapturedWork(Draw& draw, Program* program, std::uint8_t origin) {
   }
 }
 
+// Freed while another stream has much to do on it, and asked for again: it is not over when the allocator looks, mostly.
+void AddLateUse(Draw& draw, Program* program) {
+  const std::uint8_t owner = draw.Small(kPlaces);
+  const auto other = static_cast<std::uint8_t>((owner + 1 + draw.Below(kPlaces - 1)) % kPlaces);
+  const std::uint8_t slot = draw.Small(kSlots);
+  const std::size_t bytes = Bytes(draw);
+  program->steps.push_back({Act::Free, 0, slot, 0, 0});
+  program->steps.push_back({Act::Allocate, 0, slot, owner, bytes});
+  for (int i = 0; i < 8; ++i) program->steps.push_back({Act::Write, 0, slot, other, 0});
+  program->steps.push_back({Act::RecordUse, 0, slot, other, 0});
+  program->steps.push_back({Act::Free, 0, slot, 0, 0});
+  program->steps.push_back({Act::Allocate, 0, slot, owner, bytes});
+}
+
 }  // namespace
 
 Program MakeProgram(std::uint64_t seed, std::size_t steps) {
   Draw draw(seed);
+  Draw late(~seed);
   Program program;
   program.seed = seed;
   do {
@@ -119,6 +134,7 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
     if (step.act == Act::Trim) step.bytes = draw.Below(4) * 20 * kMiB;
     program.steps.push_back(step);
     if (step.act == Act::BeginCapture) AddCapturedWork(draw, &program, step.b);
+    if (late.OneIn(24)) AddLateUse(late, &program);
   }
   return program;
 }
