@@ -177,10 +177,7 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
 CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept {
   const CUresult result =
       word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.sequence, 0);
-  if (result != CUDA_SUCCESS) {
-    Cancel(recording);
-    return result;
-  }
+  if (result != CUDA_SUCCESS) return result;
   const bool repeat = Finish(recording, true, false);
   stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
@@ -205,7 +202,9 @@ CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint
   const CUresult result = Begin(driver, &recording);
   if (result != CUDA_SUCCESS) return result;
   *sequence = recording.sequence;
-  return Send(driver, live, recording);
+  const CUresult sent = Send(driver, live, recording);
+  if (sent != CUDA_SUCCESS) Cancel(recording);
+  return sent;
 }
 
 StreamRecord::Pinned StreamRecord::Pin(Stamp* stamp) noexcept {

@@ -112,7 +112,8 @@ struct StreamRecord {
   bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
 
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
-  // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by one of the others.
+  // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by Send, and
+  // that by Cancel if it failed, or by Cancel at once.
   CUresult Begin(driver::DriverRef driver, Recording* out) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
   void Cancel(const Recording& recording) noexcept;

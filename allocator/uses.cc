@@ -249,9 +249,12 @@ CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream
   }
   CUresult error = CUDA_SUCCESS;
   if (EditFound(block, address, "RecordUse", &error) != nullptr) {
-    block->uses.Withdraw(stream, recording.sequence, before);
+    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, before);
     EndEdit(block, 0);
+    // A use that was added since may fall back to this one: then the next recording ends it.
+    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
   }
+  stream->Cancel(recording);  // from here on the number is another's
   return result;
 }
 
