@@ -36,6 +36,9 @@ struct Device;
 struct Stamp {
   std::uint64_t sequence = 0;
   std::uint64_t settled = 0;
+  // Completion::StreamWrites: what it writes to the word, never the same twice; and the last value that tells as much.
+  std::uint64_t value = 0;
+  std::uint64_t last_value = 0;
   CUevent event = nullptr;
   std::uint16_t pins = 0;
   bool returned = false;
@@ -52,6 +55,7 @@ enum class Scope : std::uint8_t {
 // One recording under way.
 struct Recording {
   std::uint64_t sequence = 0;
+  std::uint64_t value = 0;
   CUevent event = nullptr;
   bool is_quiet = false;  // its return can be told without the lock
 };
@@ -141,6 +145,8 @@ struct StreamRecord {
   bool HasReturned(Stamp* stamp) noexcept;
   void Recycle(CUevent event) noexcept;
   void MakeRoom() noexcept;
+  // `gone` is given up: what it wrote stands for `earlier`, the one before it. False: it need not.
+  static bool NoteValue(Stamp* earlier, const Stamp& gone) noexcept;
   void NoteOver(Stamp* stamp) noexcept;
   void Advance() noexcept;
   void LoadWord() noexcept;
@@ -158,7 +164,8 @@ struct StreamRecord {
   std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
   Lock lock_;
   // Guarded by lock_:
-  std::vector<Stamp> stamps_;  // by sequence
+  std::vector<Stamp> stamps_;  // by sequence, and by value
+  std::uint64_t values_ = 0;   // given out, also to recordings that failed: a write may have been done all the same
   std::uint64_t settled_ = 0;  // all recordings up to here have returned
   std::size_t spare_count_ = 0;
   std::array<CUevent, kSpares> spares_{};  // so that streams do not meet at the pool
