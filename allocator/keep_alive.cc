@@ -54,6 +54,7 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   std::uint64_t before = 0;
   if (result == CUDA_SUCCESS && EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
     result = AttachUse(block, "KeepAliveUntil", device->keeper_record, sequence, &before);
+  if (before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
   if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
   const CUresult left = current.Leave();
   return Note(result != CUDA_SUCCESS ? result : left);

@@ -153,7 +153,6 @@ CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept 
     Recycle(event);
     return result;
   }
-  recorded.store(recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
@@ -202,11 +201,7 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
   return CUDA_SUCCESS;
 }
 
-void StreamRecord::Cancel(const Recording& recording) noexcept {
-  (void)Finish(recording, false, false);
-  const Held held(lock_);
-  recorded.store(recorded.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-}
+void StreamRecord::Cancel(const Recording& recording) noexcept { (void)Finish(recording, false, false); }
 
 CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept {
   Recording recording;

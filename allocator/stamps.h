@@ -97,8 +97,7 @@ struct StreamRecord {
   std::atomic<StreamRecord*> same{nullptr};
   std::uint64_t same_sequence = 0;
   // Of this stream; written under the lock.
-  std::atomic<std::uint64_t> recorded{0};  // recordings that did not fail
-  std::atomic<std::uint64_t> shared{0};    // stamps that others stand for
+  std::atomic<std::uint64_t> shared{0};  // stamps that others stand for
 
   // The handle that stands for the stream on this thread; a thread's default stream has none.
   CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }

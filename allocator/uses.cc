@@ -206,7 +206,6 @@ CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, s
   EndEdit(block, done ? kHasUses : 0);
   if (!done) [[unlikely]]
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
-  if (*before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
   WarnOfSharing(stream);
   return CUDA_SUCCESS;
 }
@@ -244,6 +243,8 @@ CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream
   }
   result = stream->Send(driver, live, recording);
   if (result == CUDA_SUCCESS) [[likely]] {
+    CountUse(&ThreadCache::uses_recorded, &uses_recorded);
+    if (before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
     if (Traced()) TraceUse(address, stream, recording.sequence);
     return result;
   }

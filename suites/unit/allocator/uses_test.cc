@@ -106,6 +106,7 @@ TEST_P(Uses, RecordStreamCoversWhatComesAfterIt) {
     a.Write(y, 3 * kMiB, s);
     a.Drop(y);
   }
+  EXPECT_EQ(a.Stats().uses_recorded, 0U);  // not RecordUse's
 }
 
 TEST_P(Uses, BothKindsOnOneBlock) {
