@@ -128,6 +128,7 @@ struct StreamRecord {
   CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
   CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
   bool IsRecorded(std::uint64_t sequence) noexcept;
+  void ForgetWaits() noexcept;    // nothing more comes on this stream
   void ReleaseEvents() noexcept;  // back to the pool; the stamps count as over
 
  private:
@@ -136,10 +137,12 @@ struct StreamRecord {
     CUevent event = nullptr;
   };
   struct Waited {
-    std::uint64_t sequence = 0;  // the other's, up to which it was waited for; 0: not
+    StreamRecord* other = nullptr;
+    std::uint64_t sequence = 0;  // the other's, up to which it was waited for
     std::uint64_t since = 0;     // this stream's stamps from here on came after that wait
   };
   Stamp* At(std::uint64_t sequence) noexcept;
+  Waited* WaitedFor(const StreamRecord* other) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
   bool HasReturned(Stamp* stamp) noexcept;
   void Recycle(CUevent event) noexcept;
