@@ -12,7 +12,7 @@
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,
 //             ILLEGAL_STATE (order of calls), NOT_INITIALIZED (a forked child: it never reaches the driver), DEINITIALIZED (the process is
-//             exiting: driver objects are left alone). noexcept.
+//             exiting: driver objects are left alone). The driver may give any of these too; of Free, FindBlock tells. noexcept.
 //   Faults    per method below. Every one of them may fail: then nothing is lost and no lock is held.
 //   Source    PyTorch c10/cuda/CUDACachingAllocator.cpp (sizes, pools, order of the ladder); CUDA Driver API 13.0.
 //   Not here  option texts, histories, pickles, C functions, memory resources.

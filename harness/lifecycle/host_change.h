@@ -9,6 +9,7 @@
 //   Source    ours; README.md of this room says why a trial is repeated before anything is said.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,22 +41,31 @@ class HostAudit {
 // What good cycles keep at least, never less than nothing: one that gives back what an earlier one kept is no measure.
 HostChange Least(const HostChange& one, const HostChange& two);
 
-// Meters on which a trial kept more than a good cycle does, in the run that was seen first and in every repeat of it.
+// Meters on which a trial kept more than a good cycle does, in the run that was seen first and in every repeat of it. A few bytes of heap
+// must add up over the repeats besides: which cycle they are counted in, the C library's caches of freed blocks decide, above all where
+// one thread frees what another one allocated.
 class HostExcess {
  public:
+  static constexpr std::size_t kRepeats = 9;  // at least, unless nothing is left
   // `heap` false: heap bytes are not asked about.
   HostExcess(const HostChange& trial, const HostChange& good, bool heap);
-  void Repeat(const HostChange& trial);
+  void Repeat(const HostChange& trial, std::uint64_t heap_bytes);  // in use at the end of it
+  void DropWhatDoesNotAddUp();                                     // after the last repeat
   bool empty() const { return kept_.empty(); }
-  std::vector<StepFinding> Findings(std::size_t repeats) const;
+  std::size_t repeats_wanted() const;  // of the trial, to be sure of what is left
+  std::vector<StepFinding> Findings() const;
 
  private:
   struct Kept {
     HostMeter meter;
     std::int64_t least;  // over all runs
   };
+  static bool IsFewBytes(const Kept& one);
   HostChange good_;
   std::vector<Kept> kept_;
+  std::size_t repeats_ = 0;
+  std::uint64_t highest_early_ = 0;         // of the heap, over the second quarter of the repeats
+  std::uint64_t lowest_late_ = UINT64_MAX;  // over the last quarter
 };
 
 // What grew over cycles. `changes`: one of each cycle. Noisy meters are judged where `noisy` (no kind of object grew).

@@ -42,8 +42,6 @@ std::string WordsFor(const std::string& lifecycle, const std::vector<std::string
   return words.append("'; with SweepOptions::isolate that is a verdict\n");
 }
 
-constexpr std::size_t kRepeats = 9;  // of a trial that kept something of the host
-
 HostMeterSet Meters(const HostAudit& host) { return host.wanted() ? kTrialMeters : HostMeterSet(); }
 
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
@@ -253,16 +251,17 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   if (!balanced) ++audit_->skipped["heap bytes: driver objects stay, and what holds them may stay with them"];
   HostExcess excess(trace_.cycle[0].host, good_host_, balanced);
   if (excess.empty()) return {};
-  for (std::size_t i = 0; i < kRepeats && !excess.empty(); ++i) {
-    const Result<Ending> ending = Execute(plan, i + 1 == kRepeats ? Stacks::All : Stacks::None);
+  for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
+    const Result<Ending> ending = Execute(plan, i + 1 >= HostExcess::kRepeats ? Stacks::All : Stacks::None);
     if (!ending.ok()) return ending.status();
-    excess.Repeat(trace_.cycle[0].host);
+    excess.Repeat(trace_.cycle[0].host, trace_.cycle[0].heap_bytes);
   }
+  excess.DropWhatDoesNotAddUp();
   if (excess.empty() || !host_.alone()) return {};
   TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());
   verdict.findings.clear();
   verdict.notes.clear();
-  verdict.step_findings = excess.Findings(kRepeats);
+  verdict.step_findings = excess.Findings();
   texts_.Add(verdict, world_->Journal(), texts, audit_);
   if (*said == Name(Verdict::Pass) || *said == Name(Verdict::Absorbed) || *said == "benign" || *said == Name(Verdict::ReleaseRefused))
     *said = "leak";

@@ -41,7 +41,8 @@ struct CycleTrace {
   std::uint64_t begin = 0;     // the clock at its begin and end
   std::uint64_t end = 0;
   StepTrace step[kSteps];
-  HostChange host;  // of the meters that were asked for
+  HostChange host;               // of the meters that were asked for
+  std::uint64_t heap_bytes = 0;  // at the end, when they were
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }

@@ -87,7 +87,10 @@ class Runner {
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
     }
-    if (metered) trace->host = host.End();
+    if (metered) {
+      trace->host = host.End();
+      trace->heap_bytes = host.after()[HostMeter::HeapBytes];
+    }
     gate_->Mark(faults::MarkKind::CycleEnd, 0);
     trace->end = Clock();
     trace->end_record = journal_->header().next_record.load(std::memory_order_relaxed);

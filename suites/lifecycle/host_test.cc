@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "suites/lifecycle/findings.h"
@@ -98,6 +99,37 @@ TEST(Host, HeapThatAFailedInitKeeps) {
   ASSERT_THAT(Texts(audit), ElementsAre("leak host_heap 1" + kFault)) << audit.Text();
   EXPECT_GE(audit.findings.at(0).bytes, 4000U);
   EXPECT_LT(audit.findings.at(0).bytes, 4100U);
+}
+
+// Little, but it adds up.
+TEST(Host, AFewBytesThatAFailedInitKeeps) {
+  Lost lost;
+  const Audit audit = Sweep(WithAnEvent("keeps_little", [&] { lost.blocks.push_back(std::malloc(600)); }));
+  ASSERT_THAT(Texts(audit), ElementsAre("leak host_heap 1" + kFault)) << audit.Text();
+  EXPECT_GE(audit.findings.at(0).bytes, 600U);
+  EXPECT_LT(audit.findings.at(0).bytes, 700U);
+  EXPECT_THAT(audit.Text(), HasSubstr("by each of 32 repeats"));
+}
+
+// What the next cycle gives back: of a few bytes the C library's caches do the same, more is the program's.
+TEST(Host, WhatIsKeptUntilTheNextCycle) {
+  for (const std::size_t bytes : {std::size_t{200}, std::size_t{4000}}) {
+    void* kept = nullptr;
+    const auto free_it = [&] { std::free(std::exchange(kept, nullptr)); };
+    const Audit audit = Sweep(WithAnEvent(
+        "keeps_for_a_while",
+        [&] {
+          free_it();
+          kept = std::malloc(bytes);
+        },
+        free_it));
+    free_it();
+    if (bytes < 1024) {
+      EXPECT_TRUE(audit.clean()) << audit.Text();
+    } else {
+      EXPECT_THAT(Texts(audit), ElementsAre("leak host_heap 1" + kFault)) << audit.Text();
+    }
+  }
 }
 
 TEST(Host, AThreadThatAFailedInitKeeps) {
