@@ -42,9 +42,9 @@ class Backend {
 
   // 0 bytes: SUCCESS and address 0. More than 1 EiB: INVALID_VALUE. `*out` is 0 on failure.
   [[nodiscard]] virtual CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept = 0;
-  // 0 is ignored. Not the beginning of a live block: INVALID_VALUE, nothing happens. A live block is consumed whatever is answered: the code
-  // is then the driver's own, which may be INVALID_VALUE too (FindBlock tells), and memory whose uses could not be told stays aside until
-  // all is synchronised.
+  // 0 is ignored. Not the beginning of a live block: INVALID_VALUE, nothing happens. A live block is consumed whatever is answered: the
+  // code is then the driver's own, which may be INVALID_VALUE too (FindBlock tells), and memory whose uses could not be told stays aside
+  // until all is synchronised.
   [[nodiscard]] virtual CUresult Free(CUdeviceptr address) noexcept = 0;
   // `stream` uses the block until Free: its work until then is recorded at Free, so the stream must live until then.
   [[nodiscard]] virtual CUresult RecordStream(CUdeviceptr address, CUstream stream) noexcept = 0;
