@@ -53,7 +53,7 @@ void Arena::CountPending(Block* block, bool is_pending) noexcept {
 void Arena::Insert(Block* block, Place place) noexcept {
   const std::size_t i = Index(block->large);
   block->place = place;
-  block->age = searches;
+  block->age = device->searches.load(std::memory_order_relaxed);
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_relaxed);
   CountPending(block, place == Place::Waiting);
   if (place == Place::Waiting) {

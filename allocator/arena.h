@@ -59,7 +59,6 @@ struct alignas(64) Arena {
   std::size_t waiting_large = 0;  // of them, in the large pool
   Segment* segments = nullptr;
   Segment* expandable[2] = {nullptr, nullptr};
-  std::uint64_t searches = 0;
   std::uint64_t stamped_frees = 0;  // frees since the last stamp for others
   std::uint64_t stamped_bytes = 0;
   Lock growing;  // held across the driver calls that grow it; taken before `lock`

@@ -79,7 +79,7 @@ struct alignas(64) Block {
   Block* link = nullptr;           // the list that it stands in: returned, waiting, the store
   Block* link_back = nullptr;      // waiting only
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
-  std::uint64_t age = 0;           // the arena's searches when it became free
+  std::uint64_t age = 0;           // the device's searches when it became free
   UseSet uses;
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;

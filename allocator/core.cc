@@ -178,7 +178,8 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   std::size_t live = 0;
   CUresult first = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
   const auto keep = [&](CUresult result) {
-    if (first == CUDA_SUCCESS) first = Note(result);
+    (void)Note(result);  // also behind another error
+    if (first == CUDA_SUCCESS) first = result;
     return exiting.load(std::memory_order_relaxed);
   };
   bool synced = true;

@@ -54,6 +54,7 @@ struct Device {
   std::atomic<std::size_t> limit{0};
   std::atomic<std::size_t> reserved{0};  // granted or being asked for
   Totals totals;
+  std::atomic<std::uint64_t> searches{0};  // with garbage_collection_threshold: how old free blocks are
   std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0};
   Lock keeper_lock;
   CUstream keeper = nullptr;  // the stream of KeepAliveUntil
@@ -153,7 +154,7 @@ class Core {
   CUresult EmptyCache(const PoolId* only) noexcept;
   CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
   bool ReleaseOversize(Arena* arena, const Request& request) noexcept;
-  void CollectGarbage(Arena* arena, const Request& request) noexcept;
+  void CollectGarbage(Device* device, const Request& request) noexcept;
   CUresult SetMemoryFraction(int device, double fraction) noexcept;
   Device* DeviceAt(int device, const char* call) noexcept;
 
@@ -230,7 +231,8 @@ class Core {
   Lock make_lock;  // makes streams, arenas, event pools, caches, pools: one at a time
   StampCounts stamp_counts;
   Captures captures;
-  std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
+  std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
+      served_shared_pool{0};
   Tracer tracer;
   Warning warning;
   std::atomic<bool> has_warned{false};

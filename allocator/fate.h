@@ -30,7 +30,10 @@ CUresult FreeOurs(driver::DriverRef driver, CUdeviceptr address, Tenure* tenure,
   if (tenure->buffer_id == 0 || tenure->in_doubt) {
     const CUresult asked = driver.PointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
     if (!tenure->in_doubt) {
-      if (asked != CUDA_SUCCESS) return asked;
+      if (asked != CUDA_SUCCESS) {
+        *gone = driver::IsSticky(asked);
+        return asked;
+      }
       tenure->buffer_id = now;
     } else {
       *gone = asked == CUDA_ERROR_INVALID_VALUE || (asked == CUDA_SUCCESS && now != tenure->buffer_id) || driver::IsSticky(asked);

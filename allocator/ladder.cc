@@ -42,7 +42,7 @@ CUresult Core::Grow(Arena* arena, Request* request, Block** out) noexcept {
       *out = TakeReady(arena, *request, false, &error);
       if (*out != nullptr || error != CUDA_SUCCESS) return error;
     }
-    if (options.garbage_collection_threshold > 0.0) CollectGarbage(arena, *request);
+    if (options.garbage_collection_threshold > 0.0 && !arena->pool->is_private) CollectGarbage(device, *request);
     result = GrowOnce(arena, request, out);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && ReleaseOversize(arena, *request)) {
       device->retries.fetch_add(1, std::memory_order_relaxed);

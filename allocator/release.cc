@@ -200,36 +200,41 @@ bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
   return released != 0;
 }
 
-// Large blocks that have been passed over for longer than the average, without waiting for anything. Not of a private pool either.
-void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
-  if (arena->pool->is_private) return;
-  Device* const device = arena->device;
+// Large blocks of the device, whichever stream's, that have been passed over for longer than the average, without waiting for anything. Not
+// of a private pool.
+void Core::CollectGarbage(Device* device, const Request& request) noexcept {
   const std::size_t limit = std::min(device->limit.load(std::memory_order_relaxed), device->total);
   const std::size_t threshold = static_cast<std::size_t>(options.garbage_collection_threshold * static_cast<double>(limit));
   const auto excess = [&] { return device->reserved.load(std::memory_order_relaxed) + request.size > threshold; };
-  for (bool any = true; any && excess();) {
-    any = false;
-    Block* list = nullptr;
-    {
+  const auto visit = [&](auto look) {  // calls look(arena, age, block)
+    for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+      if (arena->device != device || arena->pool->is_private) continue;
       const Held held(arena->lock);
-      std::uint64_t ages = 0;
-      std::uint64_t count = 0;
-      const auto may_go = [](const Block* block) { return IsWhole(block) && !block->segment->expandable; };
-      for (const FreeKey& key : arena->ready[1]) {
-        if (!may_go(key.block)) continue;
-        ages += arena->searches - key.block->age;
-        ++count;
-      }
-      if (count == 0) return;
+      arena->Collect();  // if nobody searched here since a block was freed, its age begins now
+      const std::uint64_t now = device->searches.load(std::memory_order_relaxed);
       for (auto at = arena->ready[1].begin(); at != arena->ready[1].end();) {
         Block* const block = at->block;
         ++at;
-        if (!may_go(block) || (arena->searches - block->age) * count < ages) continue;
-        arena->Remove(block);
-        block->link = list;
-        list = block;
+        if (IsWhole(block) && !block->segment->expandable) look(arena, now - std::min(now, block->age), block);
       }
     }
+  };
+  for (bool any = true; any && excess();) {
+    any = false;
+    std::uint64_t ages = 0;
+    std::uint64_t count = 0;
+    visit([&](Arena*, std::uint64_t age, Block*) {
+      ages += age;
+      ++count;
+    });
+    if (count == 0) return;
+    Block* list = nullptr;
+    visit([&](Arena* arena, std::uint64_t age, Block* block) {
+      if (age * count < ages) return;
+      arena->Remove(block);
+      block->link = list;
+      list = block;
+    });
     while (list != nullptr) {
       Block* const block = list;
       list = block->link;
@@ -237,6 +242,7 @@ void Core::CollectGarbage(Arena* arena, const Request& request) noexcept {
       if (excess()) {
         any = ReleaseSegment(block->segment) == CUDA_SUCCESS || any;
       } else {
+        Arena* const arena = block->arena.load(std::memory_order_relaxed);
         const Held held(arena->lock);
         arena->Settle(block);
       }

@@ -147,14 +147,15 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->served_thread_cache -= std::min(out->served_thread_cache, slow);
   // Of the whole allocator, since a use may join two devices.
   out->served_shared_pool = served_shared_pool.load(std::memory_order_relaxed);
+  out->uses_recorded = uses_recorded.load(std::memory_order_relaxed);
   out->uses_own_stream = uses_own.load(std::memory_order_relaxed);
   out->uses_merged = uses_merged.load(std::memory_order_relaxed);
   for (const ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
+    out->uses_recorded += cache->uses_recorded.load(std::memory_order_relaxed);
     out->uses_own_stream += cache->uses_own.load(std::memory_order_relaxed);
     out->uses_merged += cache->uses_merged.load(std::memory_order_relaxed);
   }
   for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
-    out->uses_recorded += stream->recorded.load(std::memory_order_relaxed);
     out->stamps_shared += stream->shared.load(std::memory_order_relaxed);
   }
   out->uses_captured = uses_captured.load(std::memory_order_relaxed);

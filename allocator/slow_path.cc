@@ -192,7 +192,7 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
   for (int turn = 0; turn < 3; ++turn) {
     {
       const Held held(arena->lock);
-      ++arena->searches;
+      if (options.garbage_collection_threshold > 0.0) arena->device->searches.fetch_add(1, std::memory_order_relaxed);
       arena->Collect();
       const bool may_look = arena->waiting != nullptr || (thorough && options.reuse == Reuse::Wait && !options.deterministic);
       const bool due = !polled && (IsLookDue(arena, request) || (thorough && may_look));

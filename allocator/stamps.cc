@@ -42,8 +42,9 @@ void StreamRecord::MakeRoom() noexcept {
   Stamp* const stamps = stamps_.data();
   for (std::size_t i = 0; i + 1 < count; ++i) {
     const Stamp& following = stamps[i + 1];
-    const bool may_go =
-        kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
+    bool may_go = kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
+    // What it wrote tells of the one before it from then on.
+    if (may_go && word != nullptr) may_go = NoteValue(&stamps[kept - 1], stamps[i]);
     kept_last = !may_go;
     if (may_go) {
       Recycle(stamps[i].event);
@@ -54,6 +55,12 @@ void StreamRecord::MakeRoom() noexcept {
   if (count != 0) stamps[kept++] = stamps[count - 1];
   shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
   stamps_.resize(kept);
+}
+
+bool StreamRecord::NoteValue(Stamp* earlier, const Stamp& gone) noexcept {
+  if (gone.settled < earlier->sequence) return false;
+  earlier->last_value = gone.last_value;
+  return true;
 }
 
 void StreamRecord::NoteOver(Stamp* stamp) noexcept {
@@ -87,26 +94,26 @@ void StreamRecord::Advance() noexcept {
 
 void StreamRecord::LoadWord() noexcept {
   counts->polls.fetch_add(1, std::memory_order_relaxed);
-  Stamp* const stamp = At(word->load(std::memory_order_acquire));
-  if (stamp == nullptr) return;
-  NoteOver(stamp);
+  const std::uint64_t seen = word->load(std::memory_order_acquire);
+  const auto after =
+      std::upper_bound(stamps_.begin(), stamps_.end(), seen, [](std::uint64_t value, const Stamp& stamp) { return value < stamp.value; });
+  if (after == stamps_.begin() || seen > std::prev(after)->last_value) return;
+  NoteOver(&*std::prev(after));
   Advance();
 }
 
 // The lock is held.
 CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   if (stamps_.size() >= max_stamps) [[unlikely]] {
-    if (word != nullptr) {
-      LoadWord();
-    } else {
-      MakeRoom();
-    }
+    if (word != nullptr) LoadWord();
+    if (stamps_.size() >= max_stamps) MakeRoom();
   }
   Stamp stamp;
   stamp.event = event;
   const std::uint64_t last = begun.load(std::memory_order_relaxed);
   stamp.sequence = last + 1;
   stamp.settled = last;
+  stamp.value = stamp.last_value = ++values_;
   out->is_quiet = word == nullptr;
   for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
     if (HasReturned(&stamps_[i])) continue;
@@ -121,6 +128,7 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   }
   begun.store(stamp.sequence, std::memory_order_release);
   out->sequence = stamp.sequence;
+  out->value = stamp.value;
   out->event = event;
   return CUDA_SUCCESS;
 }
@@ -145,7 +153,6 @@ CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept 
     Recycle(event);
     return result;
   }
-  recorded.store(recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
@@ -166,6 +173,9 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
     }
   } else {
     Recycle(stamp->event);
+    // Its write may have been done, over the one before it, and so tells of that; over others', and so another write must tell of those.
+    if (word != nullptr && stamp != stamps_.data()) (void)NoteValue(stamp - 1, *stamp);
+    if (word != nullptr && overlapped) stamp_wanted.store(true, std::memory_order_relaxed);
     stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
     // The next one has its number: else a debt that awaits it would count as paid.
     begun.store(std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence), std::memory_order_release);
@@ -176,11 +186,8 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
 
 CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept {
   const CUresult result =
-      word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.sequence, 0);
-  if (result != CUDA_SUCCESS) {
-    Cancel(recording);
-    return result;
-  }
+      word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.value, 0);
+  if (result != CUDA_SUCCESS) return result;
   const bool repeat = Finish(recording, true, false);
   stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
@@ -190,22 +197,20 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
     const Held held(lock_);
     if (Enter(nullptr, &last) != CUDA_SUCCESS) return CUDA_SUCCESS;
   }
-  (void)Finish(last, driver.StreamWriteValue64(live, word_address, last.sequence, 0) == CUDA_SUCCESS, false);
+  (void)Finish(last, driver.StreamWriteValue64(live, word_address, last.value, 0) == CUDA_SUCCESS, false);
   return CUDA_SUCCESS;
 }
 
-void StreamRecord::Cancel(const Recording& recording) noexcept {
-  (void)Finish(recording, false, false);
-  const Held held(lock_);
-  recorded.store(recorded.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-}
+void StreamRecord::Cancel(const Recording& recording) noexcept { (void)Finish(recording, false, false); }
 
 CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept {
   Recording recording;
   const CUresult result = Begin(driver, &recording);
   if (result != CUDA_SUCCESS) return result;
   *sequence = recording.sequence;
-  return Send(driver, live, recording);
+  const CUresult sent = Send(driver, live, recording);
+  if (sent != CUDA_SUCCESS) Cancel(recording);
+  return sent;
 }
 
 StreamRecord::Pinned StreamRecord::Pin(Stamp* stamp) noexcept {

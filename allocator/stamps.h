@@ -36,6 +36,9 @@ struct Device;
 struct Stamp {
   std::uint64_t sequence = 0;
   std::uint64_t settled = 0;
+  // Completion::StreamWrites: what it writes to the word, never the same twice; and the last value that tells as much.
+  std::uint64_t value = 0;
+  std::uint64_t last_value = 0;
   CUevent event = nullptr;
   std::uint16_t pins = 0;
   bool returned = false;
@@ -52,6 +55,7 @@ enum class Scope : std::uint8_t {
 // One recording under way.
 struct Recording {
   std::uint64_t sequence = 0;
+  std::uint64_t value = 0;
   CUevent event = nullptr;
   bool is_quiet = false;  // its return can be told without the lock
 };
@@ -93,8 +97,7 @@ struct StreamRecord {
   std::atomic<StreamRecord*> same{nullptr};
   std::uint64_t same_sequence = 0;
   // Of this stream; written under the lock.
-  std::atomic<std::uint64_t> recorded{0};  // recordings that did not fail
-  std::atomic<std::uint64_t> shared{0};    // stamps that others stand for
+  std::atomic<std::uint64_t> shared{0};  // stamps that others stand for
 
   // The handle that stands for the stream on this thread; a thread's default stream has none.
   CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }
@@ -112,7 +115,8 @@ struct StreamRecord {
   bool Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept;
 
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
-  // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by one of the others.
+  // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by Send, and
+  // that by Cancel if it failed, or by Cancel at once.
   CUresult Begin(driver::DriverRef driver, Recording* out) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
   void Cancel(const Recording& recording) noexcept;
@@ -124,6 +128,7 @@ struct StreamRecord {
   CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
   CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
   bool IsRecorded(std::uint64_t sequence) noexcept;
+  void ForgetWaits() noexcept;    // nothing more comes on this stream
   void ReleaseEvents() noexcept;  // back to the pool; the stamps count as over
 
  private:
@@ -132,14 +137,18 @@ struct StreamRecord {
     CUevent event = nullptr;
   };
   struct Waited {
-    std::uint64_t sequence = 0;  // the other's, up to which it was waited for; 0: not
+    StreamRecord* other = nullptr;
+    std::uint64_t sequence = 0;  // the other's, up to which it was waited for
     std::uint64_t since = 0;     // this stream's stamps from here on came after that wait
   };
   Stamp* At(std::uint64_t sequence) noexcept;
+  Waited* WaitedFor(const StreamRecord* other) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
   bool HasReturned(Stamp* stamp) noexcept;
   void Recycle(CUevent event) noexcept;
   void MakeRoom() noexcept;
+  // `gone` is given up: what it wrote stands for `earlier`, the one before it. False: it need not.
+  static bool NoteValue(Stamp* earlier, const Stamp& gone) noexcept;
   void NoteOver(Stamp* stamp) noexcept;
   void Advance() noexcept;
   void LoadWord() noexcept;
@@ -157,7 +166,8 @@ struct StreamRecord {
   std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
   Lock lock_;
   // Guarded by lock_:
-  std::vector<Stamp> stamps_;  // by sequence
+  std::vector<Stamp> stamps_;  // by sequence, and by value
+  std::uint64_t values_ = 0;   // given out, also to recordings that failed: a write may have been done all the same
   std::uint64_t settled_ = 0;  // all recordings up to here have returned
   std::size_t spare_count_ = 0;
   std::array<CUevent, kSpares> spares_{};  // so that streams do not meet at the pool

@@ -307,7 +307,10 @@ CUresult Core::RetireStream(int device, CUstream stream) noexcept {
     result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
   std::uint64_t sequence = 0;
   if (result == CUDA_SUCCESS) result = record->Record(driver, stream, &sequence);
-  if (result == CUDA_SUCCESS) record->retired.store(true, std::memory_order_release);
+  if (result == CUDA_SUCCESS) {
+    record->retired.store(true, std::memory_order_release);
+    record->ForgetWaits();
+  }
   const CUresult left = current.Leave();
   return Note(result == CUDA_SUCCESS ? left : result);
 }

@@ -148,7 +148,9 @@ class ThreadCache {
   std::atomic<bool> abandoned{false};     // its thread has ended
   std::atomic<int> owners{2};
   std::uint32_t slow_turns = 0;
-  // Of RecordUse, by the owner alone, read by anybody: on the block's own stream; of a stream that had used the block before.
+  // Of RecordUse, by the owner alone, read by anybody: that recorded; on the block's own stream; of a stream that had used the block
+  // before.
+  std::atomic<std::uint64_t> uses_recorded{0};
   std::atomic<std::uint64_t> uses_own{0};
   std::atomic<std::uint64_t> uses_merged{0};
 

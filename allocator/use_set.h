@@ -64,15 +64,17 @@ class UseSet {
     return Add(stream, sequence, 0, &before);
   }
 
-  // Takes back an entry that Add made or raised; `before` as it answered then. Not when it was raised again since.
-  void Withdraw(const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before) noexcept {
+  // Takes back an entry that Add made or raised; `before` as it answered then. False: not, since it was raised again. The number must not
+  // be given to another use before.
+  bool Withdraw(const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before) noexcept {
     Use* const uses = data();
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (uses[i].stream != stream || uses[i].sequence != sequence) continue;
       uses[i].sequence = before;
       if (before == 0) uses[i] = uses[--count_];
-      return;
+      return true;
     }
+    return false;
   }
 
   // `from`, which has an entry, turned out to be `to`, and what it was waited for to be over with `sequence`.

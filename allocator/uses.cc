@@ -206,7 +206,6 @@ CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, s
   EndEdit(block, done ? kHasUses : 0);
   if (!done) [[unlikely]]
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
-  if (*before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
   WarnOfSharing(stream);
   return CUDA_SUCCESS;
 }
@@ -244,14 +243,19 @@ CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream
   }
   result = stream->Send(driver, live, recording);
   if (result == CUDA_SUCCESS) [[likely]] {
+    CountUse(&ThreadCache::uses_recorded, &uses_recorded);
+    if (before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
     if (Traced()) TraceUse(address, stream, recording.sequence);
     return result;
   }
   CUresult error = CUDA_SUCCESS;
   if (EditFound(block, address, "RecordUse", &error) != nullptr) {
-    block->uses.Withdraw(stream, recording.sequence, before);
+    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, before);
     EndEdit(block, 0);
+    // A use that was added since may fall back to this one: then the next recording ends it.
+    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
   }
+  stream->Cancel(recording);  // from here on the number is another's
   return result;
 }
 
@@ -277,8 +281,11 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   Block* block = map.Find(address);
   const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
   bool own = false;
-  if ((state & (kStatusMask | kForeign)) == kLive && block->address.load(std::memory_order_relaxed) == address) [[likely]] {
-    own = stream == block->arena.load(std::memory_order_relaxed)->stream;
+  // Of a block that is being freed, against the rules, it may be gone.
+  const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
+  if ((state & (kStatusMask | kForeign)) == kLive && arena != nullptr && block->address.load(std::memory_order_relaxed) == address)
+      [[likely]] {
+    own = stream == arena->stream;
   } else {  // to say what is wrong; or lent to another stream than the arena's
     block = Edit(address, "RecordUse", &error);
     if (block == nullptr) return error;
@@ -341,59 +348,6 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   if (Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, view.id);
   EndEdit(block, kHasUses);
   return CUDA_SUCCESS;
-}
-
-// One stream per device waits for the caller's events, so they need not outlive the call; later ones stand behind earlier ones.
-CUresult Core::MakeKeeper(Device* device) noexcept {
-  {
-    const Held held(device->keeper_lock);
-    if (device->keeper_record != nullptr) return CUDA_SUCCESS;
-  }
-  CUstream stream = nullptr;
-  unsigned long long id = 0;
-  CurrentContext current(driver, device->context);
-  CUresult result = current.result();
-  if (result == CUDA_SUCCESS) result = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-  StreamRecord* record = nullptr;
-  if (result == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
-  if (result == CUDA_SUCCESS) result = MakeStream(id, stream, device->context, &record);
-  if (result == CUDA_SUCCESS) {
-    const Held held(device->keeper_lock);
-    if (device->keeper_record == nullptr) {
-      device->keeper_record = record;
-      device->keeper = stream;
-      stream = nullptr;
-    }
-  }
-  if (stream != nullptr && driver.StreamDestroy(stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
-  const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
-}
-
-CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
-  if (address == 0) return CUDA_SUCCESS;
-  CUresult error = Usable("KeepAliveUntil");
-  if (error != CUDA_SUCCESS) return error;
-  Block* const block = Edit(address, "KeepAliveUntil", &error);
-  if (block == nullptr) return error;
-  Device* const device = block->arena.load(std::memory_order_relaxed)->device;
-  const bool room = block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
-  EndEdit(block, 0);
-  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
-  CUresult result = MakeKeeper(device);
-  if (result != CUDA_SUCCESS) return Note(result);
-  CurrentContext current(driver, device->context);
-  if (current.result() != CUDA_SUCCESS) return Note(current.result());
-  result = driver.StreamWaitEvent(device->keeper, event, 0);
-  if (result != CUDA_SUCCESS) return Note(Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event)));
-  std::uint64_t sequence = 0;
-  result = device->keeper_record->Record(driver, device->keeper, &sequence);
-  std::uint64_t before = 0;
-  if (result == CUDA_SUCCESS && EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
-    result = AttachUse(block, "KeepAliveUntil", device->keeper_record, sequence, &before);
-  if (result == CUDA_SUCCESS && Traced()) TraceUse(address, device->keeper_record, sequence);
-  const CUresult left = current.Leave();
-  return Note(result != CUDA_SUCCESS ? result : left);
 }
 
 }  // namespace cuaudit::alloc

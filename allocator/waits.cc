@@ -9,14 +9,20 @@ namespace cuaudit::alloc {
 bool StreamRecord::HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept {
   if (other == this || other->IsOver(sequence)) return true;
   const Held held(lock_);
-  return other->index < waited_.size() && waited_[other->index].sequence >= sequence;
+  const Waited* const waited = WaitedFor(other);
+  return waited != nullptr && waited->sequence >= sequence;
 }
 
 bool StreamRecord::Implies(std::uint64_t sequence, const StreamRecord* other, std::uint64_t theirs) noexcept {
   const Held held(lock_);
-  if (other->index >= waited_.size()) return false;
-  const Waited& waited = waited_[other->index];
-  return waited.sequence >= theirs && waited.since <= sequence;
+  const Waited* const waited = WaitedFor(other);
+  return waited != nullptr && waited->sequence >= theirs && waited->since <= sequence;
+}
+
+StreamRecord::Waited* StreamRecord::WaitedFor(const StreamRecord* other) noexcept {
+  const auto at = std::lower_bound(waited_.begin(), waited_.end(), other->index,
+                                   [](const Waited& waited, std::uint32_t wanted) { return waited.other->index < wanted; });
+  return at != waited_.end() && at->other == other ? &*at : nullptr;
 }
 
 // Without host memory it waits again another time.
@@ -27,18 +33,32 @@ void StreamRecord::NoteWaited(StreamRecord* other, std::uint64_t sequence, std::
       const Held held(other->lock_);
       theirs = other->waited_;
     }
+    // What is known to be over need not be waited for: it is dropped, so that there is room for as many streams as have work left.
+    const auto is_over = [](const Waited& waited) { return waited.other->IsOver(waited.sequence); };
+    std::erase_if(theirs, [&](const Waited& waited) { return waited.other == this || waited.since > stamp || is_over(waited); });
     const Held held(lock_);
-    waited_.resize(std::max({waited_.size(), theirs.size(), std::size_t{other->index} + 1}));
     const std::uint64_t since = begun.load(std::memory_order_relaxed) + 1;
-    const auto note = [&](std::size_t of, std::uint64_t up_to) {
-      if (waited_[of].sequence < up_to) waited_[of] = {up_to, since};
+    for (Waited& waited : theirs) waited.since = since;
+    std::erase_if(waited_, is_over);
+    waited_.reserve(waited_.size() + theirs.size() + 1);
+    const auto note = [&](const Waited& now) {
+      Waited* const before = WaitedFor(now.other);
+      if (before != nullptr && before->sequence < now.sequence) *before = now;
+      return before != nullptr;
     };
-    note(other->index, sequence);
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-      if (i != index && theirs[i].since <= stamp) note(i, theirs[i].sequence);
-    }
+    const auto by_index = [](const Waited& a, const Waited& b) { return a.other->index < b.other->index; };
+    std::erase_if(theirs, note);
+    const auto middle = waited_.insert(waited_.end(), theirs.begin(), theirs.end());
+    std::inplace_merge(waited_.begin(), middle, waited_.end(), by_index);
+    const Waited direct{other, sequence, since};
+    if (!note(direct)) waited_.insert(std::upper_bound(waited_.begin(), waited_.end(), direct, by_index), direct);
   } catch (...) {
   }
+}
+
+void StreamRecord::ForgetWaits() noexcept {
+  const Held held(lock_);
+  std::vector<Waited>().swap(waited_);
 }
 
 }  // namespace cuaudit::alloc

@@ -143,6 +143,7 @@ TEST_P(RecordCalls, LeaveNoUseWhenTheRecordingIsRefused) {
   Statistics after;
   allocator_->GetStatistics(0, &after);
   EXPECT_EQ(after.uses_recorded, before.uses_recorded);
+  EXPECT_EQ(after.uses_merged, before.uses_merged);
   EXPECT_OK(world_.d.StreamSynchronize(t_));
   EXPECT_OK(allocator_->Free(fresh));
   CUdeviceptr again = 0;

@@ -3,8 +3,10 @@
 // recordings that fail.
 #include <utility>
 
+#include "allocator/fate.h"
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -262,6 +264,64 @@ TEST_F(Releases, ARecordingThatFailedEndsNothing) {
     EXPECT_OK(allocator->Close());
     allocator.reset();
   }
+}
+
+// What it wrote says nothing of the recording that has its number next.
+TEST_F(Releases, AWriteThatWasDoneThoughItFailedEndsNothingElse) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  options.reuse = Reuse::Poll;
+  Make(options);
+  const CUdeviceptr x = Get(12 * kMiB, s);
+  failing.code = CUDA_ERROR_UNKNOWN;
+  failing.Fail(CallId::StreamWriteValue64_v2, Failing::Done);
+  EXPECT_EQ(allocator->RecordUse(x, t), CUDA_ERROR_UNKNOWN);
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  Gate gate(a.d);
+  gate.Hold(t);
+  EXPECT_OK(allocator->RecordUse(x, t));
+  EXPECT_OK(allocator->Free(x));
+  const CUdeviceptr y = Get(12 * kMiB, s);
+  EXPECT_NE(y, x);
+  gate.Open();
+  EXPECT_EQ(Get(12 * kMiB, s), x);
+  for (const CUdeviceptr one : {x, y}) EXPECT_OK(allocator->Free(one));
+  EXPECT_OK(allocator->Close());
+}
+
+// The word may never show the one before it: what is over is seen all the same.
+TEST_F(Releases, AWriteThatWasDoneThoughItFailedTellsOfTheOneBefore) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  options.reuse = Reuse::Poll;
+  Make(options);
+  const CUdeviceptr x = Get(12 * kMiB, s);
+  EXPECT_OK(allocator->RecordUse(x, t));
+  failing.code = CUDA_ERROR_UNKNOWN;
+  failing.Fail(CallId::StreamWriteValue64_v2, Failing::Done);
+  EXPECT_EQ(allocator->RecordUse(x, t), CUDA_ERROR_UNKNOWN);
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  EXPECT_OK(allocator->Free(x));
+  EXPECT_EQ(Get(12 * kMiB, s), x);
+  EXPECT_OK(allocator->Free(x));
+  EXPECT_OK(allocator->Close());
+}
+
+TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
+  CUdeviceptr memory = 0;
+  ASSERT_OK(a.d.MemAlloc(&memory, kMiB));
+  for (const CUresult code : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_OUT_OF_MEMORY}) {
+    failing.code = code;
+    failing.Fail(CallId::PointerGetAttribute, Failing::Refused);
+    Tenure tenure;
+    bool gone = false;
+    int tries = 0;
+    const auto free = [&] { return ++tries, CUDA_SUCCESS; };
+    EXPECT_EQ(FreeOurs(failing.ref(), memory, &tenure, &gone, free), code);
+    EXPECT_EQ(gone, code == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(tries, 0);
+  }
+  ASSERT_OK(a.d.MemFree(memory));
 }
 
 }  // namespace

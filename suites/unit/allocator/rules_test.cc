@@ -178,6 +178,21 @@ TEST(Rules, GarbageIsWhatHasBeenPassedOverForLongest) {
   EXPECT_EQ(a.Stats().num_alloc_retries, 0);
 }
 
+TEST(Rules, GarbageIsLookedForOnAllStreams) {
+  Options options;
+  options.memory_fraction = 0.5;  // of 256 MiB
+  options.garbage_collection_threshold = 0.5;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  a.Drop(a.Get(40 * kMiB, t));
+  (void)a.Get(512, t);  // from here on the other is seen to be free
+  for (int i = 0; i < 8; ++i) a.Drop(a.Get(8 * kMiB + static_cast<std::size_t>(i) * 512, s));
+  (void)a.Get(42 * kMiB, s);
+  EXPECT_EQ(a.Stats().num_device_free, 1);
+  EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(64 * kMiB));
+}
+
 TEST(Rules, TheFractionOfMemoryIsALimit) {
   Options options;
   options.memory_fraction = 0.25;

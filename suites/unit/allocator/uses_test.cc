@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -105,6 +106,7 @@ TEST_P(Uses, RecordStreamCoversWhatComesAfterIt) {
     a.Write(y, 3 * kMiB, s);
     a.Drop(y);
   }
+  EXPECT_EQ(a.Stats().uses_recorded, 0U);  // not RecordUse's
 }
 
 TEST_P(Uses, BothKindsOnOneBlock) {
@@ -210,6 +212,32 @@ TEST_P(Uses, ManyInATightLoopStayBounded) {
   a.Drop(x);
   const CUdeviceptr y = a.Get(4 * kMiB, s);
   a.Write(y, 4 * kMiB, s);
+}
+
+TEST(UsesByWords, ManyOnAStalledStreamStayBoundedAndEndOneByOne) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  options.reuse = Reuse::Poll;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  Gate early(a.d);
+  Gate late(a.d);
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  const CUdeviceptr y = a.Get(12 * kMiB, s);
+  early.Hold(t);
+  for (int i = 0; i < 2000; ++i) EXPECT_OK(a->RecordUse(i < 1000 ? x : y, t));
+  EXPECT_GT(a.Stats().stamps_shared, 1900U);
+  a.Drop(x);
+  EXPECT_NE(a.Get(12 * kMiB, s), x);
+  early.Open();
+  late.Hold(t);
+  EXPECT_OK(a->RecordUse(y, t));
+  a.Drop(y);
+  EXPECT_EQ(a.Get(12 * kMiB, s), x);
+  EXPECT_NE(a.Get(12 * kMiB, s), y);
+  late.Open();
+  EXPECT_EQ(a.Get(12 * kMiB, s), y);
 }
 
 // Once a stream is in a capture, nothing but its next recording outside tells of what it did before.
