@@ -100,7 +100,7 @@ void Gate::Rearm(const Plan& plan, StackTable* stacks) noexcept {
   std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
   for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
   if (journal_ == nullptr) {
-    armed_ = plan.size() != 0 || lost_.any();
+    armed_ = plan.size() != 0 || lost_.any() || before_.function != nullptr;
     return;
   }
   for (std::atomic<std::uint32_t>& occurrences : journal_->header().occurrences) occurrences.store(0, std::memory_order_relaxed);
@@ -118,6 +118,15 @@ Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   record->cycle = header.cycle.load(std::memory_order_relaxed);
   record->phase = static_cast<Phase>(header.phase.load(std::memory_order_relaxed));
   return record;
+}
+
+// Whose primary contexts only the pin keeps: for the program they are gone.
+std::uint64_t Gate::UnreferencedDevices() const noexcept {
+  std::uint64_t devices = 0;
+  for (std::size_t device = 0; device < kMaxDevices; ++device) {
+    if (references_[device].load(std::memory_order_relaxed) <= 0) devices |= std::uint64_t{1} << device;
+  }
+  return devices & pinned_devices_.load(std::memory_order_relaxed);
 }
 
 void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
@@ -139,7 +148,7 @@ void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
     }
   }
   if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
-    lost_.Lose(next_, {decision.code, decision.fault});
+    lost_.Lose(next_, {decision.code, decision.fault}, UnreferencedDevices());
   } else if (lost_.any() && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
     const Loss loss = lost_.Find(next_);
     if (loss.code != CUDA_SUCCESS) decision = {loss.code, How::Sticky, loss.fault};
@@ -189,7 +198,7 @@ void Gate::Enter(Passage* passage) noexcept {
     stack = stacks_->Capture();
     site = stacks_->KeyOf(driver::Name(row.base), stack);
   }
-  if (plan_.size() != 0) Decide(passage, nested, site);
+  if (plan_.size() != 0 || lost_.any()) Decide(passage, nested, site);
   if (gone_.any() && !nested && passage->injected == CUDA_SUCCESS) AnswerIfGone(passage);
   if (record != nullptr && stack != 0) {
     record->stack = stack;

@@ -86,7 +86,10 @@ class Gate {
     return Leave(&passage, result);
   }
 
-  void Watch(const BeforeCall& before) noexcept { before_ = before; }
+  void Watch(const BeforeCall& before) noexcept {
+    before_ = before;
+    armed_ = armed_ || before.function != nullptr;
+  }
   // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
   // journal's header, and in its parent's name in all records.
   void Continue(const Plan& plan) noexcept;
@@ -131,6 +134,7 @@ class Gate {
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
+  std::uint64_t UnreferencedDevices() const noexcept;
   void AnswerIfGone(Passage* passage) const noexcept;
   void NoteGone(const Passage& passage) noexcept;
   void ForgetLostContext(const Passage& passage) noexcept;

@@ -214,19 +214,16 @@ TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
   Fault fault;
   ASSERT_EQ(ParseFault("cuStreamSynchronize#1=LAUNCH_FAILED,sticky", &fault).expected, nullptr);
   ASSERT_TRUE(plan.Add(fault));
-  Plan never;
-  fault.occurrence = 1000;
-  ASSERT_TRUE(never.Add(fault));
   for (int i = 0; i < 20; ++i) {
     CUcontext context = nullptr;
     ASSERT_EQ(world.driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
-    world.gate().Rearm(never, nullptr);
+    world.gate().Rearm(Plan(), nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << i;
     world.gate().Rearm(plan, nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
     ASSERT_EQ(world.driver().CtxDestroy(context), CUDA_SUCCESS);
   }
-  world.gate().Rearm(never, nullptr);
+  world.gate().Rearm(Plan(), nullptr);
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << "the primary context was never lost";
 }
 
@@ -301,6 +298,68 @@ TEST(GateFaults, StickyWithoutAContextLosesAllThatAreThereAndNoLaterOne) {
   EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED) << "another one's end recovers nothing";
   ASSERT_EQ(d.CtxCreate(&fresh, nullptr, 0, 0), CUDA_SUCCESS);
   EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, WhatIsLostStaysLostWithoutFaults) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  world.gate().Rearm(Plan(), nullptr);
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).fault, 1U);
+  EXPECT_EQ(world.driver().DevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  world.Start();
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+class StickyBeforeAnyContext : public ::testing::TestWithParam<const char*> {};
+
+// There is no context that could be lost.
+TEST_P(StickyBeforeAnyContext, LosesNothing) {
+  GatedWorld world({GetParam()});
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUcontext made = nullptr;
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(d.Init(0) == CUDA_SUCCESS ? d.DevicePrimaryCtxRetain(&primary, 0) : CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 1U);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), world.below().MemAlloc(&memory, 64)) << "the driver's own answer";
+  world.Start();
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxCreate(&made, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, StickyBeforeAnyContext,
+                         ::testing::Values("cuInit#1=LAUNCH_FAILED,sticky", "cuDevicePrimaryCtxRetain#1=LAUNCH_FAILED,sticky"));
+
+// The pin keeps it active, and nobody but the gate knows of the pin.
+TEST(GateFaults, StickySparesAPrimaryContextThatTheProgramGaveBack) {
+  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&primary, 0), CUDA_ERROR_LAUNCH_FAILED);
+  world.Start();
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, StickyWithoutAContextLosesThePrimaryContextThatTheProgramHolds) {
+  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUcontext again = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxGetCurrent(&primary), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&again, 0), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(d.CtxSetCurrent(primary), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
