@@ -67,6 +67,8 @@ class Gate {
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
   // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
+  // Of how many it cannot, their table being full.
+  std::uint32_t gone_beyond() const noexcept { return gone_.beyond(); }
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
 

@@ -252,7 +252,7 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
 
 std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
                    std::vector<std::string>* skipped) {
-  if (!trace.cycle[1].finished || !AllFired(journal, faults.size())) return {};
+  if (!trace.cycle[1].finished || trace.unguarded != 0 || !AllFired(journal, faults.size())) return {};
   if (!FirstFailure(trace.cycle[1]).empty()) return {};
   if (WhyNoRecovery(lifecycle, faults, journal, trace) != nullptr) return {};
   const Balance balance = BalanceOf(journal, trace);
@@ -275,6 +275,7 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
   verdict.findings = std::move(judgement.findings);
   verdict.notes = std::move(judgement.notes);
   verdict.verdict = std::string(Name(judgement.verdict));
+  verdict.skipped.insert(verdict.skipped.end(), trace.unguarded, "objects gone by a failed release, beyond those that are followed");
   if (!verdict.fired) {
     verdict.verdict = std::string(Name(Verdict::NotExercised));
     const std::string failure = FirstFailure(trace.cycle[0]);

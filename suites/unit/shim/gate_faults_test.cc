@@ -68,14 +68,68 @@ TEST(GateFaults, WhatIsGoneAfterARefusalThatWasNoneIsAnsweredByTheGate) {
 }
 
 TEST(GateFaults, AHandleThatNamesAnotherObjectIsPassedOn) {
+  constexpr driver::Family kStream = driver::Family::Stream;
   GoneHandles gone;
-  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Add(handle);
-  EXPECT_TRUE(gone.Has(64));
-  EXPECT_FALSE(gone.Has(65)) << "more than it holds";
-  EXPECT_FALSE(gone.Has(0));
-  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Remove(handle);
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Add(kStream, handle);
+  EXPECT_TRUE(gone.Has(kStream, 64));
+  EXPECT_FALSE(gone.Has(driver::Family::Event, 64)) << "the same number of another family";
+  EXPECT_FALSE(gone.Has(kStream, 65)) << "more than it holds";
+  EXPECT_EQ(gone.beyond(), 100 - GoneHandles::kMost);
+  EXPECT_FALSE(gone.Has(kStream, 0));
+  gone.Remove(driver::Family::Event, 64);
+  EXPECT_TRUE(gone.Has(kStream, 64));
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Remove(kStream, handle);
   EXPECT_FALSE(gone.any());
-  EXPECT_FALSE(gone.Has(64));
+  EXPECT_FALSE(gone.Has(kStream, 64));
+}
+
+// A size, a pointer of the program's own and a handle of another family may all have the value of a stream that is gone.
+TEST(GateFaults, OnlyAHandleOfItsFamilyNamesWhatIsGone) {
+  GatedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
+  world.gate().AnswerForGoneObjects();
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(d.StreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.StreamDestroy(stream), CUDA_ERROR_INVALID_VALUE);
+  const auto value = reinterpret_cast<std::uintptr_t>(stream);
+  EXPECT_EQ(d.MemsetD8(memory, 1, value), world.below().MemsetD8(memory, 1, value)) << "a count";
+  EXPECT_EQ(world.Last(BaseId::MemsetD8).flags & kForwarded, kForwarded);
+  (void)d.EventQuery(reinterpret_cast<CUevent>(stream));
+  EXPECT_EQ(world.Last(BaseId::EventQuery).flags & kForwarded, kForwarded);
+  EXPECT_EQ(d.EventRecord(nullptr, stream), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(world.Last(BaseId::EventRecord).flags & kForwarded, 0) << "wherever the stream stands";
+}
+
+// A query names what is there now: the driver gave the handle of what is gone to another.
+TEST(GateFaults, AnyOutputOfItsFamilyShowsThatTheHandleIsAnothers) {
+  GatedWorld world;
+  driver::DriverTable table = *world.below().table;  // whose cuCtxDestroy destroys a context, and makes another one in its place
+  const auto destroy = +[](void*, CUcontext) { return CUDA_SUCCESS; };
+  table.entry[driver::Index(driver::CallId::CtxDestroy_v2)] = reinterpret_cast<driver::Entry>(destroy);
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuCtxDestroy#1=INVALID_VALUE,after", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  world.gate().Arm({&table, world.below().self}, &world.journal(), nullptr, plan, Scope::Process);
+  world.gate().AnswerForGoneObjects();
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext context = nullptr;
+  CUcontext seen = nullptr;
+  CUgreenCtx green = nullptr;
+  CUstream stream = nullptr;
+  ASSERT_EQ(d.CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.StreamCreate(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxDestroy(context), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(d.CtxGetCurrent(&seen), CUDA_SUCCESS);
+  EXPECT_EQ(seen, context);
+  EXPECT_EQ(d.CtxPushCurrent(context), CUDA_ERROR_INVALID_HANDLE) << "what is current may be gone";
+  EXPECT_EQ(d.StreamGetCtx(stream, &seen, &green), CUDA_SUCCESS);
+  EXPECT_EQ(seen, context);
+  EXPECT_EQ(d.CtxPushCurrent(context), CUDA_SUCCESS);
 }
 
 TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
