@@ -169,7 +169,12 @@ void LoadKernels() noexcept {
 }
 
 void NoteExit() noexcept {
-  if (!exit_noted.exchange(true, std::memory_order_relaxed)) gate.Note(ProcessEvent::Exit, 0);
+  if (exit_noted.exchange(true, std::memory_order_relaxed)) return;
+  gate.Note(ProcessEvent::Exit, 0);
+  if (gate.gone_beyond() == 0) return;
+  char message[128];
+  snprintf(message, sizeof(message), "%u objects gone by a failed release, beyond those that are followed", gate.gone_beyond());
+  Say(message);
 }
 
 void OpenDriver() noexcept {

@@ -66,6 +66,27 @@ bool NeedsContext(const driver::EffectRow& row) noexcept {
   return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
 }
 
+// Of a parameter that carries a handle which is an address in the driver's own memory; of all others None, device memory among them: the
+// driver checks those addresses itself. Where the type does not tell (texture objects), the effect does.
+driver::Family HandleFamily(const driver::EffectRow& row, const driver::Shape& shape, std::size_t i) noexcept {
+  if (shape.parameter[i].size != sizeof(std::uint64_t)) return driver::Family::None;
+  driver::Family family = shape.parameter[i].family;
+  if (family == driver::Family::None && row.object == static_cast<int>(i)) family = driver::FamilyOf(row.kind);
+  switch (family) {
+    case driver::Family::PrimaryContext:  // it is named by its device, or made under its context's handle
+      return shape.parameter[i].output ? driver::Family::Context : driver::Family::None;
+    case driver::Family::Pointer:
+    case driver::Family::HostPointer:
+    case driver::Family::HostRegistration:
+    case driver::Family::AddressReservation:
+    case driver::Family::PhysicalMemory:
+    case driver::Family::Mapping:
+      return driver::Family::None;
+    default:
+      return family;
+  }
+}
+
 }  // namespace
 
 void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept {
@@ -100,7 +121,7 @@ void Gate::Rearm(const Plan& plan, StackTable* stacks) noexcept {
   std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
   for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
   if (journal_ == nullptr) {
-    armed_ = plan.size() != 0 || lost_.any();
+    armed_ = plan.size() != 0 || lost_.any() || before_.function != nullptr;
     return;
   }
   for (std::atomic<std::uint32_t>& occurrences : journal_->header().occurrences) occurrences.store(0, std::memory_order_relaxed);
@@ -118,6 +139,15 @@ Record* Gate::NewRecord(RecordKind kind, std::uint16_t call) noexcept {
   record->cycle = header.cycle.load(std::memory_order_relaxed);
   record->phase = static_cast<Phase>(header.phase.load(std::memory_order_relaxed));
   return record;
+}
+
+// Whose primary contexts only the pin keeps: for the program they are gone.
+std::uint64_t Gate::UnreferencedDevices() const noexcept {
+  std::uint64_t devices = 0;
+  for (std::size_t device = 0; device < kMaxDevices; ++device) {
+    if (references_[device].load(std::memory_order_relaxed) <= 0) devices |= std::uint64_t{1} << device;
+  }
+  return devices & pinned_devices_.load(std::memory_order_relaxed);
 }
 
 void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
@@ -139,7 +169,7 @@ void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
     }
   }
   if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
-    lost_.Lose(next_, {decision.code, decision.fault});
+    lost_.Lose(next_, {decision.code, decision.fault}, UnreferencedDevices());
   } else if (lost_.any() && decision.code == CUDA_SUCCESS && NeedsContext(row)) {
     const Loss loss = lost_.Find(next_);
     if (loss.code != CUDA_SUCCESS) decision = {loss.code, How::Sticky, loss.fault};
@@ -189,7 +219,7 @@ void Gate::Enter(Passage* passage) noexcept {
     stack = stacks_->Capture();
     site = stacks_->KeyOf(driver::Name(row.base), stack);
   }
-  if (plan_.size() != 0) Decide(passage, nested, site);
+  if (plan_.size() != 0 || lost_.any()) Decide(passage, nested, site);
   if (gone_.any() && !nested && passage->injected == CUDA_SUCCESS) AnswerIfGone(passage);
   if (record != nullptr && stack != 0) {
     record->stack = stack;
@@ -267,9 +297,11 @@ void Gate::ForgetLostContext(const Passage& passage) noexcept {
 }
 
 void Gate::AnswerIfGone(Passage* passage) const noexcept {
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   const driver::Shape& shape = driver::ShapeOf(passage->id);
   for (std::size_t i = 0; i < shape.count; ++i) {
-    if (shape.parameter[i].output || shape.parameter[i].size != sizeof(std::uint64_t) || !gone_.Has(passage->value[i])) continue;
+    const driver::Family family = HandleFamily(row, shape, i);
+    if (family == driver::Family::None || shape.parameter[i].output || !gone_.Has(family, passage->value[i])) continue;
     passage->injected = CUDA_ERROR_INVALID_HANDLE;  // no fault of the plan: the record has none
     passage->how = How::Refuse;
     passage->forward = false;
@@ -277,28 +309,22 @@ void Gate::AnswerIfGone(Passage* passage) const noexcept {
   }
 }
 
-// Of handles that are addresses in the driver's own memory; it checks addresses of device memory itself.
 void Gate::NoteGone(const Passage& passage) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage.id));
   const driver::Shape& shape = driver::ShapeOf(passage.id);
   if (passage.injected != CUDA_SUCCESS && row.object >= 0 && (row.effect == Effect::Releases || row.effect == Effect::DestroysContext)) {
-    switch (driver::FamilyOf(row.kind)) {
-      case driver::Family::Pointer:
-      case driver::Family::HostPointer:
-      case driver::Family::HostRegistration:
-      case driver::Family::AddressReservation:
-      case driver::Family::PhysicalMemory:
-      case driver::Family::Mapping:
-        break;
-      default:
-        gone_.Add(passage.value[static_cast<std::size_t>(row.object)]);
-    }
+    const auto object = static_cast<std::size_t>(row.object);
+    const driver::Family family = HandleFamily(row, shape, object);
+    if (family != driver::Family::None) gone_.Add(family, passage.value[object]);
   }
-  for (std::size_t i = 0; gone_.any() && driver::IsAcquire(row.effect) && i < shape.count; ++i) {
-    if (!shape.parameter[i].output || shape.parameter[i].size != sizeof(std::uint64_t) || passage.value[i] == 0) continue;
-    std::uint64_t made = 0;
-    memcpy(&made, reinterpret_cast<const void*>(passage.value[i]), sizeof(made));
-    gone_.Remove(made);
+  // What is current, or is popped, may be a context that is gone; whatever else the driver names is there.
+  if (!gone_.any() || row.effect == Effect::PopsContext || row.base == driver::BaseId::CtxGetCurrent) return;
+  for (std::size_t i = 0; i < shape.count; ++i) {
+    const driver::Family family = HandleFamily(row, shape, i);
+    if (family == driver::Family::None || !shape.parameter[i].output || passage.value[i] == 0) continue;
+    std::uint64_t named = 0;
+    memcpy(&named, reinterpret_cast<const void*>(passage.value[i]), sizeof(named));
+    gone_.Remove(family, named);
   }
 }
 

@@ -67,6 +67,8 @@ class Gate {
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
   // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
+  // Of how many it cannot, their table being full.
+  std::uint32_t gone_beyond() const noexcept { return gone_.beyond(); }
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
 
@@ -86,7 +88,10 @@ class Gate {
     return Leave(&passage, result);
   }
 
-  void Watch(const BeforeCall& before) noexcept { before_ = before; }
+  void Watch(const BeforeCall& before) noexcept {
+    before_ = before;
+    armed_ = armed_ || before.function != nullptr;
+  }
   // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
   // journal's header, and in its parent's name in all records.
   void Continue(const Plan& plan) noexcept;
@@ -131,6 +136,7 @@ class Gate {
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
+  std::uint64_t UnreferencedDevices() const noexcept;
   void AnswerIfGone(Passage* passage) const noexcept;
   void NoteGone(const Passage& passage) noexcept;
   void ForgetLostContext(const Passage& passage) noexcept;

@@ -26,13 +26,25 @@ int PrimaryDevice(driver::DriverRef driver, std::uint64_t context) noexcept {
   return -1;
 }
 
+// Of the devices whose primary context is active, one bit each; false when there is no context at all.
+bool ActiveDevices(driver::DriverRef driver, std::uint64_t* devices) noexcept {
+  int count = 0;
+  if (driver.DeviceGetCount(&count) != CUDA_SUCCESS) return false;
+  for (int device = 0; device < count && device < 64; ++device) {
+    unsigned flags = 0;
+    int active = 0;
+    if (driver.DevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0) *devices |= std::uint64_t{1} << device;
+  }
+  return true;
+}
+
 }  // namespace
 
 Loss LostContexts::Unpack(std::uint32_t loss) noexcept {
   return {static_cast<CUresult>(loss & 0xffff), static_cast<std::uint16_t>(loss >> 16)};
 }
 
-void LostContexts::Lose(driver::DriverRef driver, Loss loss) noexcept {
+void LostContexts::Lose(driver::DriverRef driver, Loss loss, std::uint64_t unreferenced) noexcept {
   const std::uint32_t packed = static_cast<std::uint32_t>(loss.fault) << 16 | static_cast<std::uint32_t>(loss.code);
   const std::uint64_t context = Current(driver);
   if (context != 0) {
@@ -46,10 +58,12 @@ void LostContexts::Lose(driver::DriverRef driver, Loss loss) noexcept {
       return;
     }
   }
+  std::uint64_t active = 0;
+  if (!ActiveDevices(driver, &active)) return;  // before cuInit nothing can be lost
   for (Row& row : row_) {
     if (row.loss.load(std::memory_order_relaxed) == 0) Clear(row);
   }
-  spared_devices_.store(0, std::memory_order_relaxed);
+  spared_devices_.store(~active | unreferenced, std::memory_order_relaxed);
   everywhere_.store(packed, std::memory_order_relaxed);
   any_.store(true, std::memory_order_release);
 }
@@ -61,6 +75,7 @@ Loss LostContexts::Find(driver::DriverRef driver) const noexcept {
   }
   const std::uint32_t all = everywhere_.load(std::memory_order_relaxed);
   const std::uint64_t spared = all == 0 ? 0 : spared_devices_.load(std::memory_order_relaxed);
+  if (context == 0 && ~spared == 0) return Loss();  // no primary context was lost, so the call is none's
   const int device = spared == 0 || context == 0 ? -1 : PrimaryDevice(driver, context);
   return device >= 0 && (spared >> device & 1) != 0 ? Loss() : Unpack(all);
 }

@@ -29,8 +29,9 @@ struct Loss {
 class LostContexts {
  public:
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  // The current context is lost; without one, every context.
-  void Lose(driver::DriverRef driver, Loss loss) noexcept;
+  // The current context is lost; without one, every context that is there: a primary context that is not active, or is only kept for the
+  // devices of `unreferenced` (one bit each), is none.
+  void Lose(driver::DriverRef driver, Loss loss, std::uint64_t unreferenced = 0) noexcept;
   // What the current context was lost to; SUCCESS when it was not.
   Loss Find(driver::DriverRef driver) const noexcept;
 

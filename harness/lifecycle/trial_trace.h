@@ -55,6 +55,7 @@ struct TrialTrace {
   bool finished = false;         // the run came to its end, whatever the steps answered
   bool prepared = false;         // what the case itself does beforehand succeeded
   std::uint32_t kept = 0;        // objects that could not be given back to the genuine driver
+  std::uint32_t unguarded = 0;   // objects gone although the case was told otherwise, whose handles could reach the genuine driver
   CUresult lost = CUDA_SUCCESS;  // what the genuine driver's context answers after the trial, if it is lost
   StepTrace prepare;
   CycleTrace cycle[kMostCycles];  // the faulted one, then a clean one in the same world

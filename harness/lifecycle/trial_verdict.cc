@@ -68,6 +68,23 @@ bool IsLost(const PlannedFaultList& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.fault.how == faults::How::Sticky; });
 }
 
+// Why the cycle after a lost context says nothing of the program, null when it does: it may go on only in a context of its own, anew.
+const char* WhyNoRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                          const TrialTrace& trace) {
+  if (!IsLost(faults)) return nullptr;
+  if (lifecycle.with_context()) return "recovery: the context that the case was given is lost";
+  const Ledger ledger = Fold(journal.Part(0, trace.cycle[0].end_record).records());
+  for (const Object& object : ledger.objects) {
+    const driver::Family family = driver::FamilyOf(object.kind);
+    const bool context =
+        family == driver::Family::Context || family == driver::Family::PrimaryContext || family == driver::Family::GreenContext;
+    if (!context) continue;
+    if (object.state == State::ReleaseRefused) return "recovery: the release of the lost context was refused";
+    if (object.cycle == 0 && object.state == State::Live) return "recovery: a context that was there before the cycle may be lost";
+  }
+  return nullptr;
+}
+
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
   to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
@@ -108,8 +125,8 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
 void JudgeRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
                    const faults::JournalView& journal, const TrialTrace& trace, TrialVerdict* verdict) {
   const CycleTrace& again = trace.cycle[1];
-  if (IsLost(faults) && lifecycle.with_context()) {
-    verdict->skipped.emplace_back("recovery: the context that the case was given is lost");
+  if (const char* const reason = WhyNoRecovery(lifecycle, faults, journal, trace)) {
+    verdict->skipped.emplace_back(reason);
     return;
   }
   const std::string failure = FirstFailure(again);
@@ -235,9 +252,9 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
 
 std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
                    std::vector<std::string>* skipped) {
-  if (!trace.cycle[1].finished || !AllFired(journal, faults.size())) return {};
-  const bool recovery_counts = !(IsLost(faults) && lifecycle.with_context());
-  if (!recovery_counts || !FirstFailure(trace.cycle[1]).empty()) return {};
+  if (!trace.cycle[1].finished || trace.unguarded != 0 || !AllFired(journal, faults.size())) return {};
+  if (!FirstFailure(trace.cycle[1]).empty()) return {};
+  if (WhyNoRecovery(lifecycle, faults, journal, trace) != nullptr) return {};
   const Balance balance = BalanceOf(journal, trace);
   if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, nullptr, journal, trace, skipped).empty()) return {};
   if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
@@ -258,6 +275,7 @@ TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faul
   verdict.findings = std::move(judgement.findings);
   verdict.notes = std::move(judgement.notes);
   verdict.verdict = std::string(Name(judgement.verdict));
+  verdict.skipped.insert(verdict.skipped.end(), trace.unguarded, "objects gone by a failed release, beyond those that are followed");
   if (!verdict.fired) {
     verdict.verdict = std::string(Name(Verdict::NotExercised));
     const std::string failure = FirstFailure(trace.cycle[0]);

@@ -191,6 +191,7 @@ class GatedTrialWorld : public TrialWorld {
       trace->failed = *cycle;
     }
     if (world != nullptr) sim::DestroyWorld(world);
+    trace->unguarded = gate_->gone_beyond();
     if (world == nullptr) CleanUp(trace);
     trace->finished = true;
   }

@@ -128,6 +128,30 @@ TEST(Positive, ALifecycleWithAContextOfItsOwn) {
   EXPECT_ALLOCATION_NEUTRAL(lifecycle);
 }
 
+// What a sticky fault lost is lost in the clean cycle too, where the program could not give it back.
+TEST(Positive, AContextOfItsOwnThatIsLost) {
+  const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
+  const Audit once = Sweep(lifecycle, {.hows = {"sticky"}, .depth = 1, .prune = false});
+  EXPECT_EQ(once.outcome, AuditOutcome::Clean) << once.Text();
+  EXPECT_GE(once.fired, 6U);
+  EXPECT_THAT(once.skipped, Contains(Pair("recovery: the release of the lost context was refused", 1U))) << once.Text();
+  const Audit twice = Sweep(lifecycle, {.hows = {"sticky"}, .prune = false});
+  EXPECT_EQ(twice.outcome, AuditOutcome::Clean) << twice.Text();
+}
+
+TEST(Positive, AContextOfThePreparationThatIsLost) {
+  const auto lifecycle = Lifecycle::Of<Careful>("careful").Prepare([](DriverRef driver) {
+    CUcontext context = nullptr;
+    CUresult code = driver.Init(0);
+    if (code == CUDA_SUCCESS) code = driver.DevicePrimaryCtxRetain(&context, 0);
+    return code == CUDA_SUCCESS ? driver.CtxSetCurrent(context) : code;
+  });
+  const Audit audit = Sweep(lifecycle, {.hows = {"sticky"}});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.skipped, Contains(Pair("recovery: a context that was there before the cycle may be lost", audit.trials)))
+      << audit.Text();
+}
+
 // The destructor is the teardown, a constructor that throws the report.
 class Raii {
  public:
@@ -217,6 +241,12 @@ TEST(Positive, RetainedForRetry) {
   // What the second teardown calls is not failed: nothing is planned there that could not fire.
   const Audit deep = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown(), {.prune = false});
   EXPECT_EQ(deep.outcome, AuditOutcome::Clean) << deep.Text();
+  // In a lost context the second teardown fails as the first did.
+  const Audit lost =
+      Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown(), {.hows = {"sticky"}, .depth = 1});
+  EXPECT_EQ(lost.outcome, AuditOutcome::Clean) << lost.Text();
+  EXPECT_THAT(lost.verdicts, Contains(Pair("release_refused", 1U)));
+  EXPECT_THAT(lost.verdicts, Not(Contains(Key("retained_for_retry"))));
   const Audit once = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext());
   EXPECT_THAT(once.verdicts, Contains(Pair("release_refused", 1U)));
 }

@@ -68,14 +68,68 @@ TEST(GateFaults, WhatIsGoneAfterARefusalThatWasNoneIsAnsweredByTheGate) {
 }
 
 TEST(GateFaults, AHandleThatNamesAnotherObjectIsPassedOn) {
+  constexpr driver::Family kStream = driver::Family::Stream;
   GoneHandles gone;
-  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Add(handle);
-  EXPECT_TRUE(gone.Has(64));
-  EXPECT_FALSE(gone.Has(65)) << "more than it holds";
-  EXPECT_FALSE(gone.Has(0));
-  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Remove(handle);
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Add(kStream, handle);
+  EXPECT_TRUE(gone.Has(kStream, 64));
+  EXPECT_FALSE(gone.Has(driver::Family::Event, 64)) << "the same number of another family";
+  EXPECT_FALSE(gone.Has(kStream, 65)) << "more than it holds";
+  EXPECT_EQ(gone.beyond(), 100 - GoneHandles::kMost);
+  EXPECT_FALSE(gone.Has(kStream, 0));
+  gone.Remove(driver::Family::Event, 64);
+  EXPECT_TRUE(gone.Has(kStream, 64));
+  for (std::uint64_t handle = 1; handle <= 100; ++handle) gone.Remove(kStream, handle);
   EXPECT_FALSE(gone.any());
-  EXPECT_FALSE(gone.Has(64));
+  EXPECT_FALSE(gone.Has(kStream, 64));
+}
+
+// A size, a pointer of the program's own and a handle of another family may all have the value of a stream that is gone.
+TEST(GateFaults, OnlyAHandleOfItsFamilyNamesWhatIsGone) {
+  GatedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
+  world.gate().AnswerForGoneObjects();
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(d.StreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.StreamDestroy(stream), CUDA_ERROR_INVALID_VALUE);
+  const auto value = reinterpret_cast<std::uintptr_t>(stream);
+  EXPECT_EQ(d.MemsetD8(memory, 1, value), world.below().MemsetD8(memory, 1, value)) << "a count";
+  EXPECT_EQ(world.Last(BaseId::MemsetD8).flags & kForwarded, kForwarded);
+  (void)d.EventQuery(reinterpret_cast<CUevent>(stream));
+  EXPECT_EQ(world.Last(BaseId::EventQuery).flags & kForwarded, kForwarded);
+  EXPECT_EQ(d.EventRecord(nullptr, stream), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(world.Last(BaseId::EventRecord).flags & kForwarded, 0) << "wherever the stream stands";
+}
+
+// A query names what is there now: the driver gave the handle of what is gone to another.
+TEST(GateFaults, AnyOutputOfItsFamilyShowsThatTheHandleIsAnothers) {
+  GatedWorld world;
+  driver::DriverTable table = *world.below().table;  // whose cuCtxDestroy destroys a context, and makes another one in its place
+  const auto destroy = +[](void*, CUcontext) { return CUDA_SUCCESS; };
+  table.entry[driver::Index(driver::CallId::CtxDestroy_v2)] = reinterpret_cast<driver::Entry>(destroy);
+  Plan plan;
+  Fault fault;
+  ASSERT_EQ(ParseFault("cuCtxDestroy#1=INVALID_VALUE,after", &fault).expected, nullptr);
+  ASSERT_TRUE(plan.Add(fault));
+  world.gate().Arm({&table, world.below().self}, &world.journal(), nullptr, plan, Scope::Process);
+  world.gate().AnswerForGoneObjects();
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext context = nullptr;
+  CUcontext seen = nullptr;
+  CUgreenCtx green = nullptr;
+  CUstream stream = nullptr;
+  ASSERT_EQ(d.CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.StreamCreate(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxDestroy(context), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(d.CtxGetCurrent(&seen), CUDA_SUCCESS);
+  EXPECT_EQ(seen, context);
+  EXPECT_EQ(d.CtxPushCurrent(context), CUDA_ERROR_INVALID_HANDLE) << "what is current may be gone";
+  EXPECT_EQ(d.StreamGetCtx(stream, &seen, &green), CUDA_SUCCESS);
+  EXPECT_EQ(seen, context);
+  EXPECT_EQ(d.CtxPushCurrent(context), CUDA_SUCCESS);
 }
 
 TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
@@ -214,19 +268,16 @@ TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
   Fault fault;
   ASSERT_EQ(ParseFault("cuStreamSynchronize#1=LAUNCH_FAILED,sticky", &fault).expected, nullptr);
   ASSERT_TRUE(plan.Add(fault));
-  Plan never;
-  fault.occurrence = 1000;
-  ASSERT_TRUE(never.Add(fault));
   for (int i = 0; i < 20; ++i) {
     CUcontext context = nullptr;
     ASSERT_EQ(world.driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
-    world.gate().Rearm(never, nullptr);
+    world.gate().Rearm(Plan(), nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << i;
     world.gate().Rearm(plan, nullptr);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
     ASSERT_EQ(world.driver().CtxDestroy(context), CUDA_SUCCESS);
   }
-  world.gate().Rearm(never, nullptr);
+  world.gate().Rearm(Plan(), nullptr);
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << "the primary context was never lost";
 }
 
@@ -301,6 +352,68 @@ TEST(GateFaults, StickyWithoutAContextLosesAllThatAreThereAndNoLaterOne) {
   EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED) << "another one's end recovers nothing";
   ASSERT_EQ(d.CtxCreate(&fresh, nullptr, 0, 0), CUDA_SUCCESS);
   EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, WhatIsLostStaysLostWithoutFaults) {
+  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
+  world.Start();
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
+  world.gate().Rearm(Plan(), nullptr);
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.Last(BaseId::MemAlloc).fault, 1U);
+  EXPECT_EQ(world.driver().DevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  world.Start();
+  EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+class StickyBeforeAnyContext : public ::testing::TestWithParam<const char*> {};
+
+// There is no context that could be lost.
+TEST_P(StickyBeforeAnyContext, LosesNothing) {
+  GatedWorld world({GetParam()});
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUcontext made = nullptr;
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(d.Init(0) == CUDA_SUCCESS ? d.DevicePrimaryCtxRetain(&primary, 0) : CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(world.journal().header().fired[0].load(), 1U);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), world.below().MemAlloc(&memory, 64)) << "the driver's own answer";
+  world.Start();
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxCreate(&made, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, StickyBeforeAnyContext,
+                         ::testing::Values("cuInit#1=LAUNCH_FAILED,sticky", "cuDevicePrimaryCtxRetain#1=LAUNCH_FAILED,sticky"));
+
+// The pin keeps it active, and nobody but the gate knows of the pin.
+TEST(GateFaults, StickySparesAPrimaryContextThatTheProgramGaveBack) {
+  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&primary, 0), CUDA_ERROR_LAUNCH_FAILED);
+  world.Start();
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
+TEST(GateFaults, StickyWithoutAContextLosesThePrimaryContextThatTheProgramHolds) {
+  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUcontext primary = nullptr;
+  CUcontext again = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(d.CtxGetCurrent(&primary), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(d.DevicePrimaryCtxRetain(&again, 0), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(d.CtxSetCurrent(primary), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {

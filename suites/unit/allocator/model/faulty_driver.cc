@@ -2,7 +2,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/unit/allocator/model/faulty_driver.h"
 
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -11,20 +10,6 @@
 #include "faults/shim/gate.h"
 
 namespace cuaudit::alloc {
-namespace {
-
-// A gate that has nothing to do passes calls on without telling of them.
-faults::Plan Idle() {
-  faults::Plan plan;
-  faults::Fault never;
-  never.base = driver::BaseId::ProfilerStart;
-  never.occurrence = std::numeric_limits<std::uint32_t>::max();
-  never.code = CUDA_ERROR_INVALID_CONTEXT;
-  (void)plan.Add(never);
-  return plan;
-}
-
-}  // namespace
 
 struct FaultyDriver::Parts {
   faults::Gate gate;
@@ -32,7 +17,7 @@ struct FaultyDriver::Parts {
 
 FaultyDriver::FaultyDriver(driver::DriverRef next, std::vector<ChosenFault> faults)
     : parts_(std::make_unique<Parts>()), faults_(std::move(faults)) {
-  parts_->gate.Arm(next, nullptr, nullptr, Idle(), faults::Scope::Process);
+  parts_->gate.Arm(next, nullptr, nullptr, faults::Plan(), faults::Scope::Process);
   parts_->gate.Watch({BeforeCall, this});
 }
 
@@ -43,7 +28,7 @@ driver::DriverRef FaultyDriver::ref() { return faults::Driver(&parts_->gate); }
 void FaultyDriver::Mend() {
   faults_.resize(fired_);
   lasting_ = false;
-  parts_->gate.Rearm(Idle(), nullptr);
+  parts_->gate.Rearm(faults::Plan(), nullptr);
 }
 
 void FaultyDriver::BeforeCall(void* self, driver::BaseId base) noexcept {
