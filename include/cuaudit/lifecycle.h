@@ -291,7 +291,7 @@ enum class AuditOutcome : std::uint8_t {
   Findings,
   NotExercised,  // no fault fired, or no driver call was seen: proves nothing
   Error,         // the case itself does not work: see message
-  NotRun,        // CUAUDIT_CASE names another lifecycle
+  NotRun,        // CUAUDIT_CASE names another lifecycle: proves nothing; cuaudit/gtest.h skips the test
   NoDevice,      // the genuine driver is asked for and is not here: proves nothing; cuaudit/gtest.h skips the test
 };
 
@@ -326,7 +326,7 @@ struct Audit {
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 
-  bool clean() const { return outcome == AuditOutcome::Clean || outcome == AuditOutcome::NotRun; }
+  bool clean() const { return outcome == AuditOutcome::Clean; }
   CUAUDIT_PUBLIC std::string Text() const;
 };
 

@@ -13,8 +13,8 @@ namespace cuaudit::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 std::vector<std::string> LinesWith(const std::string& output, const std::string& word) {
@@ -45,7 +45,8 @@ TEST(Expectation, TheReplayLineRunsThatTrialOnly) {
   const Ended again = RunLine(line);
   EXPECT_EQ(again.status, 1) << again.output;
   EXPECT_THAT(again.output, AllOf(HasSubstr("1 trials, 1 fired, 1 leak"), HasSubstr("acquired by cuStreamCreate"),
-                                  HasSubstr("[==========] 1 test from 1 test suite ran"), Not(HasSubstr("another: "))));
+                                  HasSubstr("[==========] 1 test from 1 test suite ran")));
+  EXPECT_THAT(LinesWith(again.output, "another: "), Each(HasSubstr("another: not run: CUAUDIT_CASE is")));
 }
 
 TEST(Expectation, AReplayThatFiresNothingFails) {
@@ -53,6 +54,13 @@ TEST(Expectation, AReplayThatFiresNothingFails) {
                               "' --gtest_filter=Sizes/Pool.*/0");
   EXPECT_EQ(ended.status, 1) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("another: not exercised: 1 of 1 planned faults did not fire"));
+}
+
+TEST(Expectation, ACaseThatNobodyHasIsASkipAndNoPass) {
+  const Ended ended = RunLine("CUAUDIT_CASE=nobodys '" + std::string(CUAUDIT_SUBJECT) + "' --gtest_color=no --gtest_filter=-Device.*");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("not run: CUAUDIT_CASE is 'nobodys'"), HasSubstr("[  PASSED  ] 0 tests."),
+                                  HasSubstr("[  SKIPPED ] 3 tests")));
 }
 
 TEST(Expectation, ABadFaultIsOneClearLine) {
