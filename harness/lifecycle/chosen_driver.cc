@@ -64,6 +64,11 @@ Result<ChosenDriver> ChooseDriver(AuditedDriver wished) {
   return chosen;
 }
 
+bool IsGenuine(AuditedDriver wished) {
+  const Result<ChosenDriver> chosen = ChooseDriver(wished);
+  return chosen.ok() && chosen->driver == AuditedDriver::Genuine;
+}
+
 bool DriverIsHere(AuditedDriver wished, Audit* audit) {
   const Result<ChosenDriver> chosen = ChooseDriver(wished);
   if (chosen.ok() && chosen->why_not.empty()) return true;

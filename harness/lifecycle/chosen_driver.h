@@ -24,6 +24,8 @@ struct ChosenDriver {
 // `wished` Chosen: "driver=real" or "driver=auto" in CUAUDIT_OPTIONS, otherwise the simulated one.
 Result<ChosenDriver> ChooseDriver(AuditedDriver wished);
 
+bool IsGenuine(AuditedDriver wished);
+
 // False when nothing can be asked of the lifecycle; the reason is in the audit then.
 bool DriverIsHere(AuditedDriver wished, Audit* audit);
 

@@ -114,7 +114,7 @@ std::vector<StepFinding> HostExcess::Findings() const {
   return findings;
 }
 
-HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool resident) {
+HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool genuine) {
   HostGrowth growth;
   const std::size_t first = std::min<std::size_t>(std::max(warm_up, 1U) - 1, changes.size());
   for (std::size_t i = 0; i < faults::kHostMeterCount; ++i) {
@@ -132,7 +132,8 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
         growth.findings.push_back(Found("growth", meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
       continue;
     }
-    if (meter == HostMeter::ResidentBytes && !resident) {
+    if (meter == HostMeter::HeapBytes && genuine) continue;  // AlwaysUnmetered
+    if (meter == HostMeter::ResidentBytes && !genuine) {
       growth.unmetered.push_back(name + ": the simulated driver's books lie in the same process");
       continue;
     }
@@ -154,8 +155,11 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
   return growth;
 }
 
-std::vector<std::string> AlwaysUnmetered() {
-  return {"mutexes, references of libraries, heap blocks by call stack: under cuaudit's host drop-in (cuaudit run, sweep, cycles) only"};
+std::vector<std::string> AlwaysUnmetered(bool genuine) {
+  std::vector<std::string> texts = {
+      "mutexes, references of libraries, heap blocks by call stack: under cuaudit's host drop-in (cuaudit run, sweep, cycles) only"};
+  if (genuine) texts.push_back(std::string(faults::Name(HostMeter::HeapBytes)) + ": a genuine driver's own blocks lie in the same heap");
+  return texts;
 }
 
 }  // namespace cuaudit::harness

@@ -76,9 +76,9 @@ struct HostGrowth {
   std::vector<std::string> unmetered;  // "heap_bytes: why"
   std::string certificate;             // what the noisy meters would have seen; empty: nothing can be said
 };
-HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool resident);
+HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool genuine);
 
 // What no meter in this process can see.
-std::vector<std::string> AlwaysUnmetered();
+std::vector<std::string> AlwaysUnmetered(bool genuine);
 
 }  // namespace cuaudit::harness

@@ -91,9 +91,9 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
   }
   const auto grows = [](const TrialFinding& one) { return one.rule == Rule::Growth; };
   const bool noisy = std::none_of(verdict->findings.begin(), verdict->findings.end(), grows);
-  const Result<ChosenDriver> driver = ChooseDriver(options.driver);
-  HostGrowth growth = GrowthOf(changes, options.warm_up, noisy, driver.ok() && driver->driver == AuditedDriver::Genuine);
-  audit->unmetered = AlwaysUnmetered();
+  const bool genuine = IsGenuine(options.driver);
+  HostGrowth growth = GrowthOf(changes, options.warm_up, noisy, genuine);
+  audit->unmetered = AlwaysUnmetered(genuine);
   audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
   verdict->step_findings = std::move(growth.findings);
   return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;

@@ -251,13 +251,12 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   // loss is told once.
   const bool balanced =
       *said != Name(Verdict::ReleaseRefused) && *said != "retained_for_retry" && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
-  const Result<ChosenDriver> driver = ChooseDriver(options_.driver);
-  const bool genuine = driver.ok() && driver->driver == AuditedDriver::Genuine;
+  const bool genuine = IsGenuine(options_.driver);
   if (!balanced) {
-    ++audit_->skipped
-          ["heap bytes (of a genuine driver threads and descriptors too): driver objects stay, and what holds them may stay with them"];
+    ++audit_->skipped["heap bytes (of a genuine driver threads, descriptors): driver objects stay, and what holds them may stay with them"];
   }
-  HostExcess excess(trace_.cycle[0].host, good_host_, balanced ? kTrialMeters : genuine ? kLibraryMeters : kCountedMeters);
+  const HostMeterSet asked = genuine ? (balanced ? kCountedMeters : kLibraryMeters) : (balanced ? kTrialMeters : kCountedMeters);
+  HostExcess excess(trace_.cycle[0].host, good_host_, asked);
   if (excess.empty()) return {};
   for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
     const Result<Ending> ending = Execute(plan, i + 1 >= HostExcess::kRepeats ? Stacks::All : Stacks::None);
@@ -303,7 +302,7 @@ Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) 
 
 void LifecycleSweep::Conclude() {
   if (host_.wanted()) {
-    audit_->unmetered = AlwaysUnmetered();
+    audit_->unmetered = AlwaysUnmetered(IsGenuine(options_.driver));
     if (!host_.alone()) audit_->unmetered.emplace_back("the host: another audit ran in this process at the same time");
   } else {
     audit_->unmetered.emplace_back(options_.isolate

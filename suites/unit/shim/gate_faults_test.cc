@@ -2,7 +2,6 @@
 // Each `how`, seen from the caller, from the driver below and from the journal.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
-#include <string.h>
 
 #include "faults/shim/gate.h"
 #include "suites/unit/shim/gated_world.h"

@@ -2,7 +2,6 @@
 // gate_lost_test.cc: what a sticky fault loses, for how long, and what it spares.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
-#include <string.h>
 
 #include "faults/shim/gate.h"
 #include "suites/unit/shim/gated_world.h"
