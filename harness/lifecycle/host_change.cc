@@ -8,6 +8,8 @@
 #include "harness/cycle/growth.h"
 #include "harness/lifecycle/lifecycle_cycles.h"
 
+extern "C" [[gnu::weak]] void __asan_init();
+
 namespace cuaudit::harness {
 namespace {
 
@@ -133,6 +135,10 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       continue;
     }
     if (meter == HostMeter::HeapBytes && genuine) continue;  // AlwaysUnmetered
+    if (KindOf(meter) == "host_mapping" && __asan_init != nullptr) {
+      growth.unmetered.push_back(name + ": AddressSanitizer keeps freed blocks, and maps more for them");
+      continue;
+    }
     if (meter == HostMeter::ResidentBytes && !genuine) {
       growth.unmetered.push_back(name + ": the simulated driver's books lie in the same process");
       continue;
