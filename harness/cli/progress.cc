@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/progress.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,10 +11,8 @@ namespace cuaudit::harness {
 std::string ProgressBar(std::size_t done, std::size_t total) {
   constexpr std::size_t kWidth = 32;
   const std::size_t filled = total == 0 ? kWidth : kWidth * done / total;
-  const std::string count = std::to_string(done);
   const std::string all = std::to_string(total);
-  return "[" + std::string(filled, '#') + std::string(kWidth - filled, ' ') + "] " + std::string(all.size() - count.size(), ' ') + count +
-         "/" + all;
+  return fmt::format("[{:#<{}}{: <{}}] {:>{}}/{}", "", filled, "", kWidth - filled, done, all.size(), all);
 }
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) != 0) {}
