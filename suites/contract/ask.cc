@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/ask.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -32,7 +33,7 @@ std::string AskGenuine(const Question& question, driver::DriverRef driver) {
 
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library) {
   int ends[2];
-  if (pipe(ends) != 0) return "no pipe";
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe";  // others are started meanwhile
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
-//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] [--devices N] [--partner ROLE]
+//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] [--devices N] [--jobs N]
+//   [--partner ROLE]
 //   --partner  answers as the second process of a question: see partner.h
 //   --devices  how many devices sim has, 1 unless said
+//   --jobs     how many of the questions that get a process of their own are asked at a time, 1 unless said
 //   --check    compares with the answers beside the questions     --expect   with recorded ones
 //   dropin     the drop-in library at PATH, with the simulated driver behind it
 // For all but real the accepted differences of differences.def apply.
 // Exit: 0 as expected, 1 differences, 2 usage, 3 no driver.
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "faults/driver/genuine_driver.h"
@@ -23,6 +28,7 @@ namespace {
 struct Options {
   std::string driver = "sim";
   int devices = 1;
+  int jobs = 1;
   bool check = false;
   std::string library = "libcuda.so.1";
   std::string expect;
@@ -49,6 +55,9 @@ bool Parse(int count, char** words, Options* options) {
       options->ask = value;
     } else if (word == "--devices" && value.size() == 1 && value[0] >= '1' && value[0] <= '8') {
       options->devices = value[0] - '0';
+    } else if (word == "--jobs" && !value.empty() && value.size() <= 2 && value[0] != '0' &&
+               value.find_first_not_of("0123456789") == std::string::npos) {
+      options->jobs = std::stoi(value);
     } else if (word == "--partner") {
       options->partner = value;
     } else {
@@ -84,14 +93,35 @@ int AnswerPartner(const Options& options) {
   return 0;
 }
 
-// Prints every answer as it comes when `print`: a driver that hangs is caught at its question.
+// The answers of the questions that get a process of their own, in the order of `questions`.
+std::vector<std::string> AskChildren(const std::vector<const Question*>& questions, const Options& options) {
+  std::vector<std::string> answers(questions.size());
+  std::atomic<std::size_t> next{0};
+  const auto ask = [&] {
+    for (std::size_t i = next++; i < questions.size(); i = next++) answers[i] = AskChild(*questions[i], options.driver, options.library);
+  };
+  std::vector<std::thread> threads(std::min(questions.size(), static_cast<std::size_t>(options.jobs)));
+  for (std::thread& thread : threads) thread = std::thread(ask);
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+// Prints every answer of this process as it comes when `print`: a driver that hangs is caught at its question.
 bool AskAll(const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
   if (!OpenDriver(options, &genuine)) return false;
+  std::vector<const Question*> apart;
+  for (const Question& question : AllQuestions()) {
+    if (options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options) && IsAsked(question, options))
+      apart.push_back(&question);
+  }
+  // First, while this process has no context.
+  const std::vector<std::string> told = AskChildren(apart, options);
+  auto next = told.begin();
   for (const Question& question : AllQuestions()) {
     if ((!options.ask.empty() && options.ask != question.name) || !IsAsked(question, options)) continue;
-    const bool apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
-    const std::string answer = apart ? AskChild(question, options.driver, options.library) : Ask(options, question, &genuine);
+    const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
+    const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
     if (print) {
       std::printf("%s\t%s\n", question.name, answer.c_str());
       std::fflush(stdout);
@@ -154,7 +184,7 @@ int main(int count, char** words) {
   if (!cuaudit::contract::Parse(count, words, &options)) {
     std::fprintf(stderr,
                  "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] "
-                 "[--devices N]\n");
+                 "[--devices N] [--jobs N]\n");
     return 2;
   }
   return cuaudit::contract::Run(options);
