@@ -205,12 +205,12 @@ CUAUDIT_EXPORT void free(void* block) noexcept {
 
 CUAUDIT_EXPORT void* dlopen(const char* file, int flags) {
   void* handle = OpenAsCaller(file, flags, __builtin_return_address(0));
-  if (handle != nullptr && Watching()) Write(HostCall::Dlopen, Address(handle), 0);
+  if (handle != nullptr && Watching()) Write(HostCall::Dlopen, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
   return handle;
 }
 
 CUAUDIT_EXPORT int dlclose(void* handle) noexcept {
-  if (Watching()) Write(HostCall::Dlclose, Address(handle), 0);
+  if (Watching()) Write(HostCall::Dlclose, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
   return NextDlclose(handle);
 }
 

@@ -123,4 +123,9 @@ int NextDlclose(void* handle) noexcept {
   return next(handle);
 }
 
+std::uint64_t LoadedObjectOf(const void* caller) noexcept {
+  Dl_info info;
+  return dladdr(caller, &info) == 0 ? 0 : reinterpret_cast<std::uint64_t>(info.dli_fbase);
+}
+
 }  // namespace cuaudit::faults

@@ -10,6 +10,8 @@
 //             the cache and the system's directories. A loaded drop-in is so found before any other libcuda.so.1.
 #pragma once
 
+#include <cstdint>
+
 namespace cuaudit::faults {
 
 // Once, while the library is loaded: what the program makes of its environment later does not count.
@@ -19,5 +21,8 @@ void RememberLibraryPath() noexcept;
 void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept;
 
 int NextDlclose(void* handle) noexcept;
+
+// Where the loaded object that `caller` lies in begins, 0 when it lies in none.
+std::uint64_t LoadedObjectOf(const void* caller) noexcept;
 
 }  // namespace cuaudit::faults

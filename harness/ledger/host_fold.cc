@@ -23,6 +23,17 @@ void ProcessFold::Finish() {
   }
 }
 
+// The C library counts openings of one handle, whoever made them. Who closes means its own: a driver that opens the library that the
+// program has open must not be given the program's.
+void ProcessFold::ReleaseLibrary(const faults::Record& record) {
+  const HandleEntry* entry = account_.Find(Family::DlopenReference, record.argument[0]);
+  for (std::int64_t index = entry == nullptr ? -1 : entry->top; index >= 0;
+       index = account_.books().beneath[static_cast<std::size_t>(index)]) {
+    if (account_.books().object(index).parent == record.argument[1]) return account_.Close(index, State::Released, SiteOf(record));
+  }
+  account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Outcome::Succeeded);
+}
+
 void ProcessFold::HostMap(Object object, const faults::Record& record) {
   object.kind = Kind::HostMapping;
   object.bytes = record.argument[1];
@@ -59,10 +70,11 @@ void ProcessFold::Host(const faults::Record& record) {
       break;
     case HostCall::Dlopen:
       object.kind = Kind::DlopenReference;
+      object.parent = record.argument[1];
       if (!injected) account_.Retain(object, record);
       break;
     case HostCall::Dlclose:
-      if (record.result == 0) account_.Release(Kind::DlopenReference, handle, 1, record, Outcome::Succeeded);
+      if (record.result == 0) ReleaseLibrary(record);
       break;
     case HostCall::MutexInit:
       object.kind = Kind::Mutex;

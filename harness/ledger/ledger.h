@@ -51,7 +51,7 @@ struct Object {
   std::uint64_t handle = 0;
   std::uint64_t bytes = 0;
   std::uint64_t context = 0;     // the context it lives in, 0 for kinds that outlive contexts
-  std::uint64_t parent = 0;      // pool, graph or library it was made from, 0 for none
+  std::uint64_t parent = 0;      // pool, graph or library it was made from; the loaded object that opened a library; 0 for none
   std::uint64_t references = 1;  // caller-owned, for counted kinds
   std::uint32_t cycle = 0;
   bool library_kept = false;   // a host block that the C library allocated for itself (faults::kKeptByLibrary)

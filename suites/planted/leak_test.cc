@@ -91,6 +91,25 @@ CUAUDIT_CASE(Leak, EveryExtraReferenceCounts) {
   EXPECT_EQ(ledger.objects.back().references, 1U);
 }
 
+// A driver opens the library that the program has open, and keeps it.
+CUAUDIT_CASE(Leak, ALibraryIsMissedWhereItWasOpened) {
+  Trace before;
+  before.Host(faults::HostCall::Dlopen, 0x7, 0xA);
+  before.Host(faults::HostCall::Dlopen, 0x7, 0xD);
+  before.Host(faults::HostCall::Dlclose, 0x7, 0xA);
+  const harness::Ledger clean = before.Fold();
+  ASSERT_EQ(clean.objects.size(), 2U);
+  EXPECT_EQ(clean.objects[0].state, harness::State::Released);
+  EXPECT_EQ(clean.objects[1].state, harness::State::Live);
+  Trace after;
+  after.Host(faults::HostCall::Dlopen, 0x7, 0xA);
+  after.Host(faults::HostCall::Dlopen, 0x7, 0xD);
+  after.Host(faults::HostCall::Dlclose, 0x7, 0xD);
+  const harness::Ledger ledger = after.Fold();
+  EXPECT_EQ(ledger.objects[0].state, harness::State::Live);
+  EXPECT_EQ(ledger.objects[1].state, harness::State::Released);
+}
+
 CUAUDIT_CASE(Leak, AFailedReleaseLeavesTheObjectToTheProgram) {
   Trace t;
   t.CreateStream(0x10);

@@ -15,7 +15,7 @@ constexpr std::size_t kBytes = 4096;
 CUDA_MEM_ALLOC_NODE_PARAMS OnDevice() {
   CUDA_MEM_ALLOC_NODE_PARAMS parameters = {};
   parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  parameters.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  parameters.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   parameters.bytesize = kBytes;
   return parameters;
 }

@@ -85,6 +85,16 @@ CUAUDIT_CASE(OverReleasedReference, RetainedAndReleasedInSteps) {
   ExpectSilent(t);
 }
 
+// Handed over: opened by one, closed by another.
+CUAUDIT_CASE(OverReleasedReference, ALibraryIsClosedByAnother) {
+  Trace t;
+  t.Host(HostCall::Dlopen, 0x7, 0xA);
+  t.Host(HostCall::Dlopen, 0x7, 0xB);
+  t.Host(HostCall::Dlclose, 0x7, 0xC);
+  t.Host(HostCall::Dlclose, 0x7, 0xA);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(OverReleasedReference, AMovedReferenceDiesWithItsGraphs) {
   Trace t;
   t.Call(CallId::GraphCreate).Out(0, 0x1);
