@@ -161,6 +161,7 @@ void Arena::Collect() noexcept {
     block->link = nullptr;
     // A lent block was not its arena's stream's: what that did with it before stands.
     if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
+    if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
     ++stamped_frees;
     stamped_bytes += block->size;
     if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {

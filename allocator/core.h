@@ -106,7 +106,11 @@ class Core {
   bool TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept;
   bool Turn(ThreadCache* cache, const Arena* arena) noexcept;
   void EmptyMagazines(Arena* arena) noexcept;
-  ThreadCache* Cache() noexcept;  // this thread's; nullptr: no host memory
+  ThreadCache* Cache() noexcept {  // this thread's; nullptr: no host memory
+    const KnownCache& known = known_caches[serial % kKnownCaches];
+    return known.serial == serial ? known.cache : FindOrMakeCache();
+  }
+  ThreadCache* FindOrMakeCache() noexcept;
   void ReleaseCaches() noexcept;
 
   // slow_path.cc
@@ -161,7 +165,6 @@ class Core {
   // uses.cc
   CUresult FreeSlow(CUdeviceptr address) noexcept;
   CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
-  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
@@ -172,12 +175,23 @@ class Core {
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
-  void WarnOfSharing(const StreamRecord* stream) noexcept;
+
+  // record_use.cc
+  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void WarnOfSharing() noexcept;
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
+  CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
+  // Without a locked instruction, where the thread has a cache.
+  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
+    if (ThreadCache* const cache = Cache(); cache != nullptr) {
+      (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      everybodys->fetch_add(1, std::memory_order_relaxed);
+    }
+  }
 
   // pools.cc, checkpoint.cc
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;

@@ -17,8 +17,7 @@ namespace cuaudit::alloc {
 class Lock {
  public:
   bool try_lock() noexcept {
-    bool held = false;
-    return is_held_.compare_exchange_strong(held, true, std::memory_order_acquire, std::memory_order_relaxed);
+    return !is_held_.exchange(true, std::memory_order_acquire);  // needs no load first, as comparing would
   }
   void lock() noexcept {
     if (!try_lock()) [[unlikely]]

@@ -19,6 +19,7 @@ Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
 }
 
 bool StreamRecord::HasReturned(Stamp* stamp) noexcept {
+  if (stamp->sequence <= settled_) return true;
   if (!stamp->returned && returned_[stamp->sequence % kReturning].load(std::memory_order_acquire) == stamp->sequence)
     stamp->returned = true;
   return stamp->returned;
@@ -35,14 +36,14 @@ void StreamRecord::Recycle(CUevent event) noexcept {
 
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
-  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) (void)HasReturned(&stamps_[i]);
   std::size_t kept = 0;
   bool kept_last = false;
   const std::size_t count = stamps_.size();
   Stamp* const stamps = stamps_.data();
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const Stamp& following = stamps[i + 1];
-    bool may_go = kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
+    Stamp& following = stamps[i + 1];
+    bool may_go =
+        kept_last && HasReturned(&stamps[i]) && stamps[i].pins == 0 && HasReturned(&following) && following.settled >= stamps[i].sequence;
     // What it wrote tells of the one before it from then on.
     if (may_go && word != nullptr) may_go = NoteValue(&stamps[kept - 1], stamps[i]);
     kept_last = !may_go;
@@ -103,7 +104,7 @@ void StreamRecord::LoadWord() noexcept {
 }
 
 // The lock is held.
-CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
+inline CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   if (stamps_.size() >= max_stamps) [[unlikely]] {
     if (word != nullptr) LoadWord();
     if (stamps_.size() >= max_stamps) MakeRoom();
@@ -115,17 +116,18 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   stamp.settled = last;
   stamp.value = stamp.last_value = ++values_;
   out->is_quiet = word == nullptr;
-  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
-    if (HasReturned(&stamps_[i])) continue;
-    stamp.settled = stamps_[i].sequence - 1;
-    if (stamps_[i].sequence % kReturning == stamp.sequence % kReturning) out->is_quiet = false;
+  // Mostly the last one is the only one that was not known to have returned, and it has.
+  if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
+    stamp.settled = Settled(stamp.sequence, &out->is_quiet);
+  if (stamps_.size() == stamps_.capacity()) [[unlikely]] {
+    try {
+      stamps_.reserve(2 * stamps_.size() + 8);
+    } catch (...) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
   }
+  stamps_.push_back(stamp);
   settled_ = stamp.settled;
-  try {
-    stamps_.push_back(stamp);
-  } catch (...) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
   begun.store(stamp.sequence, std::memory_order_release);
   out->sequence = stamp.sequence;
   out->value = stamp.value;
@@ -133,7 +135,18 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   return CUDA_SUCCESS;
 }
 
-CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept {
+// Up to where all recordings before that one have returned. `*is_quiet` false: one that has not has its place.
+std::uint64_t StreamRecord::Settled(std::uint64_t sequence, bool* is_quiet) noexcept {
+  std::uint64_t settled = sequence - 1;
+  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
+    if (HasReturned(&stamps_[i])) continue;
+    settled = stamps_[i].sequence - 1;
+    if (stamps_[i].sequence % kReturning == sequence % kReturning) *is_quiet = false;
+  }
+  return settled;
+}
+
+CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out, UseSlots* slots) noexcept {
   std::unique_lock<Lock> held(lock_);
   if (word == nullptr && spare_count_ == 0) [[unlikely]] {
     held.unlock();
@@ -149,15 +162,49 @@ CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept 
   }
   CUevent const event = word == nullptr ? spares_[--spare_count_] : nullptr;
   const CUresult result = Enter(event, out);
-  if (result != CUDA_SUCCESS) {
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     Recycle(event);
     return result;
   }
+  if (slots == nullptr) return CUDA_SUCCESS;
+  out->slots = slots;
+  out->slot = slots->Find(this);
+  if (out->slot == UseSlots::kCount) return CUDA_SUCCESS;
+  std::atomic<std::uint64_t>& noted = slots->sequence[out->slot];
+  out->before = noted.load(std::memory_order_relaxed);
+  noted.store(out->sequence, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
+bool StreamRecord::Leave(UseSlots* slots, std::size_t i) noexcept {
+  const Held held(lock_);
+  if (slots->sequence[i].load(std::memory_order_relaxed) != 0) return false;
+  slots->stream[i].store(nullptr, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint64_t StreamRecord::Claim(UseSlots* slots, std::size_t i) noexcept {
+  const Held held(lock_);
+  const std::uint64_t sequence = slots->sequence[i].load(std::memory_order_relaxed);
+  slots->sequence[i].store(0, std::memory_order_relaxed);
+  return sequence;
+}
+
+// The lock is held. Not, when it was used again since, or taken out.
+void StreamRecord::Withdraw(const Recording& recording) noexcept {
+  if (recording.slot == UseSlots::kCount) return;
+  std::atomic<std::uint64_t>& noted = recording.slots->sequence[recording.slot];
+  const bool is_ours = recording.slots->stream[recording.slot].load(std::memory_order_relaxed) == this;
+  if (is_ours && noted.load(std::memory_order_relaxed) == recording.sequence) {
+    noted.store(recording.before, std::memory_order_relaxed);
+  } else {
+    // A use that was noted since may fall back to this one: then the next recording ends it.
+    stamp_wanted.store(true, std::memory_order_relaxed);
+  }
+}
+
 // True when it overlapped with another recording and none is under way any more.
-bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
+inline bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
   if (recording.is_quiet && is_recorded && !is_over) [[likely]] {
     returned_[recording.sequence % kReturning].store(recording.sequence, std::memory_order_release);
     return false;
@@ -172,6 +219,7 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
       Advance();
     }
   } else {
+    Withdraw(recording);
     Recycle(stamp->event);
     // Its write may have been done, over the one before it, and so tells of that; over others', and so another write must tell of those.
     if (word != nullptr && stamp != stamps_.data()) (void)NoteValue(stamp - 1, *stamp);
@@ -189,7 +237,7 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
       word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.value, 0);
   if (result != CUDA_SUCCESS) return result;
   const bool repeat = Finish(recording, true, false);
-  stamp_wanted.store(false, std::memory_order_relaxed);
+  if (stamp_wanted.load(std::memory_order_relaxed)) stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
   // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
   Recording last;

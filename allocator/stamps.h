@@ -25,6 +25,7 @@
 
 #include "allocator/event_pool.h"
 #include "allocator/lock.h"
+#include "allocator/use_slots.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
@@ -58,6 +59,10 @@ struct Recording {
   std::uint64_t value = 0;
   CUevent event = nullptr;
   bool is_quiet = false;  // its return can be told without the lock
+  // Where it is noted as a use, and what stood there before; kCount: in no slot.
+  std::size_t slot = UseSlots::kCount;
+  UseSlots* slots = nullptr;
+  std::uint64_t before = 0;
 };
 
 struct StampCounts {
@@ -117,9 +122,14 @@ struct StreamRecord {
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
   // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by Send, and
   // that by Cancel if it failed, or by Cancel at once.
-  CUresult Begin(driver::DriverRef driver, Recording* out) noexcept;
+  // With `slots` it is noted in the stream's, if there is one, and Cancel takes that back.
+  CUresult Begin(driver::DriverRef driver, Recording* out, UseSlots* slots = nullptr) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
   void Cancel(const Recording& recording) noexcept;
+  // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
+  bool Leave(UseSlots* slots, std::size_t i) noexcept;
+  // What slot `i`, this stream's, stands at; it is not in use any more. 0: it was not.
+  std::uint64_t Claim(UseSlots* slots, std::size_t i) noexcept;
   // `*is_over` as far as one look tells.
   CUresult Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept;
   // As much of what lies up to `sequence` as is over: the newest first, which often tells of all, then from the oldest on.
@@ -153,6 +163,8 @@ struct StreamRecord {
   void Advance() noexcept;
   void LoadWord() noexcept;
   CUresult Enter(CUevent event, Recording* out) noexcept;
+  std::uint64_t Settled(std::uint64_t sequence, bool* is_quiet) noexcept;
+  void Withdraw(const Recording& recording) noexcept;
   bool Finish(const Recording& recording, bool recorded, bool is_over) noexcept;
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
