@@ -182,6 +182,8 @@ class Core {
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
   CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
+  CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   // Without a locked instruction, where the thread has a cache.

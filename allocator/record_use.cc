@@ -51,7 +51,50 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 }
 
 // The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+[[gnu::noinline]] CUresult Core::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (block->slots.Find(stream) == UseSlots::kCount) result = MakeSlot(block, address, stream);
+  if (result != CUDA_SUCCESS) return result;
+  Recording recording;
+  result = stream->Begin(driver, &recording, &block->slots);
+  if (result != CUDA_SUCCESS) return result;
+  const bool in_slot = recording.slot != UseSlots::kCount;
+  if (in_slot) {
+    block->used.store(true, std::memory_order_relaxed);
+  } else if (EditFound(block, address, "RecordUse", &result) != nullptr) {
+    result = AttachUse(block, "RecordUse", stream, recording.sequence, &recording.before);
+  }
+  if (result != CUDA_SUCCESS) {
+    stream->Cancel(recording);
+    return result;
+  }
+  result = stream->Send(driver, live, recording);
+  if (result == CUDA_SUCCESS) {
+    CountRecorded(address, stream, recording);
+    return result;
+  }
+  CUresult error = CUDA_SUCCESS;
+  if (!in_slot && EditFound(block, address, "RecordUse", &error) != nullptr) {
+    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, recording.before);
+    EndEdit(block, 0);
+    // A use that was added since may fall back to this one: then the next recording ends it.
+    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
+  }
+  stream->Cancel(recording);  // from here on the number is another's
+  return result;
+}
+
+inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
+  CountUse(&ThreadCache::uses_recorded, &uses_recorded);
+  if (recording.before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned.load(std::memory_order_relaxed))
+      [[unlikely]]
+    WarnOfSharing();
+  if (Traced()) [[unlikely]]
+    TraceUse(address, stream, recording.sequence);
+}
+
+[[gnu::always_inline]] inline CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   // The cheapest question first, and mostly the answer is no.
   const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -64,44 +107,19 @@ CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream
     if (result != CUDA_SUCCESS) return result;
     if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
   }
-  if (block->slots.Find(stream) == UseSlots::kCount) [[unlikely]] {
-    result = MakeSlot(block, address, stream);
-    if (result != CUDA_SUCCESS) return result;
-  }
+  const std::size_t slot = block->slots.Find(stream);
   Recording recording;
-  result = stream->Begin(driver, &recording, &block->slots);
-  if (result != CUDA_SUCCESS) [[unlikely]]
-    return result;
-  if (recording.slot != UseSlots::kCount) [[likely]] {
-    if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
-  } else {
-    if (EditFound(block, address, "RecordUse", &result) != nullptr)
-      result = AttachUse(block, "RecordUse", stream, recording.sequence, &recording.before);
-    if (result != CUDA_SUCCESS) {
-      stream->Cancel(recording);
-      return result;
-    }
-  }
-  result = stream->Send(driver, live, recording);
-  if (result == CUDA_SUCCESS) [[likely]] {
-    CountUse(&ThreadCache::uses_recorded, &uses_recorded);
-    if (recording.before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
-    if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned.load(std::memory_order_relaxed))
-        [[unlikely]]
-      WarnOfSharing();
-    if (Traced()) [[unlikely]]
-      TraceUse(address, stream, recording.sequence);
+  if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
+    return RecordNoted(block, address, stream, live);
+  if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
+  result = driver.EventRecord(recording.event, live);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    stream->Cancel(recording);
     return result;
   }
-  CUresult error = CUDA_SUCCESS;
-  if (recording.slot == UseSlots::kCount && EditFound(block, address, "RecordUse", &error) != nullptr) {
-    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, recording.before);
-    EndEdit(block, 0);
-    // A use that was added since may fall back to this one: then the next recording ends it.
-    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
-  }
-  stream->Cancel(recording);  // from here on the number is another's
-  return result;
+  stream->Returned(recording.sequence);
+  CountRecorded(address, stream, recording);
+  return CUDA_SUCCESS;
 }
 
 // For default streams; and where a driver insists on a current context and there was none.

@@ -55,7 +55,7 @@ void StreamRecord::MakeRoom() noexcept {
   }
   if (count != 0) stamps[kept++] = stamps[count - 1];
   shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
-  stamps_.resize(kept);
+  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
 bool StreamRecord::NoteValue(Stamp* earlier, const Stamp& gone) noexcept {
@@ -90,7 +90,7 @@ void StreamRecord::Advance() noexcept {
       stamps_[kept++] = stamps_[i];
     }
   }
-  stamps_.resize(kept);
+  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
 void StreamRecord::LoadWord() noexcept {
@@ -104,33 +104,27 @@ void StreamRecord::LoadWord() noexcept {
 }
 
 // The lock is held.
-inline CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
+CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   if (stamps_.size() >= max_stamps) [[unlikely]] {
     if (word != nullptr) LoadWord();
     if (stamps_.size() >= max_stamps) MakeRoom();
   }
-  Stamp stamp;
-  stamp.event = event;
   const std::uint64_t last = begun.load(std::memory_order_relaxed);
-  stamp.sequence = last + 1;
-  stamp.settled = last;
-  stamp.value = stamp.last_value = ++values_;
+  std::uint64_t settled = last;
   out->is_quiet = word == nullptr;
   // Mostly the last one is the only one that was not known to have returned, and it has.
   if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
-    stamp.settled = Settled(stamp.sequence, &out->is_quiet);
-  if (stamps_.size() == stamps_.capacity()) [[unlikely]] {
-    try {
-      stamps_.reserve(2 * stamps_.size() + 8);
-    } catch (...) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    settled = Settled(last + 1, &out->is_quiet);
+  try {
+    stamps_.emplace_back(last + 1, settled, event);
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  stamps_.push_back(stamp);
-  settled_ = stamp.settled;
-  begun.store(stamp.sequence, std::memory_order_release);
-  out->sequence = stamp.sequence;
-  out->value = stamp.value;
+  room_ = std::min<std::size_t>(stamps_.capacity(), max_stamps);
+  if (word != nullptr) stamps_.back().value = stamps_.back().last_value = out->value = ++values_;
+  settled_ = settled;
+  begun.store(last + 1, std::memory_order_release);
+  out->sequence = last + 1;
   out->event = event;
   return CUDA_SUCCESS;
 }
@@ -204,11 +198,7 @@ void StreamRecord::Withdraw(const Recording& recording) noexcept {
 }
 
 // True when it overlapped with another recording and none is under way any more.
-inline bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
-  if (recording.is_quiet && is_recorded && !is_over) [[likely]] {
-    returned_[recording.sequence % kReturning].store(recording.sequence, std::memory_order_release);
-    return false;
-  }
+bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
   const Held held(lock_);
   Stamp* const stamp = At(recording.sequence);
   const bool overlapped = stamp->settled + 1 != recording.sequence || begun.load(std::memory_order_relaxed) != recording.sequence;
@@ -236,8 +226,12 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
   const CUresult result =
       word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.value, 0);
   if (result != CUDA_SUCCESS) return result;
+  if (recording.is_quiet) {
+    Returned(recording.sequence);
+    return CUDA_SUCCESS;
+  }
   const bool repeat = Finish(recording, true, false);
-  if (stamp_wanted.load(std::memory_order_relaxed)) stamp_wanted.store(false, std::memory_order_relaxed);
+  stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
   // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
   Recording last;

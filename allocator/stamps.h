@@ -35,12 +35,16 @@ class Core;
 struct Device;
 
 struct Stamp {
-  std::uint64_t sequence = 0;
-  std::uint64_t settled = 0;
+  // Made where it stands: what is written in parts and copied as a whole at once waits for the parts.
+  Stamp(std::uint64_t the_sequence, std::uint64_t the_settled, CUevent the_event) noexcept
+      : sequence(the_sequence), settled(the_settled), event(the_event) {}
+
+  std::uint64_t sequence;
+  std::uint64_t settled;
+  CUevent event;
   // Completion::StreamWrites: what it writes to the word, never the same twice; and the last value that tells as much.
   std::uint64_t value = 0;
   std::uint64_t last_value = 0;
-  CUevent event = nullptr;
   std::uint16_t pins = 0;
   bool returned = false;
   bool over = false;
@@ -125,6 +129,31 @@ struct StreamRecord {
   // With `slots` it is noted in the stream's, if there is one, and Cancel takes that back.
   CUresult Begin(driver::DriverRef driver, Recording* out, UseSlots* slots = nullptr) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
+  // Begin with `slot`, where all is as usual: the slot is the stream's, there is an event and room for a stamp, and all recordings have
+  // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or Cancel.
+  bool BeginQuick(UseSlots* slots, std::size_t slot, Recording* out) noexcept {
+    if (word != nullptr) [[unlikely]]
+      return false;
+    const Held held(lock_);
+    const std::uint64_t last = begun.load(std::memory_order_relaxed);
+    if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
+      return false;
+    if (spare_count_ == 0 || stamps_.size() >= room_ || slots->stream[slot].load(std::memory_order_relaxed) != this) [[unlikely]]
+      return false;
+    CUevent const event = spares_[--spare_count_];
+    stamps_.emplace_back(last + 1, last, event);
+    settled_ = last;
+    begun.store(last + 1, std::memory_order_release);
+    std::atomic<std::uint64_t>& noted = slots->sequence[slot];
+    *out = Recording{last + 1, 0, event, true, slot, slots, noted.load(std::memory_order_relaxed)};
+    noted.store(last + 1, std::memory_order_relaxed);
+    return true;
+  }
+  // Of a quiet recording that was sent.
+  void Returned(std::uint64_t sequence) noexcept {
+    returned_[sequence % kReturning].store(sequence, std::memory_order_release);
+    if (stamp_wanted.load(std::memory_order_relaxed)) stamp_wanted.store(false, std::memory_order_relaxed);
+  }
   void Cancel(const Recording& recording) noexcept;
   // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
   bool Leave(UseSlots* slots, std::size_t i) noexcept;
@@ -179,6 +208,7 @@ struct StreamRecord {
   Lock lock_;
   // Guarded by lock_:
   std::vector<Stamp> stamps_;  // by sequence, and by value
+  std::size_t room_ = 0;       // for so many stamps there is host memory, and so many may be
   std::uint64_t values_ = 0;   // given out, also to recordings that failed: a write may have been done all the same
   std::uint64_t settled_ = 0;  // all recordings up to here have returned
   std::size_t spare_count_ = 0;
