@@ -244,7 +244,7 @@ Block* Arena::FindImplied(const Request& request) const noexcept {
 
 bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
   const std::size_t rest = block->size - size;
-  if (pool->options.no_split) return false;
+  if (pool->options().no_split) return false;
   if (!block->large || block->segment->expandable) return rest >= kMinBlock;
   const std::size_t limit = core->options.max_split_size;
   return rest > kSmallLimit && (limit == 0 || size < limit);

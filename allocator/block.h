@@ -28,6 +28,7 @@ namespace cuaudit::alloc {
 struct Arena;
 struct Block;
 struct CapturedUse;
+struct PoolOptions;
 struct Segment;
 
 // Block::state: the life of the record above, what it is and what must not be overlooked when it is freed below.
@@ -113,6 +114,7 @@ struct Segment {
   Segment* back = nullptr;
   bool large = false;
   bool expandable = false;
+  const PoolOptions* source = nullptr;              // whose `acquire` it comes from, if there is one
   bool unusable = false;                            // its addresses have no records; waits to be given back
   Tenure tenure;                                    // not expandable
   std::size_t page = 0;                             // expandable: bytes of one physical handle

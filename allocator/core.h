@@ -27,15 +27,27 @@
 
 namespace cuaudit::alloc {
 
-struct Pool {
-  PoolId id;
+// Of pools that are or were. Never changed, and kept until the allocator is destroyed: who holds a pool's record may read its options while
+// the record becomes another pool's.
+struct KnownOptions {
   PoolOptions options;
-  std::atomic<int> users{1};
-  std::atomic<int> routes{0};
+  KnownOptions* next = nullptr;
+};
+
+struct Pool {
+  std::atomic<std::uint64_t> number{0};                  // the second half of its identity
+  std::atomic<const PoolOptions*> known{&kPlainOptions};
+  std::atomic<int> users{1};   // from 0 only under Core::make_lock
+  std::atomic<int> routes{0};  // under Core::make_lock
   std::atomic<Arena*> arenas{nullptr};
   Pool* next = nullptr;
   bool is_private = false;
   std::vector<Capture*> captures;  // that used its blocks while it was routed; under Core::make_lock
+
+  PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
+  const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
+
+  static constexpr PoolOptions kPlainOptions{};
 };
 
 struct Routed {
@@ -198,9 +210,13 @@ class Core {
   // pools.cc, checkpoint.cc
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
   CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
+  void DropRoute(Pool* pool) noexcept;
+  CUresult AddRoute(Device* device, const Routed& added) noexcept;
   CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
   CUresult ReleasePool(PoolId pool) noexcept;
   Pool* FindPool(PoolId id) noexcept;
+  Pool* FindUsed(PoolId id) noexcept;
+  const PoolOptions* Know(const PoolOptions& options) noexcept;
   Pool* RouteOf(Device* device, StreamRecord* stream) noexcept;
   CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
   CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
@@ -233,6 +249,7 @@ class Core {
   std::vector<std::unique_ptr<Device>> devices;
   Pool shared_pool;
   std::atomic<Pool*> pools{nullptr};
+  KnownOptions* known_options = nullptr;  // under make_lock
   std::atomic<std::uint64_t> next_pool{1};
   std::atomic<Arena*> arenas{nullptr};
   std::atomic<std::uint32_t> arena_count{0};

@@ -14,6 +14,16 @@
 
 namespace cuaudit::alloc {
 
+// One who waits: each Pause is longer than the one before.
+class Waiter {
+ public:
+  void Pause() noexcept;
+
+ private:
+  int turn_ = 0;
+  long sleep_ns_ = 0;
+};
+
 class Lock {
  public:
   bool try_lock() noexcept {

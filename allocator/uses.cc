@@ -8,12 +8,6 @@
 namespace cuaudit::alloc {
 namespace {
 
-void Pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
 
 }  // namespace
@@ -31,13 +25,13 @@ Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexce
 
 Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
   std::uint64_t state = block->state.load(std::memory_order_acquire);
-  for (;;) {
+  for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) [[unlikely]] {
       *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
       return nullptr;
     }
     if ((state & kEditing) != 0) [[unlikely]] {
-      Pause();
+      waiter.Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, state | kEditing, std::memory_order_acq_rel, std::memory_order_acquire)) {
       break;
@@ -66,13 +60,13 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
     return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: no block of this allocator begins there", Shown(address));
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
-  for (;;) {
+  for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) {
       double_frees.fetch_add(1, std::memory_order_relaxed);
       return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: the block has been freed already", Shown(address));
     }
     if ((state & kEditing) != 0) {  // a use is being added by a call that should have come first
-      Pause();
+      waiter.Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, (state & ~kStatusMask) | kReturned, std::memory_order_acq_rel,
                                                   std::memory_order_acquire)) {
