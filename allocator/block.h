@@ -85,7 +85,7 @@ struct alignas(64) Block {
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
   std::uint64_t age = 0;           // the device's searches when it became free
   UseSlots slots;
-  UseSet uses;  // with room for what the slots hold, what `recorded` becomes, and one more
+  UseSet uses;      // with room for what the slots hold, what `recorded` becomes, and one more
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
   std::uint64_t given_in = 0;  // the capture that it was given out in, as far as is known; 0: none

@@ -106,8 +106,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
         live += IsLive(block);
         const bool has_uses =
             block->used.load(std::memory_order_relaxed) || (block->state.load(std::memory_order_relaxed) & (kHasUses | kHasStreams)) != 0;
-        if (IsLive(block) && has_uses)
-          return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
+        if (IsLive(block) && has_uses) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
       }
     }
   }

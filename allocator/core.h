@@ -35,7 +35,7 @@ struct KnownOptions {
 };
 
 struct Pool {
-  std::atomic<std::uint64_t> number{0};                  // the second half of its identity
+  std::atomic<std::uint64_t> number{0};  // the second half of its identity
   std::atomic<const PoolOptions*> known{&kPlainOptions};
   std::atomic<int> users{1};   // from 0 only under Core::make_lock
   std::atomic<int> routes{0};  // under Core::make_lock

@@ -79,8 +79,7 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
   {
     const Held held(make_lock);
     pool = FindUsed(id);
-    if (pool == nullptr)
-      return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
+    if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
     pool->users.fetch_add(1, std::memory_order_acq_rel);
     pool->routes.fetch_add(1, std::memory_order_acq_rel);
   }

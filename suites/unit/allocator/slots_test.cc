@@ -136,10 +136,19 @@ struct Source {
   bool was_over = false;
 };
 
+// By a stream of another device: synchronising the block's own context does not end it. `theirs` is that stream's, and older than the
+// block, since Close ends what is newest first.
+void UseFromElsewhere(const Allocating& a, CUdeviceptr x, CUdeviceptr theirs, CUstream user) {
+  a.Write(theirs, kBytes, user);
+  EXPECT_OK(a->RecordUse(x, a.Ref(user, 1)));
+  a.Drop(theirs);
+}
+
 // Close takes live blocks away too, and their own memory is not given back to its owner before their uses are over.
 TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
-  Allocating a;
-  Source source{a.d, a.Stream(), false};
+  Allocating a({}, {.devices = 2});
+  Source source{a.d, a.Stream(1), false};
+  const CUdeviceptr theirs = a.Get(kBytes, source.user, 1);
   PoolOptions options;
   options.user = &source;
   options.acquire = [](void* user, int, std::size_t bytes, CUstream, CUdeviceptr* out) noexcept {
@@ -156,7 +165,7 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
   CUstream own = a.Stream();
   const CUdeviceptr x = a.Get(kBytes, own);
   ASSERT_OK(a->EndAllocateToPool(0, pool));
-  a.Use(x, kBytes, own, source.user);
+  UseFromElsewhere(a, x, theirs, source.user);
   ASSERT_EQ(a.d.StreamQuery(source.user), CUDA_ERROR_NOT_READY);
   std::size_t live = 0;
   ASSERT_OK(a->Close(&live));
@@ -164,15 +173,16 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
   EXPECT_TRUE(source.was_over);
 }
 
-// cuMemUnmap waits for nothing: the simulated driver reports it while the work runs.
+// cuMemUnmap waits for nothing.
 TEST(SlotsAtTheEnd, AreWaitedForBeforePagesAreUnmapped) {
   Options options;
   options.expandable_segments = true;
-  Allocating a(options);
+  Allocating a(options, {.devices = 2});
   CUstream own = a.Stream();
-  CUstream user = a.Stream();
+  CUstream user = a.Stream(1);
+  const CUdeviceptr theirs = a.Get(kBytes, user, 1);
   const CUdeviceptr x = a.Get(kBytes, own);
-  a.Use(x, kBytes, own, user);
+  UseFromElsewhere(a, x, theirs, user);
   ASSERT_EQ(a.d.StreamQuery(user), CUDA_ERROR_NOT_READY);
   std::size_t live = 0;
   ASSERT_OK(a->Close(&live));
