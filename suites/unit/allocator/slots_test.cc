@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc {
@@ -175,19 +176,29 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
 
 // cuMemUnmap waits for nothing.
 TEST(SlotsAtTheEnd, AreWaitedForBeforePagesAreUnmapped) {
+  Allocating a({}, {.devices = 2});
+  FailingCalls watched{a.d};
   Options options;
   options.expandable_segments = true;
-  Allocating a(options, {.devices = 2});
+  const DeviceConfig configs[] = {{0, nullptr}, {1, nullptr}};
+  ASSERT_OK(Allocator::Create(watched.ref(), configs, 2, options, &a.allocator));
   CUstream own = a.Stream();
   CUstream user = a.Stream(1);
   const CUdeviceptr theirs = a.Get(kBytes, user, 1);
   const CUdeviceptr x = a.Get(kBytes, own);
   UseFromElsewhere(a, x, theirs, user);
   ASSERT_EQ(a.d.StreamQuery(user), CUDA_ERROR_NOT_READY);
+  int unmapped = 0;
+  watched.on_call = [&](driver::CallId call) {
+    if (call != driver::CallId::MemUnmap || unmapped++ != 0) return;
+    EXPECT_OK(a.d.StreamQuery(user));
+  };
   std::size_t live = 0;
   ASSERT_OK(a->Close(&live));
+  watched.on_call = nullptr;
   EXPECT_EQ(live, 1U);
-  EXPECT_OK(a.d.StreamQuery(user));
+  EXPECT_NE(unmapped, 0);
+  a.allocator.reset();
 }
 
 TEST(SlotsAtTheEnd, KeepABlockFromBeingRestoredAway) {
