@@ -161,6 +161,7 @@ void Arena::Collect() noexcept {
     block->link = nullptr;
     // A lent block was not its arena's stream's: what that did with it before stands.
     if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
+    if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
     ++stamped_frees;
     stamped_bytes += block->size;
     if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
@@ -243,7 +244,7 @@ Block* Arena::FindImplied(const Request& request) const noexcept {
 
 bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
   const std::size_t rest = block->size - size;
-  if (pool->options.no_split) return false;
+  if (pool->options().no_split) return false;
   if (!block->large || block->segment->expandable) return rest >= kMinBlock;
   const std::size_t limit = core->options.max_split_size;
   return rest > kSmallLimit && (limit == 0 || size < limit);

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "allocator/stamps.h"
+
 namespace cuaudit::alloc {
 
 namespace {
@@ -47,6 +49,15 @@ Block* BlockStore::Take() noexcept {
   free_ = block->link;
   block->link = nullptr;
   return block;
+}
+
+void ClaimUses(Block* block) noexcept {
+  block->used.store(false, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < UseSlots::kCount; ++i) {
+    if (block->slots.sequence[i].load(std::memory_order_relaxed) == 0) continue;
+    StreamRecord* const stream = block->slots.stream[i].load(std::memory_order_relaxed);
+    if (const std::uint64_t sequence = stream->Claim(&block->slots, i); sequence != 0) (void)block->uses.Add(stream, sequence);
+  }
 }
 
 void BlockStore::Reset(Block* block) noexcept {

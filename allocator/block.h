@@ -2,9 +2,10 @@
 // block.h: a piece of a segment, and the segment; and where their records come from.
 //
 //   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to
-//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; everything
-//   else
-//             under the lock of the arena, or by who took the block out of circulation. BlockStore: any thread.
+//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; `slots` as
+//   they say;
+//             `used` set with them, cleared with the block at hand; everything else under the lock of the arena, or by who took the block
+//             out of circulation. BlockStore: any thread.
 //   Units     bytes; `key` in units of 512 bytes.
 //   Errors    Take answers nullptr when host memory ran out.
 //   Faults    makes no driver calls.
@@ -20,12 +21,14 @@
 #include "allocator/fate.h"
 #include "allocator/lock.h"
 #include "allocator/use_set.h"
+#include "allocator/use_slots.h"
 
 namespace cuaudit::alloc {
 
 struct Arena;
 struct Block;
 struct CapturedUse;
+struct PoolOptions;
 struct Segment;
 
 // Block::state: the life of the record above, what it is and what must not be overlooked when it is freed below.
@@ -71,6 +74,7 @@ struct alignas(64) Block {
   bool mapped = true;
   Place place = Place::None;
   bool counted_pending = false;
+  std::atomic<bool> used{false};  // there are uses in the slots, perhaps
 
   StreamRecord* stream = nullptr;  // that it was given out for
   Segment* segment = nullptr;
@@ -80,13 +84,21 @@ struct alignas(64) Block {
   Block* link_back = nullptr;      // waiting only
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
   std::uint64_t age = 0;           // the device's searches when it became free
-  UseSet uses;
+  UseSlots slots;
+  UseSet uses;      // with room for what the slots hold, what `recorded` becomes, and one more
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
   std::uint64_t given_in = 0;  // the capture that it was given out in, as far as is known; 0: none
   std::atomic<void*> stack{nullptr};
   FreeSet::node_type node;  // its place in whichever set, kept when in none
 };
+
+// What must have room in `uses` beyond the entries there are.
+inline std::uint32_t RoomBeyond(const Block* block) noexcept {
+  return block->recorded.size() + 1 + static_cast<std::uint32_t>(UseSlots::kCount);
+}
+// Of a block that nobody else has: uses in the slots become entries of `uses`.
+void ClaimUses(Block* block) noexcept;
 
 // Segment::pages.
 inline constexpr unsigned char kPageMapped = 1;
@@ -102,6 +114,7 @@ struct Segment {
   Segment* back = nullptr;
   bool large = false;
   bool expandable = false;
+  const PoolOptions* source = nullptr;              // whose `acquire` it comes from, if there is one
   bool unusable = false;                            // its addresses have no records; waits to be given back
   Tenure tenure;                                    // not expandable
   std::size_t page = 0;                             // expandable: bytes of one physical handle

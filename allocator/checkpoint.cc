@@ -104,8 +104,9 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
     for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
       for (const Block* block = segment->first; block != nullptr; block = block->next) {
         live += IsLive(block);
-        if (IsLive(block) && (block->state.load(std::memory_order_relaxed) & (kHasUses | kHasStreams)) != 0)
-          return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
+        const bool has_uses =
+            block->used.load(std::memory_order_relaxed) || (block->state.load(std::memory_order_relaxed) & (kHasUses | kHasStreams)) != 0;
+        if (IsLive(block) && has_uses) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
       }
     }
   }

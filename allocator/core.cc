@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <utility>
 
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
@@ -50,6 +51,7 @@ Core::~Core() {
     delete pool;
     pool = next;
   }
+  while (known_options != nullptr) delete std::exchange(known_options, known_options->next);
   while (word_pages_ != nullptr) {
     WordPage* const page = word_pages_;
     word_pages_ = page->next;

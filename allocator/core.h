@@ -27,15 +27,27 @@
 
 namespace cuaudit::alloc {
 
-struct Pool {
-  PoolId id;
+// Of pools that are or were. Never changed, and kept until the allocator is destroyed: who holds a pool's record may read its options while
+// the record becomes another pool's.
+struct KnownOptions {
   PoolOptions options;
-  std::atomic<int> users{1};
-  std::atomic<int> routes{0};
+  KnownOptions* next = nullptr;
+};
+
+struct Pool {
+  std::atomic<std::uint64_t> number{0};  // the second half of its identity
+  std::atomic<const PoolOptions*> known{&kPlainOptions};
+  std::atomic<int> users{1};   // from 0 only under Core::make_lock
+  std::atomic<int> routes{0};  // under Core::make_lock
   std::atomic<Arena*> arenas{nullptr};
   Pool* next = nullptr;
   bool is_private = false;
   std::vector<Capture*> captures;  // that used its blocks while it was routed; under Core::make_lock
+
+  PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
+  const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
+
+  static constexpr PoolOptions kPlainOptions{};
 };
 
 struct Routed {
@@ -106,7 +118,11 @@ class Core {
   bool TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept;
   bool Turn(ThreadCache* cache, const Arena* arena) noexcept;
   void EmptyMagazines(Arena* arena) noexcept;
-  ThreadCache* Cache() noexcept;  // this thread's; nullptr: no host memory
+  ThreadCache* Cache() noexcept {  // this thread's; nullptr: no host memory
+    const KnownCache& known = known_caches[serial % kKnownCaches];
+    return known.serial == serial ? known.cache : FindOrMakeCache();
+  }
+  ThreadCache* FindOrMakeCache() noexcept;
   void ReleaseCaches() noexcept;
 
   // slow_path.cc
@@ -161,7 +177,6 @@ class Core {
   // uses.cc
   CUresult FreeSlow(CUdeviceptr address) noexcept;
   CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
-  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
@@ -172,19 +187,36 @@ class Core {
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
-  void WarnOfSharing(const StreamRecord* stream) noexcept;
+
+  // record_use.cc
+  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void WarnOfSharing() noexcept;
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
+  CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
+  CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept;
+  // Without a locked instruction, where the thread has a cache.
+  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
+    if (ThreadCache* const cache = Cache(); cache != nullptr) {
+      (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      everybodys->fetch_add(1, std::memory_order_relaxed);
+    }
+  }
 
   // pools.cc, checkpoint.cc
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
   CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
+  void DropRoute(Pool* pool) noexcept;
+  CUresult AddRoute(Device* device, const Routed& added) noexcept;
   CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
   CUresult ReleasePool(PoolId pool) noexcept;
   Pool* FindPool(PoolId id) noexcept;
+  Pool* FindUsed(PoolId id) noexcept;
+  const PoolOptions* Know(const PoolOptions& options) noexcept;
   Pool* RouteOf(Device* device, StreamRecord* stream) noexcept;
   CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
   CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
@@ -217,6 +249,7 @@ class Core {
   std::vector<std::unique_ptr<Device>> devices;
   Pool shared_pool;
   std::atomic<Pool*> pools{nullptr};
+  KnownOptions* known_options = nullptr;  // under make_lock
   std::atomic<std::uint64_t> next_pool{1};
   std::atomic<Arena*> arenas{nullptr};
   std::atomic<std::uint32_t> arena_count{0};

@@ -307,7 +307,8 @@ CUresult Core::DropRange(Segment* segment) noexcept {
     const std::size_t pages = segment->size / segment->page;
     const std::uint64_t last = segment->arena->stream->begun.load(std::memory_order_acquire) + 1;
     first = segment->arena->stream->Synchronize(driver, last);
-    for (const Block* block = segment->first; block != nullptr; block = block->next) {
+    for (Block* block = segment->first; block != nullptr; block = block->next) {
+      if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
       for (const Use& use : block->uses.entries()) {
         if (first == CUDA_SUCCESS) first = use.stream->Synchronize(driver, use.sequence);
       }

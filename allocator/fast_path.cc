@@ -5,18 +5,10 @@
 #include "allocator/core.h"
 
 namespace cuaudit::alloc {
-namespace {
 
-// The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the
-// child finds the allocator's own wiped, which an empty entry does not match either.
-constexpr std::uint64_t kNobody = ~std::uint64_t{0};
-struct Slot {
-  std::uint64_t serial = kNobody;
-  ThreadCache* cache = nullptr;
-};
-constexpr std::size_t kSlotsOfThread = 4;
-// The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<Slot, kSlotsOfThread> slots = {};
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<KnownCache, kKnownCaches> known_caches = {};
+
+namespace {
 
 void DropOwner(ThreadCache* cache) noexcept {
   if (cache->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete cache;
@@ -26,7 +18,7 @@ void DropOwner(ThreadCache* cache) noexcept {
 struct OwnedByThread {
   ThreadCache* first = nullptr;
   ~OwnedByThread() {
-    for (Slot& slot : slots) slot = Slot{};
+    for (KnownCache& known : known_caches) known = KnownCache{};
     while (first != nullptr) {
       ThreadCache* const cache = first;
       first = cache->next_of_thread;
@@ -40,7 +32,7 @@ struct OwnedByThread {
 };
 thread_local OwnedByThread owned;
 
-// What allocators that are gone have left to this thread. Entries of `slots` for them match nobody any more.
+// What allocators that are gone have left to this thread. Entries of `known_caches` for them match nobody any more.
 void DropOrphans() noexcept {
   for (ThreadCache** link = &owned.first; *link != nullptr;) {
     ThreadCache* const cache = *link;
@@ -67,12 +59,12 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 // False: not from what this thread has cached.
 inline bool Core::TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept {
   const std::uint64_t mine = *serial_at;
-  const Slot& slot = slots[mine % kSlotsOfThread];
-  if (bytes - 1 >= kMostFast || slot.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
+  const KnownCache& known = known_caches[mine % kKnownCaches];
+  if (bytes - 1 >= kMostFast || known.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
     return false;
-  ThreadCache::Latest& latest = slot.cache->latest;
+  ThreadCache::Latest& latest = known.cache->latest;
   const Arena* const arena = stream->arena.load(std::memory_order_acquire);
-  if (arena != latest.arena && !Turn(slot.cache, arena)) [[unlikely]]
+  if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
     return false;
   if (latest.magazine == nullptr) [[unlikely]]
     return false;
@@ -100,10 +92,10 @@ CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, 
 
 CUresult Core::Free(CUdeviceptr address) noexcept {
   const std::uint64_t mine = *serial_at;
-  const Slot& slot = slots[mine % kSlotsOfThread];
-  if (slot.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  const KnownCache& known = known_caches[mine % kKnownCaches];
+  if (known.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return FreeSlow(address);
-  ThreadCache::Latest& latest = slot.cache->latest;
+  ThreadCache::Latest& latest = known.cache->latest;
   Block* block = latest.block;  // records live as long as the allocator: which block it is now is read below
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
     block = map.Find(address);
@@ -111,13 +103,14 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
       return FreeSlow(address);
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
-  if ((state & kFlagMask) != kLive || block->address.load(std::memory_order_relaxed) != address) [[unlikely]]
+  const bool is_plain = (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed);
+  if (!is_plain || block->address.load(std::memory_order_relaxed) != address) [[unlikely]]
     return FreeSlow(address);
   if (!block->state.compare_exchange_strong(state, (state & ~kFlagMask) | kCached, std::memory_order_acq_rel)) [[unlikely]]
     return FreeSlow(address);
   Arena* const arena = block->arena.load(std::memory_order_relaxed);
   const std::size_t requested = block->requested.load(std::memory_order_relaxed);
-  if (arena != latest.arena && !Turn(slot.cache, arena)) [[unlikely]] {
+  if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]] {
     CountFreed(arena->device, block->large, block->size, requested);
     arena->Return(block);
     return CUDA_SUCCESS;
@@ -140,10 +133,8 @@ bool Core::Turn(ThreadCache* cache, const Arena* arena) noexcept {
   return true;
 }
 
-// Cold: the thread's first slow call for this allocator, or one that shares its slot with another's.
-ThreadCache* Core::Cache() noexcept {
-  Slot& slot = slots[serial % kSlotsOfThread];
-  if (slot.serial == serial) return slot.cache;
+// Cold: the thread's first slow call for this allocator, or one that shares its place with another's.
+ThreadCache* Core::FindOrMakeCache() noexcept {
   if (!options.thread_cache || owned.ended) return nullptr;
   ThreadCache* cache = owned.first;
   while (cache != nullptr && cache->serial != serial) cache = cache->next_of_thread;
@@ -168,7 +159,7 @@ ThreadCache* Core::Cache() noexcept {
     cache->next_of_thread = owned.first;
     owned.first = cache;
   }
-  slot = Slot{serial, cache};
+  known_caches[serial % kKnownCaches] = KnownCache{serial, cache};
   return cache;
 }
 

@@ -40,7 +40,7 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   Block* const block = Edit(address, "KeepAliveUntil", &error);
   if (block == nullptr) return error;
   Device* const device = block->arena.load(std::memory_order_relaxed)->device;
-  const bool room = block->uses.Reserve(block->uses.size() + block->recorded.size() + 2);
+  const bool room = block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block));
   EndEdit(block, 0);
   if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
   CUresult result = MakeKeeper(device);

@@ -14,7 +14,7 @@ constexpr std::size_t kNothing = 0;
 
 CUresult Core::GrowOnce(Arena* arena, Request* request, Block** out) noexcept {
   request->by_limit = false;
-  const bool expandable = options.expandable_segments && arena->device->granularity != 0 && arena->pool->options.acquire == nullptr;
+  const bool expandable = options.expandable_segments && arena->device->granularity != 0 && arena->pool->options().acquire == nullptr;
   if (!expandable) return AddSegment(arena, request, out);
   const bool had_range = arena->expandable[Index(request->large)] != nullptr;
   const CUresult result = Extend(arena, request, out);
@@ -72,7 +72,7 @@ CUresult Core::Grow(Arena* arena, Request* request, Block** out) noexcept {
 Block* Core::BorrowFromPools(Arena* arena, const Request& request, CUresult* error) noexcept {
   if (arena->pool != &shared_pool) return nullptr;
   for (Pool* pool = pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) {
-    if (!pool->options.use_on_oom || pool->users.load(std::memory_order_relaxed) == 0) continue;
+    if (!pool->options().use_on_oom || pool->users.load(std::memory_order_relaxed) == 0) continue;
     Arena* const lender = ArenaOf(arena->device, pool, request.stream);
     if (lender == nullptr) continue;
     Block* const block = TakeReady(lender, request, true, error);
@@ -92,7 +92,7 @@ CUresult Core::OutOfMemoryOf(Arena* arena, const Request& request, std::size_t s
   account.requested = request.bytes;
   account.rounded = segment;
   account.stream = request.stream->id;
-  account.pool = arena->pool->id;
+  account.pool = arena->pool->id();
   account.driver_result = driver_result;
   account.limit = device->limit.load(std::memory_order_relaxed);
   {

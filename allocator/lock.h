@@ -14,11 +14,20 @@
 
 namespace cuaudit::alloc {
 
+// One who waits: each Pause is longer than the one before.
+class Waiter {
+ public:
+  void Pause() noexcept;
+
+ private:
+  int turn_ = 0;
+  long sleep_ns_ = 0;
+};
+
 class Lock {
  public:
   bool try_lock() noexcept {
-    bool held = false;
-    return is_held_.compare_exchange_strong(held, true, std::memory_order_acquire, std::memory_order_relaxed);
+    return !is_held_.exchange(true, std::memory_order_acquire);  // needs no load first, as comparing would
   }
   void lock() noexcept {
     if (!try_lock()) [[unlikely]]

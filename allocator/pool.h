@@ -31,6 +31,7 @@ struct PoolOptions {
   CUresult (*acquire)(void* user, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept = nullptr;
   CUresult (*release)(void* user, int device, CUdeviceptr address, std::size_t bytes) noexcept = nullptr;
   void* user = nullptr;
+  bool operator==(const PoolOptions&) const = default;
 };
 
 // Which allocations of a device go to the pool, between BeginAllocateToPool and EndAllocateToPool. Null: all of them.

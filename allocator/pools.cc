@@ -11,9 +11,27 @@ namespace cuaudit::alloc {
 Pool* Core::FindPool(PoolId id) noexcept {
   const Held held(make_lock);
   for (Pool* pool = pools.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
-    if (pool->id == id) return pool;
+    if (pool->id() == id) return pool;
   }
   return nullptr;
+}
+
+// make_lock is held, so that the record does not become another pool's meanwhile.
+Pool* Core::FindUsed(PoolId id) noexcept {
+  Pool* pool = pools.load(std::memory_order_relaxed);
+  while (pool != nullptr && pool->id() != id) pool = pool->next;
+  return pool == nullptr || pool->users.load(std::memory_order_relaxed) == 0 ? nullptr : pool;
+}
+
+// Options like these that are never changed; nullptr: no host memory. make_lock is held.
+const PoolOptions* Core::Know(const PoolOptions& wanted) noexcept {
+  for (const KnownOptions* known = known_options; known != nullptr; known = known->next) {
+    if (known->options == wanted) return &known->options;
+  }
+  KnownOptions* const known = new (std::nothrow) KnownOptions{wanted, known_options};
+  if (known == nullptr) return nullptr;
+  known_options = known;
+  return &known->options;
 }
 
 // A pool without users and without memory lends its record to the next.
@@ -24,12 +42,15 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
   if ((pool_options.acquire == nullptr) != (pool_options.release == nullptr))
     return Refuse(CUDA_ERROR_INVALID_VALUE, "CreatePool: acquire and release come together, or neither");
   const Held held(make_lock);
+  const PoolOptions* const known = Know(pool_options);
+  if (known == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "CreatePool: no host memory");
   Pool* pool = pools.load(std::memory_order_relaxed);
   for (; pool != nullptr; pool = pool->next) {
     bool empty = pool->users.load(std::memory_order_acquire) == 0;
     for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && empty; arena = arena->next_of_pool) {
-      const Held arena_held(arena->lock);
-      empty = arena->segments == nullptr;
+      // Whoever has it may be waiting for make_lock. One that is busy counts as not empty.
+      const std::unique_lock<Lock> arena_held(arena->lock, std::try_to_lock);
+      empty = arena_held.owns_lock() && arena->segments == nullptr;
     }
     if (empty) break;
   }
@@ -40,36 +61,59 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
     pool->next = pools.load(std::memory_order_relaxed);
     pools.store(pool, std::memory_order_release);
   }
-  pool->id = PoolId{0, next_pool.fetch_add(1, std::memory_order_relaxed)};
-  pool->options = pool_options;
+  pool->number.store(next_pool.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  pool->known.store(known, std::memory_order_release);
   pool->captures.clear();
   pool->users.store(1, std::memory_order_release);
-  *out = pool->id;
+  *out = pool->id();
   return CUDA_SUCCESS;
 }
 
+// While it has a route a pool has a user: ReleasePool leaves the last one then.
 CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) noexcept {
   const CUresult result = Usable("BeginAllocateToPool");
   if (result != CUDA_SUCCESS) return result;
   Device* const target = DeviceAt(device, "BeginAllocateToPool");
-  Pool* const pool = FindPool(id);
   if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (pool == nullptr || pool->users.load(std::memory_order_acquire) == 0)
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
-  const Held held(target->routes_lock);
-  for (const Routed& routed : target->routes) {
-    if (routed.pool == pool)
+  Pool* pool = nullptr;
+  {
+    const Held held(make_lock);
+    pool = FindUsed(id);
+    if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
+    pool->users.fetch_add(1, std::memory_order_acq_rel);
+    pool->routes.fetch_add(1, std::memory_order_acq_rel);
+  }
+  const CUresult added = AddRoute(target, Routed{pool, route});
+  if (added != CUDA_SUCCESS) {
+    DropRoute(pool);
+    const Held held(make_lock);
+    pool->users.fetch_sub(1, std::memory_order_acq_rel);
+    return added;
+  }
+  detours.fetch_add(1, std::memory_order_acq_rel);
+  return CUDA_SUCCESS;
+}
+
+// The last one ends the pool's captures.
+void Core::DropRoute(Pool* pool) noexcept {
+  const Held held(make_lock);
+  if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  for (Capture* capture : pool->captures) capture->ended.store(true, std::memory_order_release);
+  pool->captures.clear();
+}
+
+CUresult Core::AddRoute(Device* device, const Routed& added) noexcept {
+  const Held held(device->routes_lock);
+  for (const Routed& routed : device->routes) {
+    if (routed.pool == added.pool)
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "BeginAllocateToPool: allocations go to the pool already: end that first");
   }
   try {
-    target->routes.push_back(Routed{pool, route});
+    device->routes.push_back(added);
   } catch (...) {
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "BeginAllocateToPool: no host memory");
   }
-  pool->users.fetch_add(1, std::memory_order_acq_rel);
-  pool->routes.fetch_add(1, std::memory_order_acq_rel);
-  target->routed.fetch_add(1, std::memory_order_acq_rel);
-  detours.fetch_add(1, std::memory_order_acq_rel);
+  device->routed.fetch_add(1, std::memory_order_acq_rel);
   return CUDA_SUCCESS;
 }
 
@@ -89,11 +133,7 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
   }
   detours.fetch_sub(1, std::memory_order_acq_rel);
   target->routed.fetch_sub(1, std::memory_order_acq_rel);
-  if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    const Held held(make_lock);
-    for (Capture* capture : pool->captures) capture->ended.store(true, std::memory_order_release);
-    pool->captures.clear();
-  }
+  DropRoute(pool);
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
     const Held held(arena->lock);
     arena->Collect();
@@ -105,13 +145,12 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
 CUresult Core::ReleasePool(PoolId id) noexcept {
   const CUresult result = Usable("ReleasePool");
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = FindPool(id);
-  int users = pool == nullptr ? 0 : pool->users.load(std::memory_order_acquire);
-  do {
-    if (users == 0) return Refuse(CUDA_ERROR_INVALID_VALUE, "ReleasePool: no such pool, or it has no users any more");
-    if (users == 1 && pool->routes.load(std::memory_order_acquire) != 0)
-      return Refuse(CUDA_ERROR_ILLEGAL_STATE, "ReleasePool: allocations are being directed to the pool: end that first");
-  } while (!pool->users.compare_exchange_weak(users, users - 1, std::memory_order_acq_rel));
+  const Held held(make_lock);
+  Pool* const pool = FindUsed(id);
+  if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "ReleasePool: no such pool, or it has no users any more");
+  if (pool->users.load(std::memory_order_relaxed) == 1 && pool->routes.load(std::memory_order_relaxed) != 0)
+    return Refuse(CUDA_ERROR_ILLEGAL_STATE, "ReleasePool: allocations are being directed to the pool: end that first");
+  pool->users.fetch_sub(1, std::memory_order_acq_rel);
   return CUDA_SUCCESS;
 }
 

@@ -95,7 +95,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
         ++at;
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
-        const bool waits = expandable || arena->pool->options.release != nullptr;
+        const bool waits = expandable || arena->pool->options().release != nullptr;
         if (waits && device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(arena->stream, block->own_sequence)) continue;
         arena->Remove(block);
         block->link = list;

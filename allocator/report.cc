@@ -46,7 +46,7 @@ void Core::Trace(TraceAction action, const Arena* arena, CUdeviceptr address, st
   event.stream = stream;
   event.other = other;
   event.sequence = sequence;
-  event.pool = arena->pool->id;
+  event.pool = arena->pool->id();
   event.stack = stack;
   tracer.record(tracer.self, event);
 }
@@ -231,7 +231,7 @@ CUresult Core::TakeSnapshot(Snapshot* out) noexcept {
             run.stream_handle = arena->stream->handle;
             run.large = segment->large;
             run.expandable = segment->expandable;
-            run.pool = arena->pool->id;
+            run.pool = arena->pool->id();
             run.stack = segment->stack;
             taken.segments.push_back(std::move(run));
           }

@@ -41,7 +41,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   CUdeviceptr address = 0;
   CUresult result = CUDA_SUCCESS;
   CUresult left = CUDA_SUCCESS;
-  const PoolOptions& pool = arena->pool->options;
+  const PoolOptions& pool = arena->pool->options();
   {
     CurrentContext current(driver, device->context);
     RelaxedCapture relaxed(driver);
@@ -64,6 +64,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   segment->address = address;
   segment->size = bytes;
   segment->arena = arena;
+  segment->source = &pool;
   segment->large = request->large;
   segment->stack = request->stack;
   segment->first = block;
@@ -141,14 +142,23 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
   Arena* const arena = segment->arena;
   Device* const device = arena->device;
   Block* const block = segment->first;
-  const PoolOptions& pool = arena->pool->options;
+  const PoolOptions& pool = *segment->source;
   // Before the driver may give the address to another thread's segment.
   if (!segment->unusable) {
     const Held held(arena->lock);
     for (Block* one = segment->first; one != nullptr; one = one->next) map.Remove(one);
   }
   CUresult result = CUDA_SUCCESS;
-  if (pool.release != nullptr && !segment->unusable) result = arena->stream->Synchronize(driver, block->own_sequence);
+  if (pool.release != nullptr && !segment->unusable) {
+    for (Block* one = segment->first; one != nullptr && result == CUDA_SUCCESS; one = one->next) {
+      const bool is_live = (one->state.load(std::memory_order_relaxed) & kStatusMask) == kLive;
+      result = arena->stream->Synchronize(driver, is_live ? arena->stream->NextSequence() : one->own_sequence);
+      if (is_live && one->used.load(std::memory_order_relaxed)) ClaimUses(one);
+      for (const Use& use : one->uses.entries()) {
+        if (result == CUDA_SUCCESS) result = use.stream->Synchronize(driver, use.sequence);
+      }
+    }
+  }
   CUresult left = CUDA_SUCCESS;
   bool gone = false;
   if (result == CUDA_SUCCESS) {

@@ -19,6 +19,7 @@ Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
 }
 
 bool StreamRecord::HasReturned(Stamp* stamp) noexcept {
+  if (stamp->sequence <= settled_) return true;
   if (!stamp->returned && returned_[stamp->sequence % kReturning].load(std::memory_order_acquire) == stamp->sequence)
     stamp->returned = true;
   return stamp->returned;
@@ -35,14 +36,14 @@ void StreamRecord::Recycle(CUevent event) noexcept {
 
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
-  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) (void)HasReturned(&stamps_[i]);
   std::size_t kept = 0;
   bool kept_last = false;
   const std::size_t count = stamps_.size();
   Stamp* const stamps = stamps_.data();
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const Stamp& following = stamps[i + 1];
-    bool may_go = kept_last && stamps[i].returned && stamps[i].pins == 0 && following.returned && following.settled >= stamps[i].sequence;
+    Stamp& following = stamps[i + 1];
+    bool may_go =
+        kept_last && HasReturned(&stamps[i]) && stamps[i].pins == 0 && HasReturned(&following) && following.settled >= stamps[i].sequence;
     // What it wrote tells of the one before it from then on.
     if (may_go && word != nullptr) may_go = NoteValue(&stamps[kept - 1], stamps[i]);
     kept_last = !may_go;
@@ -54,7 +55,7 @@ void StreamRecord::MakeRoom() noexcept {
   }
   if (count != 0) stamps[kept++] = stamps[count - 1];
   shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
-  stamps_.resize(kept);
+  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
 bool StreamRecord::NoteValue(Stamp* earlier, const Stamp& gone) noexcept {
@@ -89,7 +90,7 @@ void StreamRecord::Advance() noexcept {
       stamps_[kept++] = stamps_[i];
     }
   }
-  stamps_.resize(kept);
+  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
 void StreamRecord::LoadWord() noexcept {
@@ -108,32 +109,38 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
     if (word != nullptr) LoadWord();
     if (stamps_.size() >= max_stamps) MakeRoom();
   }
-  Stamp stamp;
-  stamp.event = event;
   const std::uint64_t last = begun.load(std::memory_order_relaxed);
-  stamp.sequence = last + 1;
-  stamp.settled = last;
-  stamp.value = stamp.last_value = ++values_;
+  std::uint64_t settled = last;
   out->is_quiet = word == nullptr;
-  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
-    if (HasReturned(&stamps_[i])) continue;
-    stamp.settled = stamps_[i].sequence - 1;
-    if (stamps_[i].sequence % kReturning == stamp.sequence % kReturning) out->is_quiet = false;
-  }
-  settled_ = stamp.settled;
+  // Mostly the last one is the only one that was not known to have returned, and it has.
+  if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
+    settled = Settled(last + 1, &out->is_quiet);
   try {
-    stamps_.push_back(stamp);
+    stamps_.emplace_back(last + 1, settled, event);
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  begun.store(stamp.sequence, std::memory_order_release);
-  out->sequence = stamp.sequence;
-  out->value = stamp.value;
+  room_ = std::min<std::size_t>(stamps_.capacity(), max_stamps);
+  if (word != nullptr) stamps_.back().value = stamps_.back().last_value = out->value = ++values_;
+  settled_ = settled;
+  begun.store(last + 1, std::memory_order_release);
+  out->sequence = last + 1;
   out->event = event;
   return CUDA_SUCCESS;
 }
 
-CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept {
+// Up to where all recordings before that one have returned. `*is_quiet` false: one that has not has its place.
+std::uint64_t StreamRecord::Settled(std::uint64_t sequence, bool* is_quiet) noexcept {
+  std::uint64_t settled = sequence - 1;
+  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
+    if (HasReturned(&stamps_[i])) continue;
+    settled = stamps_[i].sequence - 1;
+    if (stamps_[i].sequence % kReturning == sequence % kReturning) *is_quiet = false;
+  }
+  return settled;
+}
+
+CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out, UseSlots* slots) noexcept {
   std::unique_lock<Lock> held(lock_);
   if (word == nullptr && spare_count_ == 0) [[unlikely]] {
     held.unlock();
@@ -149,19 +156,22 @@ CUresult StreamRecord::Begin(driver::DriverRef driver, Recording* out) noexcept 
   }
   CUevent const event = word == nullptr ? spares_[--spare_count_] : nullptr;
   const CUresult result = Enter(event, out);
-  if (result != CUDA_SUCCESS) {
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     Recycle(event);
     return result;
   }
+  if (slots == nullptr) return CUDA_SUCCESS;
+  out->slots = slots;
+  out->slot = slots->Find(this);
+  if (out->slot == UseSlots::kCount) return CUDA_SUCCESS;
+  std::atomic<std::uint64_t>& noted = slots->sequence[out->slot];
+  out->before = noted.load(std::memory_order_relaxed);
+  noted.store(out->sequence, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
 // True when it overlapped with another recording and none is under way any more.
 bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_over) noexcept {
-  if (recording.is_quiet && is_recorded && !is_over) [[likely]] {
-    returned_[recording.sequence % kReturning].store(recording.sequence, std::memory_order_release);
-    return false;
-  }
   const Held held(lock_);
   Stamp* const stamp = At(recording.sequence);
   const bool overlapped = stamp->settled + 1 != recording.sequence || begun.load(std::memory_order_relaxed) != recording.sequence;
@@ -172,6 +182,7 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
       Advance();
     }
   } else {
+    Withdraw(recording);
     Recycle(stamp->event);
     // Its write may have been done, over the one before it, and so tells of that; over others', and so another write must tell of those.
     if (word != nullptr && stamp != stamps_.data()) (void)NoteValue(stamp - 1, *stamp);
@@ -188,6 +199,10 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
   const CUresult result =
       word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.value, 0);
   if (result != CUDA_SUCCESS) return result;
+  if (recording.is_quiet) {
+    Returned(recording.sequence);
+    return CUDA_SUCCESS;
+  }
   const bool repeat = Finish(recording, true, false);
   stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;

@@ -25,6 +25,7 @@
 
 #include "allocator/event_pool.h"
 #include "allocator/lock.h"
+#include "allocator/use_slots.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
@@ -34,12 +35,16 @@ class Core;
 struct Device;
 
 struct Stamp {
-  std::uint64_t sequence = 0;
-  std::uint64_t settled = 0;
+  // Made where it stands: what is written in parts and copied as a whole at once waits for the parts.
+  Stamp(std::uint64_t the_sequence, std::uint64_t the_settled, CUevent the_event) noexcept
+      : sequence(the_sequence), settled(the_settled), event(the_event) {}
+
+  std::uint64_t sequence;
+  std::uint64_t settled;
+  CUevent event;
   // Completion::StreamWrites: what it writes to the word, never the same twice; and the last value that tells as much.
   std::uint64_t value = 0;
   std::uint64_t last_value = 0;
-  CUevent event = nullptr;
   std::uint16_t pins = 0;
   bool returned = false;
   bool over = false;
@@ -58,6 +63,10 @@ struct Recording {
   std::uint64_t value = 0;
   CUevent event = nullptr;
   bool is_quiet = false;  // its return can be told without the lock
+  // Where it is noted as a use, and what stood there before; kCount: in no slot.
+  std::size_t slot = UseSlots::kCount;
+  UseSlots* slots = nullptr;
+  std::uint64_t before = 0;
 };
 
 struct StampCounts {
@@ -117,9 +126,39 @@ struct StreamRecord {
   CUresult Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept;
   // The same in its parts, so that a use can be noted under the number before the driver is called. Begin is followed by Send, and
   // that by Cancel if it failed, or by Cancel at once.
-  CUresult Begin(driver::DriverRef driver, Recording* out) noexcept;
+  // With `slots` it is noted in the stream's, if there is one, and Cancel takes that back.
+  CUresult Begin(driver::DriverRef driver, Recording* out, UseSlots* slots = nullptr) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
+  // Begin with `slot`, where all is as usual: the slot is the stream's, there is an event and room for a stamp, and all recordings have
+  // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or Cancel.
+  bool BeginQuick(UseSlots* slots, std::size_t slot, Recording* out) noexcept {
+    if (word != nullptr) [[unlikely]]
+      return false;
+    const Held held(lock_);
+    const std::uint64_t last = begun.load(std::memory_order_relaxed);
+    if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
+      return false;
+    if (spare_count_ == 0 || stamps_.size() >= room_ || slots->stream[slot].load(std::memory_order_relaxed) != this) [[unlikely]]
+      return false;
+    CUevent const event = spares_[--spare_count_];
+    stamps_.emplace_back(last + 1, last, event);
+    settled_ = last;
+    begun.store(last + 1, std::memory_order_release);
+    std::atomic<std::uint64_t>& noted = slots->sequence[slot];
+    *out = Recording{last + 1, 0, event, true, slot, slots, noted.load(std::memory_order_relaxed)};
+    noted.store(last + 1, std::memory_order_relaxed);
+    return true;
+  }
+  // Of a quiet recording that was sent.
+  void Returned(std::uint64_t sequence) noexcept {
+    returned_[sequence % kReturning].store(sequence, std::memory_order_release);
+    if (stamp_wanted.load(std::memory_order_relaxed)) stamp_wanted.store(false, std::memory_order_relaxed);
+  }
   void Cancel(const Recording& recording) noexcept;
+  // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
+  bool Leave(UseSlots* slots, std::size_t i) noexcept;
+  // What slot `i`, this stream's, stands at; it is not in use any more. 0: it was not.
+  std::uint64_t Claim(UseSlots* slots, std::size_t i) noexcept;
   // `*is_over` as far as one look tells.
   CUresult Poll(driver::DriverRef driver, std::uint64_t sequence, bool* is_over) noexcept;
   // As much of what lies up to `sequence` as is over: the newest first, which often tells of all, then from the oldest on.
@@ -153,6 +192,8 @@ struct StreamRecord {
   void Advance() noexcept;
   void LoadWord() noexcept;
   CUresult Enter(CUevent event, Recording* out) noexcept;
+  std::uint64_t Settled(std::uint64_t sequence, bool* is_quiet) noexcept;
+  void Withdraw(const Recording& recording) noexcept;
   bool Finish(const Recording& recording, bool recorded, bool is_over) noexcept;
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
@@ -167,6 +208,7 @@ struct StreamRecord {
   Lock lock_;
   // Guarded by lock_:
   std::vector<Stamp> stamps_;  // by sequence, and by value
+  std::size_t room_ = 0;       // for so many stamps there is host memory, and so many may be
   std::uint64_t values_ = 0;   // given out, also to recordings that failed: a write may have been done all the same
   std::uint64_t settled_ = 0;  // all recordings up to here have returned
   std::size_t spare_count_ = 0;

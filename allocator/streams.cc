@@ -103,7 +103,7 @@ CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t c
     asked.device = each.get();
     if (const Pool* const pool = RouteOf(each.get(), &asked); pool != &shared_pool) {
       scope = Scope::Pool;
-      scope_id = pool->id.second;
+      scope_id = pool->id().second;
     }
   }
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {

@@ -163,4 +163,15 @@ class ThreadCache {
   std::array<std::atomic<Counters*>, kMaxDevices> counters_{};
 };
 
+// The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the
+// child finds the allocator's own wiped, which an empty entry does not match either.
+struct KnownCache {
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::uint64_t serial = kNobody;
+  ThreadCache* cache = nullptr;
+};
+inline constexpr std::size_t kKnownCaches = 4;
+// The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local std::array<KnownCache, kKnownCaches> known_caches;
+
 }  // namespace cuaudit::alloc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // use_set.h: which streams still use a block: at most one entry per stream, the newest.
 //
-//   Owns      its entries; four inline, more in host memory.
+//   Owns      its entries; some inline, more in host memory.
 //   Threads   not thread-safe; guarded by what guards the block.
 //   Units     a sequence counts the recordings of one stream; a use is over when all recordings up to it are.
 //   Errors    Reserve, Add and Merge answer false when host memory ran out, and have changed nothing.
@@ -116,7 +116,7 @@ class UseSet {
   }
 
  private:
-  static constexpr std::uint32_t kInline = 4;
+  static constexpr std::uint32_t kInline = 6;  // what the slots hold, the block's own stream, and one more
   Use* data() noexcept { return more_ != nullptr ? more_ : inline_; }
   const Use* data() const noexcept { return more_ != nullptr ? more_ : inline_; }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstdio>
 #include <new>
 
 #include "allocator/core.h"
@@ -8,12 +7,6 @@
 
 namespace cuaudit::alloc {
 namespace {
-
-void Pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
 
@@ -32,13 +25,13 @@ Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexce
 
 Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
   std::uint64_t state = block->state.load(std::memory_order_acquire);
-  for (;;) {
+  for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) [[unlikely]] {
       *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: the block has been freed", call, Shown(address));
       return nullptr;
     }
     if ((state & kEditing) != 0) [[unlikely]] {
-      Pause();
+      waiter.Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, state | kEditing, std::memory_order_acq_rel, std::memory_order_acquire)) {
       break;
@@ -67,13 +60,13 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
     return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: no block of this allocator begins there", Shown(address));
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
-  for (;;) {
+  for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) {
       double_frees.fetch_add(1, std::memory_order_relaxed);
       return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: the block has been freed already", Shown(address));
     }
     if ((state & kEditing) != 0) {  // a use is being added by a call that should have come first
-      Pause();
+      waiter.Pause();
       state = block->state.load(std::memory_order_acquire);
     } else if (block->state.compare_exchange_weak(state, (state & ~kStatusMask) | kReturned, std::memory_order_acq_rel,
                                                   std::memory_order_acquire)) {
@@ -101,7 +94,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   }
   ThreadCache* const cache = Cache();
   Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
-  if (magazine != nullptr && (state & kFlagMask) == kLive) {
+  if (magazine != nullptr && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
     block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);
     if (magazine->Put(block, cache_bytes)) return first;
   }
@@ -172,144 +165,17 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   Block* const block = Edit(address, "RecordStream", &error);
   if (block == nullptr) return error;
   const bool own = stream == block->stream;
-  const bool done = own || (block->uses.Reserve(block->uses.size() + block->recorded.size() + 2) && block->recorded.Add(stream, 0));
+  const bool done = own || (block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block)) && block->recorded.Add(stream, 0));
   EndEdit(block, own || !done ? 0 : kHasStreams);
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
-}
-
-// Once: a loop that records faster than the stream works would say it each time.
-void Core::WarnOfSharing(const StreamRecord* stream) noexcept {
-  if (stream->shared.load(std::memory_order_relaxed) == 0 || warning.warn == nullptr) return;
-  if (has_warned.load(std::memory_order_relaxed) || has_warned.exchange(true, std::memory_order_relaxed)) return;
-  char text[200];
-  (void)std::snprintf(
-      text, sizeof(text),
-      "RecordUse: a stream has %u recorded uses that are not over (max_stamps_per_stream): older ones now share a stamp, and "
-      "count as over later than they are",
-      options.max_stamps_per_stream);
-  warning.warn(warning.self, text);
-}
-
-// Without a locked instruction, where the thread has a cache.
-void Core::CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
-  if (ThreadCache* const cache = Cache(); cache != nullptr) {
-    (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  } else {
-    everybodys->fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
-// Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
-CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
-  // Room for what is added when the block is freed, too: each stream of RecordStream, and its own.
-  const bool done = block->uses.Add(stream, sequence, block->recorded.size() + 1, before);
-  EndEdit(block, done ? kHasUses : 0);
-  if (!done) [[unlikely]]
-    return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
-  WarnOfSharing(stream);
-  return CUDA_SUCCESS;
-}
-
-void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
-  CUresult error = CUDA_SUCCESS;
-  Block* const block = Edit(address, "RecordUse", &error);
-  if (block == nullptr) return;
-  Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
-  EndEdit(block, 0);
-}
-
-// The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  // The cheapest question first, and mostly the answer is no.
-  const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = was_captured ? CUDA_SUCCESS : driver.StreamIsCapturing(live, &status);
-  if (result != CUDA_SUCCESS) return result;
-  if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
-    CaptureView view;
-    result = LookAt(stream, live, &view);
-    if (result != CUDA_SUCCESS) return result;
-    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
-  }
-  Recording recording;
-  result = stream->Begin(driver, &recording);
-  if (result != CUDA_SUCCESS) return result;
-  std::uint64_t before = 0;
-  if (EditFound(block, address, "RecordUse", &result) != nullptr)
-    result = AttachUse(block, "RecordUse", stream, recording.sequence, &before);
-  if (result != CUDA_SUCCESS) [[unlikely]] {
-    stream->Cancel(recording);
-    return result;
-  }
-  result = stream->Send(driver, live, recording);
-  if (result == CUDA_SUCCESS) [[likely]] {
-    CountUse(&ThreadCache::uses_recorded, &uses_recorded);
-    if (before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
-    if (Traced()) TraceUse(address, stream, recording.sequence);
-    return result;
-  }
-  CUresult error = CUDA_SUCCESS;
-  if (EditFound(block, address, "RecordUse", &error) != nullptr) {
-    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, before);
-    EndEdit(block, 0);
-    // A use that was added since may fall back to this one: then the next recording ends it.
-    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
-  }
-  stream->Cancel(recording);  // from here on the number is another's
-  return result;
-}
-
-// For default streams; and where a driver insists on a current context and there was none.
-CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  CurrentContext current(driver, stream->context, !stream->is_default);
-  if (current.result() != CUDA_SUCCESS) return current.result();
-  if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
-  const CUresult result = RecordNow(block, address, stream, live);
-  const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
-}
-
-CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  if (address == 0) return CUDA_SUCCESS;
-  CUresult error = Usable("RecordUse");
-  if (error != CUDA_SUCCESS) [[unlikely]]
-    return error;
-  if (stream == nullptr) [[unlikely]]
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
-  if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
-  Block* block = map.Find(address);
-  const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
-  bool own = false;
-  // Of a block that is being freed, against the rules, it may be gone.
-  const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
-  if ((state & (kStatusMask | kForeign)) == kLive && arena != nullptr && block->address.load(std::memory_order_relaxed) == address)
-      [[likely]] {
-    own = stream == arena->stream;
-  } else {  // to say what is wrong; or lent to another stream than the arena's
-    block = Edit(address, "RecordUse", &error);
-    if (block == nullptr) return error;
-    own = stream == block->stream;
-    EndEdit(block, 0);
-  }
-  if (own) {
-    CountUse(&ThreadCache::uses_own, &uses_own);
-    return CUDA_SUCCESS;
-  }
-  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-  // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
-  if (!stream->is_default) [[likely]]
-    result = RecordNow(block, address, stream, live);
-  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
-    result = RecordInContext(block, address, stream, live);
-  return result == CUDA_SUCCESS ? result : Note(result);
 }
 
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
 bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
   if (block->given_in == capture) return true;
   if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
-  if (!block->uses.Add(stream, stream->NextSequence())) return false;
+  std::uint64_t before = 0;
+  if (!block->uses.Add(stream, stream->NextSequence(), RoomBeyond(block), &before)) return false;
   stream->stamp_wanted.store(true, std::memory_order_relaxed);
   return true;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the allocator costs, on the simulated driver: which is not on the path of what is cached, so those rows are the allocator's own.
 // Rows that make driver calls (record_use) cost the simulated driver's time too: compare them with `driver/*` of the same run.
+// Rows called null_driver/* stand before a table in which the calls of a recording answer at once and do nothing: they are the allocator's
+// own share of a RecordUse, and no events are ever over, or all at once, as the row says. null_driver/calls is what those empty calls cost.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -187,6 +189,105 @@ void EventRecord(benchmark::State& state) {
   }
 }
 BENCHMARK(EventRecord)->Name("driver/event_record");
+
+// The simulated driver, but for the calls that RecordUse and its looking back make.
+class NullDriver {
+ public:
+  NullDriver(driver::DriverRef next, bool is_over) : table_(*next.table), self_(next.self) {
+    Put(driver::CallId::StreamIsCapturing, &IsCapturing);
+    Put(driver::CallId::EventRecord, &Record);
+    if (is_over) {
+      Put(driver::CallId::EventQuery, &Over);
+    } else {
+      Put(driver::CallId::EventQuery, &NotOver);
+    }
+  }
+  driver::DriverRef ref() const { return {&table_, self_}; }
+
+ private:
+  template <typename Function>
+  void Put(driver::CallId id, Function* function) {
+    table_.entry[driver::Index(id)] = reinterpret_cast<driver::Entry>(function);
+  }
+  static CUresult IsCapturing(void*, CUstream, CUstreamCaptureStatus* out) {
+    *out = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  }
+  static CUresult Record(void*, CUevent, CUstream) { return CUDA_SUCCESS; }
+  static CUresult Over(void*, CUevent) { return CUDA_SUCCESS; }
+  static CUresult NotOver(void*, CUevent) { return CUDA_ERROR_NOT_READY; }
+
+  driver::DriverTable table_;
+  void* self_;
+};
+
+// An allocator of its own on the worlds's streams, in front of a null driver.
+struct NullStage {
+  explicit NullStage(Options options, bool is_over) : null(stage.d, is_over) {
+    const DeviceConfig config;
+    if (Allocator::Create(null.ref(), &config, 1, options, &allocator) != CUDA_SUCCESS) std::abort();
+    for (const CUstream stream : stage.handles) {
+      StreamRef ref;
+      if (allocator->Identify(0, stream, &ref) != CUDA_SUCCESS) std::abort();
+      refs.push_back(ref);
+    }
+  }
+  Stage stage;
+  NullDriver null;
+  std::unique_ptr<Allocator> allocator;
+  std::vector<StreamRef> refs;
+};
+
+void NullCalls(benchmark::State& state) {
+  NullStage stage({}, false);
+  const driver::DriverRef driver = stage.null.ref();
+  const CUstream stream = stage.stage.handles[1];
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(driver.StreamIsCapturing(stream, &status));
+    benchmark::DoNotOptimize(driver.EventRecord(nullptr, stream));
+  }
+}
+BENCHMARK(NullCalls)->Name("null_driver/calls");
+
+// Nobody looks whether the uses are over, as while one block is used and used: blocks in turn, recording streams in turn.
+void NullRecordUse(benchmark::State& state) {
+  Options options;
+  options.max_stamps_per_stream = static_cast<std::uint32_t>(state.range(2));
+  NullStage stage(options, false);
+  std::vector<CUdeviceptr> blocks(static_cast<std::size_t>(state.range(0)));
+  for (CUdeviceptr& block : blocks) {
+    if (stage.allocator->Allocate(64 << 10, stage.refs[0], &block) != CUDA_SUCCESS) std::abort();
+  }
+  const std::size_t streams = static_cast<std::size_t>(state.range(1));
+  std::size_t block = 0;
+  std::size_t stream = 0;
+  for (auto _ : state) {
+    if (stage.allocator->RecordUse(blocks[block], stage.refs[1 + stream]) != CUDA_SUCCESS) state.SkipWithError("failed");
+    if (++block == blocks.size()) {
+      block = 0;
+      if (++stream == streams) stream = 0;
+    }
+  }
+}
+BENCHMARK(NullRecordUse)->Name("null_driver/record_use/blocks/streams/max_stamps")->ArgsProduct({{1, 64}, {1, 4}, {64}});
+BENCHMARK(NullRecordUse)->Name("null_driver/record_use/blocks/streams/max_stamps")->Args({1, 1, 8})->Args({1, 1, 1024});
+
+// A block's life with uses: is looked at when it is wanted again.
+void NullWithUses(benchmark::State& state) {
+  Options options;
+  options.reuse = state.range(1) == 0 ? Reuse::Poll : Reuse::Wait;
+  NullStage stage(options, state.range(2) != 0);
+  for (auto _ : state) {
+    CUdeviceptr address = 0;
+    if (stage.allocator->Allocate(64 << 10, stage.refs[0], &address) != CUDA_SUCCESS) state.SkipWithError("failed");
+    for (std::int64_t i = 1; i <= state.range(0); ++i) {
+      if (stage.allocator->RecordUse(address, stage.refs[static_cast<std::size_t>(i)]) != CUDA_SUCCESS) state.SkipWithError("failed");
+    }
+    if (stage.allocator->Free(address) != CUDA_SUCCESS) state.SkipWithError("failed");
+  }
+}
+BENCHMARK(NullWithUses)->Name("null_driver/pair/uses/wait/over")->ArgsProduct({{1, 4}, {0, 1}, {1}});
 
 // Splits and merges with uses all day: what is kept of them must not grow.
 void Bounded(benchmark::State& state) {

@@ -122,5 +122,44 @@ TEST_F(FailedUses, OfTwoThreadsAtOnceLeaveNothingThatNeverEnds) {
   EXPECT_OK(allocator->Free(small));
 }
 
+// A recording that is still on its way to the stream while later ones of it are made and over: those tell nothing of it.
+using OvertakenUses = FailedUses;
+
+TEST_F(OvertakenUses, AreNotOverWithTheLaterOnes) {
+  for (int later = 1; later <= 3; ++later) {
+    const CUdeviceptr x = Get(12 * kMiB, own);
+    const CUdeviceptr y = Get(14 * kMiB, own);
+    for (int i = 0; i < 3; ++i) EXPECT_OK(allocator->RecordUse(x, user));  // so that all is as usual
+    std::atomic<int> step{0};
+    std::thread late([&] {
+      EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+      before_record = [&] {
+        step.store(1, std::memory_order_release);
+        Await(step, 2);
+        return CUDA_SUCCESS;
+      };
+      EXPECT_OK(allocator->RecordUse(x, user));
+      before_record = nullptr;
+    });
+    Await(step, 1);
+    for (int i = 0; i < later; ++i) EXPECT_OK(allocator->RecordUse(y, user));
+    EXPECT_OK(a.d.StreamSynchronize(t));
+    EXPECT_OK(allocator->Free(y));
+    const CUdeviceptr asked = Get(14 * kMiB, own);  // looks at the later uses
+    {
+      Gate gate(a.d);
+      gate.Hold(t);
+      step.store(2, std::memory_order_release);
+      late.join();  // it was recorded behind the gate
+      EXPECT_OK(allocator->Free(x));
+      const CUdeviceptr other = Get(12 * kMiB, own);
+      EXPECT_NE(other, x) << later;
+      EXPECT_OK(allocator->Free(other));
+    }
+    EXPECT_OK(allocator->Free(asked));
+    EXPECT_OK(allocator->EmptyCache());
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// A use is recorded now, on the stream that it was made on.
+#include <cstdio>
+
+#include "allocator/core.h"
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+
+// Once: a loop that records faster than the stream works would say it each time.
+[[gnu::cold]] void Core::WarnOfSharing() noexcept {
+  if (has_warned.exchange(true, std::memory_order_relaxed)) return;
+  char text[200];
+  (void)std::snprintf(
+      text, sizeof(text),
+      "RecordUse: a stream has %u recorded uses that are not over (max_stamps_per_stream): older ones now share a stamp, and "
+      "count as over later than they are",
+      options.max_stamps_per_stream);
+  warning.warn(warning.self, text);
+}
+
+// Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
+CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
+  const bool done = block->uses.Add(stream, sequence, RoomBeyond(block), before);
+  EndEdit(block, done ? kHasUses : 0);
+  return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
+}
+
+void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
+  CUresult error = CUDA_SUCCESS;
+  Block* const block = Edit(address, "RecordUse", &error);
+  if (block == nullptr) return;
+  Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  EndEdit(block, 0);
+}
+
+// Gives the stream a slot of the block, where one is left: another stream's that has not used this life of the block.
+[[gnu::cold]] CUresult Core::MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (EditFound(block, address, "RecordUse", &result) == nullptr) return result;
+  UseSlots& slots = block->slots;
+  std::size_t at = slots.Find(stream);  // another thread may have been first
+  if (at == UseSlots::kCount) at = slots.Find(nullptr);
+  for (std::size_t i = 0; i < UseSlots::kCount && at == UseSlots::kCount; ++i) {
+    if (slots.stream[i].load(std::memory_order_relaxed)->Leave(&slots, i)) at = i;
+  }
+  if (at != UseSlots::kCount) slots.stream[at].store(stream, std::memory_order_release);
+  EndEdit(block, 0);
+  return CUDA_SUCCESS;
+}
+
+// The use is noted before the driver is called, since until the recording returns nobody can take it for over.
+[[gnu::noinline]] CUresult Core::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (block->slots.Find(stream) == UseSlots::kCount) result = MakeSlot(block, address, stream);
+  if (result != CUDA_SUCCESS) return result;
+  Recording recording;
+  result = stream->Begin(driver, &recording, &block->slots);
+  if (result != CUDA_SUCCESS) return result;
+  const bool in_slot = recording.slot != UseSlots::kCount;
+  if (in_slot) {
+    block->used.store(true, std::memory_order_relaxed);
+  } else if (EditFound(block, address, "RecordUse", &result) != nullptr) {
+    result = AttachUse(block, "RecordUse", stream, recording.sequence, &recording.before);
+  }
+  if (result != CUDA_SUCCESS) {
+    stream->Cancel(recording);
+    return result;
+  }
+  result = stream->Send(driver, live, recording);
+  if (result == CUDA_SUCCESS) {
+    CountRecorded(address, stream, recording);
+    return result;
+  }
+  CUresult error = CUDA_SUCCESS;
+  if (!in_slot && EditFound(block, address, "RecordUse", &error) != nullptr) {
+    const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, recording.before);
+    EndEdit(block, 0);
+    // A use that was added since may fall back to this one: then the next recording ends it.
+    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
+  }
+  stream->Cancel(recording);  // from here on the number is another's
+  return result;
+}
+
+inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
+  CountUse(&ThreadCache::uses_recorded, &uses_recorded);
+  if (recording.before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned.load(std::memory_order_relaxed))
+      [[unlikely]]
+    WarnOfSharing();
+  if (Traced()) [[unlikely]]
+    TraceUse(address, stream, recording.sequence);
+}
+
+[[gnu::always_inline]] inline CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  // The cheapest question first, and mostly the answer is no.
+  const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = was_captured ? CUDA_SUCCESS : driver.StreamIsCapturing(live, &status);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return result;
+  if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
+    CaptureView view;
+    result = LookAt(stream, live, &view);
+    if (result != CUDA_SUCCESS) return result;
+    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  }
+  const std::size_t slot = block->slots.Find(stream);
+  Recording recording;
+  if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
+    return RecordNoted(block, address, stream, live);
+  if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
+  result = driver.EventRecord(recording.event, live);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    stream->Cancel(recording);
+    return result;
+  }
+  stream->Returned(recording.sequence);
+  CountRecorded(address, stream, recording);
+  return CUDA_SUCCESS;
+}
+
+// For default streams; and where a driver insists on a current context and there was none.
+CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CurrentContext current(driver, stream->context, !stream->is_default);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
+  const CUresult result = RecordNow(block, address, stream, live);
+  const CUresult left = current.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  CUresult error = Usable("RecordUse");
+  if (error != CUDA_SUCCESS) [[unlikely]]
+    return error;
+  if (stream == nullptr) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
+  if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
+  // What the thread was given last is mostly what it uses; which block the record is now is read below.
+  ThreadCache* const cache = Cache();
+  Block* block = cache == nullptr ? nullptr : cache->latest.block;
+  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+    block = map.Find(address);
+    if (cache != nullptr) cache->latest.block = block;
+  }
+  const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
+  bool own = false;
+  // Of a block that is being freed, against the rules, it may be gone.
+  const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
+  if ((state & (kStatusMask | kForeign)) == kLive && arena != nullptr && block->address.load(std::memory_order_relaxed) == address)
+      [[likely]] {
+    own = stream == arena->stream;
+  } else {  // to say what is wrong; or lent to another stream than the arena's
+    block = Edit(address, "RecordUse", &error);
+    if (block == nullptr) return error;
+    own = stream == block->stream;
+    EndEdit(block, 0);
+  }
+  if (own) {
+    CountUse(&ThreadCache::uses_own, &uses_own);
+    return CUDA_SUCCESS;
+  }
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
+  if (!stream->is_default) [[likely]]
+    result = RecordNow(block, address, stream, live);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
+    result = RecordInContext(block, address, stream, live);
+  return result == CUDA_SUCCESS ? result : Note(result);
+}
+
+}  // namespace cuaudit::alloc
