@@ -174,7 +174,10 @@ class GatedTrialWorld : public TrialWorld {
     trace->opened = true;
     gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), wanted == Stacks::None ? nullptr : stacks_.get(),
                faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
-    if (genuine_.has_value()) gate_->AnswerForGoneObjects();
+    if (genuine_.has_value()) {
+      gate_->AnswerForGoneObjects();
+      gate_->NoteHeldPrimary(0);
+    }
     const Diversion diversion(faults::Driver(&*gate_));
     Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
     trace->prepared = runner.Prepare(&trace->prepare);
