@@ -351,6 +351,13 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_block(int what, s
   gate.Block(what == 0 ? MarkKind::BlockOut : MarkKind::BlockBack, address, bytes);
 }
 
+// Which driver the calls of the process reach: 1 the simulated one, 0 a genuine one, -1 none so far.
+extern "C" __attribute__((visibility("default"))) int cuaudit_simulates() {
+  using namespace cuaudit::faults;
+  if (!ready.load(std::memory_order_acquire)) return -1;
+  return uses_genuine ? 0 : 1;
+}
+
 // Called by cuaudit's own CUDA runtime when it has found this library.
 extern "C" __attribute__((visibility("default"))) void cuaudit_runtime(int version) {
   using namespace cuaudit::faults;

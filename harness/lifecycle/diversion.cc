@@ -39,6 +39,12 @@ driver::DriverRef Diversion::Undiverted() noexcept {
   return {static_cast<const driver::DriverTable*>(table), self};
 }
 
+std::string Diversion::UndivertedDriver() {
+  const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "cuaudit_simulates"));
+  const int simulates = ask == nullptr ? -1 : ask();
+  return simulates < 0 ? "" : simulates == 1 ? "simulated" : "genuine";
+}
+
 driver::DriverRef Diversion::Current() noexcept { return current; }
 
 bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }

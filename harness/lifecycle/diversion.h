@@ -6,10 +6,11 @@
 //   Threads   made and destroyed by one thread while no other is inside a driver call.
 //   Errors    without the drop-in, or with one built from other headers, nothing is diverted: present() says so.
 //   Faults    makes no driver calls.
-//   Source    ours; cuaudit_divert and cuaudit_undiverted are exported by faults/interpose.
+//   Source    ours; cuaudit_divert, cuaudit_undiverted and cuaudit_simulates are exported by faults/interpose.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "faults/driver/driver_ref.h"
 #include "faults/journal/record.h"
@@ -25,6 +26,8 @@ class Diversion {
 
   // Where calls by name go without any diversion; a null table where there is no drop-in.
   static driver::DriverRef Undiverted() noexcept;
+  // Which driver that is: "simulated" or "genuine"; empty before the first call and without a drop-in.
+  static std::string UndivertedDriver();
   // Where they go now; a null table where nothing is diverted.
   static driver::DriverRef Current() noexcept;
   // The drop-in is there and was built from the same table.

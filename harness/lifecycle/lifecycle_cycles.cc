@@ -121,6 +121,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     audit->message = world.status().message();
     return;
   }
+  audit->driver = (*world)->driver();
   const HostAudit host(options.host);
   std::vector<HostChange> changes;
   changes.reserve(cycles);

@@ -100,6 +100,7 @@ Status LifecycleSweep::Rehearse() {
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
   world_ = std::move(*second);
+  audit_->driver = world_->driver();
 
   Observation again;
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {

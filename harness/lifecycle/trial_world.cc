@@ -160,7 +160,12 @@ class GatedTrialWorld : public TrialWorld {
     driver::GenuineDriver* const genuine = OpenedGenuineDriver(chosen.path, &why);
     if (genuine == nullptr) return {Exit::Environment, why};
     genuine_ = driver::Driver(genuine);
-    return KeepPrimaryContext();
+    Status status = KeepPrimaryContext();
+    if (status.ok()) NameGenuine(chosen.path);
+    return status;
+  }
+  void NameSimulated(const ChosenDriver& chosen) {
+    driver_ = "simulated" + (chosen.instead.empty() ? "" : " (driver=auto: " + chosen.instead + ")");
   }
 
   void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, const Metering& metering,
@@ -201,6 +206,7 @@ class GatedTrialWorld : public TrialWorld {
 
   bool reusable() const { return reusable_; }
   void Forget() override { journal_.Clear(); }
+  const std::string& driver() const override { return driver_; }
   faults::JournalView Journal() const override { return journal_.View(); }
 
  private:
@@ -226,6 +232,16 @@ class GatedTrialWorld : public TrialWorld {
     return {};
   }
 
+  void NameGenuine(const std::string& path) {
+    int version = 0;
+    char device[128] = "";
+    driver_ = "genuine";
+    if (genuine_->DriverGetVersion(&version) == CUDA_SUCCESS)
+      driver_ += ", CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    if (genuine_->DeviceGetName(device, sizeof(device), 0) == CUDA_SUCCESS) driver_ += std::string(", ") + device;
+    driver_ += ", " + path;
+  }
+
   // The next trial finds the genuine driver as this one did.
   void CleanUp(TrialTrace* trace) {
     trace->kept = GiveBack(*genuine_, context_, Fold(journal_.View().records()));
@@ -241,6 +257,7 @@ class GatedTrialWorld : public TrialWorld {
   std::optional<faults::Gate> gate_;
   std::optional<driver::DriverRef> genuine_;
   CUcontext context_ = nullptr;  // of the genuine driver
+  std::string driver_;
 };
 
 // Worlds that wait for the next sweep of the process; nothing of a trial is left in them but call stacks.
@@ -272,6 +289,7 @@ Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) 
     Spares& spares = TheSpares();
     const std::lock_guard<std::mutex> lock(spares.guard);
     if (!spares.worlds.empty()) {
+      spares.worlds.back()->NameSimulated(*chosen);
       Pointer spare(spares.worlds.back().release());
       spares.worlds.pop_back();
       return spare;
@@ -280,6 +298,7 @@ Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) 
   auto world = std::make_unique<GatedTrialWorld>();
   Status status = world->Open(*chosen, shared);
   if (!status.ok()) return status;
+  if (chosen->driver == AuditedDriver::Simulated) world->NameSimulated(*chosen);
   return Pointer(world.release());
 }
 
