@@ -40,6 +40,8 @@ class Diversion {
 };
 
 // What a pool says of a block of its own goes to the gate that stands behind `driver`; false, and nothing, where none does.
+// What another table than a gate's hands on cannot be judged; BlocksUnheard counts what was handed out through such a one so far.
 bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
+std::uint64_t BlocksUnheard() noexcept;
 
 }  // namespace cuaudit::harness

@@ -277,6 +277,12 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
 }
 
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
+  Result<Ending> ending = ExecuteOnce(plan, stacks);
+  if (trace_.unheard != 0) audit_->skipped[kUnheardBlocks] += trace_.unheard;
+  return ending;
+}
+
+Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
     world_->Run(lifecycle_, plan, stacks, kMostCycles, {Meters(host_), {}}, &trace_);
     if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;

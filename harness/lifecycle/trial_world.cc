@@ -171,6 +171,7 @@ class GatedTrialWorld : public TrialWorld {
   void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, const Metering& metering,
            TrialTrace* trace) override {
     *trace = TrialTrace();
+    const std::uint64_t unheard = BlocksUnheard();
     journal_.Clear();
     gate_.emplace();
     if (genuine_.has_value()) EmptyContextStack(*genuine_);
@@ -200,6 +201,7 @@ class GatedTrialWorld : public TrialWorld {
     }
     if (world != nullptr) sim::DestroyWorld(world);
     trace->unguarded = gate_->gone_beyond();
+    trace->unheard = BlocksUnheard() - unheard;
     if (world == nullptr) CleanUp(trace);
     trace->finished = true;
   }
