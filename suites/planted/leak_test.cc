@@ -136,6 +136,7 @@ CUAUDIT_CASE(Leak, ACaptureEndsWithItsStream) {
 }
 
 CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
+  Also(Rule::Orphaned, Kind::Stream);
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
   t.CreateStream(0x5).Context(0xa);
