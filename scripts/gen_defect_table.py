@@ -6,7 +6,8 @@ silent, on the simulated driver and on GPUs. Every verdict comes from recorded r
     gen_defect_table.py                     writes the table from the committed data
     gen_defect_table.py --check             fails when the committed table is not what would be written, or a test of the index has no result
     gen_defect_table.py --record BUILD      runs the tests of suites/reducers/reducers.json on the simulated driver first, and keeps what
-                                            each of them said in suites/reducers/simulated_results.json
+                                            each of them said in suites/reducers/simulated_results.json; --only PROGRAM runs the tests
+                                            of that program (ctest: of check_vectors.py) and leaves the other results as they are
 
 Results of GPUs are the `tests` of each suites/gpu/recorded/*/summary.json, as scripts/gpu_check wrote them; of two for the same test the later
 one's counts, by its date and time.
@@ -75,10 +76,14 @@ def ctest_results(build, names):
         return {case.get("name").removesuffix("_sim"): said.get(case.get("status"), "skipped") for case in cases}
 
 
-def record(index, build):
+def record(index, build, only, results):
     environment = dict(os.environ, CUAUDIT_OPTIONS="driver=sim")
-    results = {}
-    for program, tests in sorted(wanted(index).items()):
+    programs = wanted(index)
+    if only and only not in programs:
+        fail(f"--only {only}: expected one of {', '.join(sorted(programs))}")
+    for program, tests in sorted(programs.items()):
+        if only and program != only:
+            continue
         said = ctest_results(build, tests) if program == "ctest" else gtest_results(build / "bin" / program, environment)
         results[program] = {test: said[test] for test in sorted(tests) if test in said}
     return {"driver": "simulated", "tests": results}
@@ -166,6 +171,7 @@ def main():
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--record", type=Path, metavar="BUILD")
+    parser.add_argument("--only", metavar="PROGRAM")
     options = parser.parse_args()
     folder = options.root / "suites/reducers"
     if not (folder / "reducers.json").is_file():
@@ -174,7 +180,8 @@ def main():
     if not options.record and not (folder / "simulated_results.json").is_file():
         fail("suites/reducers/simulated_results.json is not there: run scripts/gen_defect_table.py --record BUILD")
     if options.record:
-        results = record(load(folder / "reducers.json"), options.record.resolve())
+        before = load(folder / "simulated_results.json")["tests"] if options.only else {}
+        results = record(load(folder / "reducers.json"), options.record.resolve(), options.only, before)
         (folder / "simulated_results.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     text, lacking = build(options.root)
     table = folder / "DEFECTS.md"
@@ -184,8 +191,6 @@ def main():
         table.write_text(text)
     elif not table.is_file() or table.read_text() != text:
         fail(f"{table} is not what the data say: run scripts/gen_defect_table.py")
-
-
     return 0
 
 
