@@ -46,7 +46,8 @@ void TryCounts(std::string_view text) {
   std::string formatted;
   for (const std::uint64_t count : *counts) formatted += (formatted.empty() ? "" : ",") + std::to_string(count);
   const Result<std::vector<std::uint64_t>> again = ParseCounts(formatted);
-  Require(again.ok() && *again == *counts && counts->size() >= 2 && counts->front() >= 1, "formatted counts are the same counts", formatted);
+  Require(again.ok() && *again == *counts && counts->size() >= 2 && counts->front() >= 1, "formatted counts are the same counts",
+          formatted);
 }
 
 void TryDetect(std::string_view text) {

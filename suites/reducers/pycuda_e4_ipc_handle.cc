@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pycuda_e4_ipc_handle.cc: memory of another process, opened by its handle and closed by two owners.
 //
-// Story   E4: an object for the foreign memory is copied like one for memory of one's own; both copies close it when they are collected. The
-//         second close reaches whatever has that address by then, or nothing: the driver's answer is dropped.
+// Story   E4: an object for the foreign memory is copied like one for memory of one's own; both copies close it when they are collected.
+//         The second close reaches whatever has that address by then, or nothing: the driver's answer is dropped.
 // Source  https://github.com/inducer/pycuda; written anew from the facts of the fixes.
 // Usage   pycuda_e4_ipc_handle defective|repaired CYCLES
 #ifdef CUAUDIT_SUBJECT
