@@ -5,7 +5,7 @@
     gen_kill_matrix.py --root DIR --planted PROGRAM --positive PROGRAM [--check]
 
 Each case records its rule and, row by row, what the harness said (suites/planted/case.h). A planted row is found when its rule was said, of its
-kind where the row names one; a positive row is silent when no rule of level finding was said, nor its own. Fails when a planted row is not
+kind where the row names one, and no other finding but those that the case declares; a positive row is silent when no rule of level finding was said, nor its own. Fails when a planted row is not
 found, a positive one is not silent, or a rule or kind is without either. --check also fails when the file is not what would be written.
 """
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-Row = collections.namedtuple("Row", "case rule label seen family")
+Row = collections.namedtuple("Row", "case rule label seen also family")
 OLDEST_TOOLKIT = 13000  # older ones leave out cases: what they cannot say cannot be compared
 # Rules that tell about kinds of resource one by one, and of which each kind needs both sorts of case.
 BY_KIND = ["leak", "orphaned", "growth", "double_release", "use_after_release"]
@@ -57,8 +57,11 @@ def cases_of(program):
                 continue
             for row in test["rows"].split(";"):
                 label, seen = row.split("=", 1)
-                said = {tuple(one.split(" ", 1)) for one in seen.split(",") if one}
-                rows.append(Row(f"{suite['name']}.{test['name']}", test["rule"], label, said, test.get("family", "")))
+                words_of = lambda ones: {tuple(one.split(" ", 1)) for one in ones}
+                said = [one for one in seen.split(",") if one]
+                also = words_of(one[1:] for one in said if one.startswith("+"))
+                rows.append(Row(f"{suite['name']}.{test['name']}", test["rule"], label, words_of(one for one in said if one[0] != "+"), also,
+                                test.get("family", "")))
     return rows, words
 
 
@@ -71,8 +74,15 @@ class Matrix:
     def is_finding(self, rule):
         return self.rules[rule][0] == "finding"
 
+    def is_own(self, row, rule, kind):
+        return rule == row.rule and (row.label not in self.kinds or kind == row.label)
+
+    def surplus(self, row):
+        """What was found besides what the case is about and what it declares; and what it declares and nobody said."""
+        return {one for one in row.seen if self.is_finding(one[0]) and not self.is_own(row, *one)} ^ row.also
+
     def found(self, row):
-        return any(rule == row.rule and (row.label not in self.kinds or kind == row.label) for rule, kind in row.seen)
+        return any(self.is_own(row, *one) for one in row.seen) and not self.surplus(row)
 
     def silent(self, row):
         return not any(self.is_finding(rule) or rule == row.rule for rule, _ in row.seen)
@@ -86,8 +96,11 @@ class Matrix:
     def problems(self):
         problems = []
         for row in self.planted:
-            if not self.found(row):
+            if not any(self.is_own(row, *one) for one in row.seen):
                 problems.append(f"planted {row.case} [{row.label}]: {row.rule} was not found, but {sorted(row.seen)}")
+            for rule, kind in sorted(self.surplus(row)):
+                unsaid = (rule, kind) in row.also
+                problems.append(f"planted {row.case} [{row.label}]: {rule} of {kind} was " + ("declared by Also and not found" if unsaid else "found, too"))
         for row in self.positive:
             if not self.silent(row):
                 problems.append(f"positive {row.case} [{row.label}]: not silent, but {sorted(row.seen)}")
@@ -118,8 +131,8 @@ def figures(matrix):
     found = sum(map(matrix.found, matrix.planted))
     positive = len(matrix.positive)
     silent = sum(map(matrix.silent, matrix.positive))
-    return [f"- planted: {planted} rows, {found} found with the exact rule and, where the row is of one kind, the exact kind: recall "
-            f"{100 * found / planted:.1f} %",
+    return [f"- planted: {planted} rows, {found} found with the exact rule and, where the row is of one kind, the exact kind, and nothing "
+            f"found besides that the case does not declare: recall {100 * found / planted:.1f} %",
             f"- positive: {positive} rows, {silent} silent, {positive - silent} false alarms: {100 * (positive - silent) / positive:.1f} %"]
 
 

@@ -21,10 +21,16 @@ const char* CyclePlans::Open(const char* path) noexcept {
   }
   close(file);
   if (memory == MAP_FAILED) return "cannot map the cycle file";
-  const CycleHeader* const header = static_cast<const CycleHeader*>(memory);
-  if (memcmp(header->magic, kCycleMagic, sizeof(kCycleMagic)) != 0 || header->table_digest != driver::TableDigest() ||
-      header->file_bytes != static_cast<std::uint64_t>(facts.st_size) ||
-      header->file_bytes != sizeof(CycleHeader) + header->rows * sizeof(CycleRow)) {
+  const char* const wrong = Adopt(memory, static_cast<std::size_t>(facts.st_size));
+  if (wrong != nullptr) munmap(memory, static_cast<std::size_t>(facts.st_size));
+  return wrong;
+}
+
+const char* CyclePlans::Adopt(const void* bytes, std::size_t size) noexcept {
+  const CycleHeader* const header = static_cast<const CycleHeader*>(bytes);
+  if (size < sizeof(CycleHeader) || memcmp(header->magic, kCycleMagic, sizeof(kCycleMagic)) != 0 ||
+      header->table_digest != driver::TableDigest() || header->file_bytes != size || (size - sizeof(CycleHeader)) % sizeof(CycleRow) != 0 ||
+      header->rows != (size - sizeof(CycleHeader)) / sizeof(CycleRow)) {
     return "the cycle file is not one made by this cuaudit";
   }
   header_ = header;

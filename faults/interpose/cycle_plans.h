@@ -8,6 +8,8 @@
 //   Source    faults/plan/cycle_file.h.
 #pragma once
 
+#include <cstddef>
+
 #include "faults/plan/cycle_file.h"
 #include "faults/plan/plan.h"
 
@@ -16,6 +18,8 @@ namespace cuaudit::faults {
 class CyclePlans {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
+  // The same of a file's content, which must outlive it; aligned as a page is.
+  [[nodiscard]] const char* Adopt(const void* bytes, std::size_t size) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
   // Empty for a cycle that runs without faults.
   Plan Of(std::uint32_t cycle) const noexcept;

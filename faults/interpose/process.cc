@@ -339,7 +339,7 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   if (cycle_plans.is_open() && (kind == MarkKind::CycleBegin || kind == MarkKind::CycleEnd)) {
     const std::uint32_t next = journal.header().cycle.load(std::memory_order_relaxed) + 1;
     options.plan = kind == MarkKind::CycleBegin ? cycle_plans.Of(next) : Plan();
-    gate.Rearm(options.plan);
+    gate.ReplacePlan(options.plan);
   }
   gate.Mark(kind, static_cast<std::uint32_t>(value), read ? &bytes : nullptr);
 }
@@ -349,6 +349,13 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_block(int what, s
   using namespace cuaudit::faults;
   if (what < 0 || what > 1 || address == 0) return;
   gate.Block(what == 0 ? MarkKind::BlockOut : MarkKind::BlockBack, address, bytes);
+}
+
+// Which driver the calls of the process reach: 1 the simulated one, 0 a genuine one, -1 none so far.
+extern "C" __attribute__((visibility("default"))) int cuaudit_simulates() {
+  using namespace cuaudit::faults;
+  if (!ready.load(std::memory_order_acquire)) return -1;
+  return uses_genuine ? 0 : 1;
 }
 
 // Called by cuaudit's own CUDA runtime when it has found this library.

@@ -77,7 +77,7 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
-void Gate::Rearm(const Plan& plan) noexcept {
+void Gate::ReplacePlan(const Plan& plan) noexcept {
   plan_ = plan;
   if (journal_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxFaults; ++i) {
@@ -291,6 +291,10 @@ void Gate::Pin(const Passage& passage) noexcept {
   if (next_.DevicePrimaryCtxRetain(&context, static_cast<CUdevice>(device)) != CUDA_SUCCESS) {
     pinned_devices_.fetch_and(~bit, std::memory_order_acq_rel);
   }
+}
+
+void Gate::NoteHeldPrimary(CUdevice device) noexcept {
+  if (device >= 0 && static_cast<std::size_t>(device) < kMaxDevices) pinned_devices_.fetch_or(std::uint64_t{1} << device);
 }
 
 void Gate::Mark(MarkKind kind, std::uint32_t value, const std::uint64_t* device_bytes) noexcept {

@@ -65,6 +65,9 @@ class Gate {
   // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be
   // under way.
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
+  // Of this device's primary context somebody else holds a reference all the time: for the program it is there from its own first retain to
+  // its own last release.
+  void NoteHeldPrimary(CUdevice device) noexcept;
   // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
   // Of how many it cannot, their table being full.
@@ -100,7 +103,7 @@ class Gate {
   static std::uint32_t ProcessName() noexcept;
 
   // Another plan from here on, its counts anew; the occurrences of calls go on. No other thread may be inside a call.
-  void Rearm(const Plan& plan) noexcept;
+  void ReplacePlan(const Plan& plan) noexcept;
 
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }

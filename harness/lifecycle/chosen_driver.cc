@@ -26,23 +26,24 @@ std::string_view Option(std::string_view key) {
   return value;
 }
 
-void FindGenuine(ChosenDriver* chosen) {
+Status FindGenuine(ChosenDriver* chosen) {
   chosen->path = Option("real_driver");
   if (!chosen->path.empty()) {
     // Whoever names a driver knows what it needs.
-    if (access(chosen->path.c_str(), R_OK) != 0) chosen->why_not = chosen->path + ": not found";
-    return;
+    if (access(chosen->path.c_str(), R_OK) == 0) return {};
+    return {Exit::Usage, "CUAUDIT_OPTIONS: real_driver=" + chosen->path + ": expected a file that can be read"};
   }
   char path[4096];
   if (!driver::FindGenuineDriver(Diversion::DropInPath(), path, sizeof(path))) {
     chosen->why_not = "no genuine libcuda.so.1 on this machine";
-    return;
+    return {};
   }
   chosen->path = path;
   for (const char* const node : {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"}) {
-    if (access(node, F_OK) == 0) return;
+    if (access(node, F_OK) == 0) return {};
   }
   chosen->why_not = "no device node (/dev/nvidiactl, /dev/nvidia0 or /dev/dxg)";
+  return {};
 }
 
 }  // namespace
@@ -59,9 +60,13 @@ Result<ChosenDriver> ChooseDriver(AuditedDriver wished) {
     wished = asked == "real" || either ? AuditedDriver::Genuine : AuditedDriver::Simulated;
   }
   chosen.driver = wished;
-  if (wished == AuditedDriver::Genuine) FindGenuine(&chosen);
-  if (either && !chosen.why_not.empty()) return ChosenDriver();
-  return chosen;
+  if (wished != AuditedDriver::Genuine) return chosen;
+  Status status = FindGenuine(&chosen);
+  if (!status.ok()) return status;
+  if (!either || chosen.why_not.empty()) return chosen;
+  ChosenDriver simulated;
+  simulated.instead = chosen.why_not;
+  return simulated;
 }
 
 bool IsGenuine(AuditedDriver wished) {

@@ -3,7 +3,8 @@
 //
 //   Owns      nothing.
 //   Threads   safe; reads the environment and the file system each time.
-//   Errors    a Status for a choice that nobody can follow; a driver that is not here is no error but AuditOutcome::NoDevice.
+//   Errors    a Status for a choice that nobody can follow, such as a named driver that is no file; a driver that is not here
+//             is no error but AuditOutcome::NoDevice.
 //   Faults    makes no driver calls and loads nothing.
 //   Source    design section 11: options live in CUAUDIT_OPTIONS; its pairs are told in faults/interpose/options.def.
 #pragma once
@@ -19,6 +20,7 @@ struct ChosenDriver {
   AuditedDriver driver = AuditedDriver::Simulated;  // never Chosen
   std::string path;                                 // of a genuine one
   std::string why_not;                              // a genuine one is asked for and cannot answer; empty: it may
+  std::string instead;                              // driver=auto: why it is the simulated one; otherwise empty
 };
 
 // `wished` Chosen: "driver=real" or "driver=auto" in CUAUDIT_OPTIONS, otherwise the simulated one.

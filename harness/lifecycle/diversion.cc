@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "faults/driver/call_id.h"
@@ -22,6 +23,7 @@ DivertCall DropIn() noexcept {
 }
 
 driver::DriverRef current;  // a null table: none
+constinit std::atomic<std::uint64_t> unheard{0};
 
 bool Divert(driver::DriverRef driver) noexcept {
   current = driver;
@@ -39,6 +41,12 @@ driver::DriverRef Diversion::Undiverted() noexcept {
   return {static_cast<const driver::DriverTable*>(table), self};
 }
 
+std::string Diversion::UndivertedDriver() {
+  const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "cuaudit_simulates"));
+  const int simulates = ask == nullptr ? -1 : ask();
+  return simulates < 0 ? "" : simulates == 1 ? "simulated" : "genuine";
+}
+
 driver::DriverRef Diversion::Current() noexcept { return current; }
 
 bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
@@ -53,10 +61,16 @@ Diversion::Diversion(driver::DriverRef driver) noexcept : before_(current) { (vo
 Diversion::~Diversion() { (void)Divert(before_); }
 
 bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
-  if (driver.table == nullptr || driver.table != faults::Driver(nullptr).table || address == 0) return false;
+  if (driver.table == nullptr || address == 0) return false;
+  if (driver.table != faults::Driver(nullptr).table) {
+    if (kind == faults::MarkKind::BlockOut) unheard.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   static_cast<faults::Gate*>(driver.self)->Block(kind, address, bytes);
   return true;
 }
+
+std::uint64_t BlocksUnheard() noexcept { return unheard.load(std::memory_order_relaxed); }
 
 }  // namespace cuaudit::harness
 

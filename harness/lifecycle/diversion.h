@@ -6,10 +6,11 @@
 //   Threads   made and destroyed by one thread while no other is inside a driver call.
 //   Errors    without the drop-in, or with one built from other headers, nothing is diverted: present() says so.
 //   Faults    makes no driver calls.
-//   Source    ours; cuaudit_divert and cuaudit_undiverted are exported by faults/interpose.
+//   Source    ours; cuaudit_divert, cuaudit_undiverted and cuaudit_simulates are exported by faults/interpose.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "faults/driver/driver_ref.h"
 #include "faults/journal/record.h"
@@ -25,6 +26,8 @@ class Diversion {
 
   // Where calls by name go without any diversion; a null table where there is no drop-in.
   static driver::DriverRef Undiverted() noexcept;
+  // Which driver that is: "simulated" or "genuine"; empty before the first call and without a drop-in.
+  static std::string UndivertedDriver();
   // Where they go now; a null table where nothing is diverted.
   static driver::DriverRef Current() noexcept;
   // The drop-in is there and was built from the same table.
@@ -37,6 +40,8 @@ class Diversion {
 };
 
 // What a pool says of a block of its own goes to the gate that stands behind `driver`; false, and nothing, where none does.
+// What another table than a gate's hands on cannot be judged; BlocksUnheard counts what was handed out through such a one so far.
 bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
+std::uint64_t BlocksUnheard() noexcept;
 
 }  // namespace cuaudit::harness

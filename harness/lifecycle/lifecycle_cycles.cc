@@ -121,6 +121,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     audit->message = world.status().message();
     return;
   }
+  audit->driver = (*world)->driver();
   const HostAudit host(options.host);
   std::vector<HostChange> changes;
   changes.reserve(cycles);
@@ -149,6 +150,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   verdict.details.resize(verdict.findings.size());
   AddPlaces(run, options.warm_up, &verdict);
   audit->calls = run.ledger.calls;
+  if (trace.unheard != 0) audit->skipped[kUnheardBlocks] += trace.unheard;
   const std::string certificate = AddHost(host, changes, options, &verdict, audit);
   FindingTexts(lifecycle.name()).Add(verdict, journal, {}, audit);
   if (run.ledger.calls == 0) {

@@ -100,6 +100,7 @@ Status LifecycleSweep::Rehearse() {
   if (!second.ok()) return second.status();
   rehearsed_in_ = std::move(*first);
   world_ = std::move(*second);
+  audit_->driver = world_->driver();
 
   Observation again;
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
@@ -276,6 +277,12 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
 }
 
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
+  Result<Ending> ending = ExecuteOnce(plan, stacks);
+  if (trace_.unheard != 0) audit_->skipped[kUnheardBlocks] += trace_.unheard;
+  return ending;
+}
+
+Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
     world_->Run(lifecycle_, plan, stacks, kMostCycles, {Meters(host_), {}}, &trace_);
     if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;

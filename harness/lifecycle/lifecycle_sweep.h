@@ -44,6 +44,7 @@ class LifecycleSweep {
   Status JudgeHost(const Faults& faults, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said);
   // One run of the lifecycle, in a process of its own where that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
+  Result<Ending> ExecuteOnce(const faults::Plan& plan, Stacks stacks);
   void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
   // What ends a sweep on a genuine driver: no later trial of this process could be believed.
   Status ContextLost(const Faults& faults, std::size_t left) const;

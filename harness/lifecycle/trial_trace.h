@@ -56,11 +56,14 @@ struct TrialTrace {
   bool prepared = false;         // what the case itself does beforehand succeeded
   std::uint32_t kept = 0;        // objects that could not be given back to the genuine driver
   std::uint32_t unguarded = 0;   // objects gone although the case was told otherwise, whose handles could reach the genuine driver
+  std::uint64_t unheard = 0;     // blocks that a pool told of through another table than the trial's gate
   CUresult lost = CUDA_SUCCESS;  // what the genuine driver's context answers after the trial, if it is lost
   StepTrace prepare;
   CycleTrace cycle[kMostCycles];  // the faulted one, then a clean one in the same world
   std::size_t first_failed = 0;   // which cycle first reported a failure, counted from 1; 0: none
   CycleTrace failed;              // that one
 };
+
+inline constexpr const char* kUnheardBlocks = "blocks told through another DriverRef than the step's own (cuaudit/block.h)";
 
 }  // namespace cuaudit::harness

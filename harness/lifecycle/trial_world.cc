@@ -160,12 +160,18 @@ class GatedTrialWorld : public TrialWorld {
     driver::GenuineDriver* const genuine = OpenedGenuineDriver(chosen.path, &why);
     if (genuine == nullptr) return {Exit::Environment, why};
     genuine_ = driver::Driver(genuine);
-    return KeepPrimaryContext();
+    Status status = KeepPrimaryContext();
+    if (status.ok()) NameGenuine(chosen.path);
+    return status;
+  }
+  void NameSimulated(const ChosenDriver& chosen) {
+    driver_ = "simulated" + (chosen.instead.empty() ? "" : " (driver=auto: " + chosen.instead + ")");
   }
 
   void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks wanted, std::size_t cycles, const Metering& metering,
            TrialTrace* trace) override {
     *trace = TrialTrace();
+    const std::uint64_t unheard = BlocksUnheard();
     journal_.Clear();
     gate_.emplace();
     if (genuine_.has_value()) EmptyContextStack(*genuine_);
@@ -174,7 +180,10 @@ class GatedTrialWorld : public TrialWorld {
     trace->opened = true;
     gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), wanted == Stacks::None ? nullptr : stacks_.get(),
                faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
-    if (genuine_.has_value()) gate_->AnswerForGoneObjects();
+    if (genuine_.has_value()) {
+      gate_->AnswerForGoneObjects();
+      gate_->NoteHeldPrimary(0);
+    }
     const Diversion diversion(faults::Driver(&*gate_));
     Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
     trace->prepared = runner.Prepare(&trace->prepare);
@@ -192,12 +201,14 @@ class GatedTrialWorld : public TrialWorld {
     }
     if (world != nullptr) sim::DestroyWorld(world);
     trace->unguarded = gate_->gone_beyond();
+    trace->unheard = BlocksUnheard() - unheard;
     if (world == nullptr) CleanUp(trace);
     trace->finished = true;
   }
 
   bool reusable() const { return reusable_; }
   void Forget() override { journal_.Clear(); }
+  const std::string& driver() const override { return driver_; }
   faults::JournalView Journal() const override { return journal_.View(); }
 
  private:
@@ -223,6 +234,16 @@ class GatedTrialWorld : public TrialWorld {
     return {};
   }
 
+  void NameGenuine(const std::string& path) {
+    int version = 0;
+    char device[128] = "";
+    driver_ = "genuine";
+    if (genuine_->DriverGetVersion(&version) == CUDA_SUCCESS)
+      driver_ += ", CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    if (genuine_->DeviceGetName(device, sizeof(device), 0) == CUDA_SUCCESS) driver_ += std::string(", ") + device;
+    driver_ += ", " + path;
+  }
+
   // The next trial finds the genuine driver as this one did.
   void CleanUp(TrialTrace* trace) {
     trace->kept = GiveBack(*genuine_, context_, Fold(journal_.View().records()));
@@ -238,6 +259,7 @@ class GatedTrialWorld : public TrialWorld {
   std::optional<faults::Gate> gate_;
   std::optional<driver::DriverRef> genuine_;
   CUcontext context_ = nullptr;  // of the genuine driver
+  std::string driver_;
 };
 
 // Worlds that wait for the next sweep of the process; nothing of a trial is left in them but call stacks.
@@ -269,6 +291,7 @@ Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) 
     Spares& spares = TheSpares();
     const std::lock_guard<std::mutex> lock(spares.guard);
     if (!spares.worlds.empty()) {
+      spares.worlds.back()->NameSimulated(*chosen);
       Pointer spare(spares.worlds.back().release());
       spares.worlds.pop_back();
       return spare;
@@ -277,6 +300,7 @@ Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) 
   auto world = std::make_unique<GatedTrialWorld>();
   Status status = world->Open(*chosen, shared);
   if (!status.ok()) return status;
+  if (chosen->driver == AuditedDriver::Simulated) world->NameSimulated(*chosen);
   return Pointer(world.release());
 }
 

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
@@ -56,6 +57,8 @@ class TrialWorld {
   virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, const Metering& metering,
                    TrialTrace* trace) = 0;
   virtual void Forget() = 0;  // what was recorded
+  // Which driver it is, in words: "simulated"; "genuine, CUDA 13.0, NVIDIA H200, /usr/lib/libcuda.so.1".
+  virtual const std::string& driver() const = 0;
   virtual faults::JournalView Journal() const = 0;
 };
 

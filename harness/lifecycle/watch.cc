@@ -76,6 +76,7 @@ Audit Watch::Since(std::uint64_t from, const std::string& name, const std::vecto
   seen.journal = whole.Part(static_cast<std::size_t>(first - records.begin()), static_cast<std::size_t>(records.end() - first));
   seen.ledger = harness::Fold(seen.journal.records());
   audit.calls = seen.ledger.calls;
+  audit.driver = harness::Diversion::UndivertedDriver();
   for (harness::Object& object : seen.ledger.objects) {
     if (IsIn(object.acquired.begin, but)) object.state = harness::State::Released;
   }

@@ -7,7 +7,8 @@
 //   Owns      nothing.
 //   Threads   as the DriverRef. Say BlockBack before another thread can be handed the memory, BlockOut after it is the caller's alone.
 //   Units     bytes.
-//   Errors    none: through a DriverRef that nobody audits it does nothing, and so does an address of 0.
+//   Errors    none: through a DriverRef that nobody audits it does nothing, and so does an address of 0. Through a table that was put
+//             around the step's own an audit hears nothing of the block, and counts it in Audit::skipped.
 //   Faults    makes no driver calls.
 //   Source    ours. mark.h has the same for programs that call the driver by name, and says what is then reported.
 #pragma once

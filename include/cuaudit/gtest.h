@@ -9,13 +9,16 @@
 //   Errors    a failure carries each finding with its call stacks and a line that runs the one trial again. A lifecycle that does not
 //             work, or under which no fault fired, fails too. Where the genuine driver is asked for (CUAUDIT_OPTIONS=driver=real, or the
 //             options' driver) and is not here, or CUAUDIT_CASE names another lifecycle, the test is skipped with the reason.
+//             Which driver it was stands on stdout, once, and in GoogleTest's own report as the property cuaudit_driver.
 //   Faults    makes no driver calls but the lifecycle's.
 //   Source    ours. GoogleTest's sharding, repeats and parameters work as for any test.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <string>
+#include <utility>
 
 #include "cuaudit/lifecycle.h"
 
@@ -51,14 +54,23 @@ inline void NameTest() {
   SetRunningTest(test == nullptr ? std::string() : std::string(test->test_suite_name()) + "." + test->name());
 }
 
+// A test that passes says nothing else of it.
+inline Audit NameDriver(Audit audit) {
+  static std::string named;
+  if (audit.driver.empty()) return audit;
+  ::testing::Test::RecordProperty("cuaudit_driver", audit.driver);
+  if (std::exchange(named, audit.driver) != audit.driver) std::cout << "[ cuaudit  ] driver: " << audit.driver << std::endl;
+  return audit;
+}
+
 inline Audit Cycles(const Lifecycle& lifecycle, const CycleOptions& options = {}) {
   NameTest();
-  return RunCycles(lifecycle, options);
+  return NameDriver(RunCycles(lifecycle, options));
 }
 
 inline Audit Swept(const Lifecycle& lifecycle, const SweepOptions& options = {}) {
   NameTest();
-  return Sweep(lifecycle, options);
+  return NameDriver(Sweep(lifecycle, options));
 }
 
 // GTEST_SKIP ends the function that it stands in, the test goes on; it counts as skipped unless something else of it fails.

@@ -313,6 +313,7 @@ struct Finding {
 
 struct Audit {
   std::string lifecycle;
+  std::string driver;  // "simulated", or "genuine" with version, device and file; empty: none was opened
   AuditOutcome outcome = AuditOutcome::Error;
   std::string message;  // one line, for all but Findings
   std::string drift;    // the first call in which two fault-free runs differ; empty: they are alike

@@ -63,6 +63,7 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
   }
   void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
     const char* const why_not = watch_->why_not();
+    if (!driver_.empty()) std::cout << "[ cuaudit  ] driver: " << driver_ << std::endl;
     std::cout << "[ cuaudit  ] neutrality: " << checked_ << " tests checked, " << idle_ << " made no driver call"
               << (why_not == nullptr ? "" : std::string("; ") + why_not) << std::endl;
     if (checked_ == 0 && !options_.may_be_idle) ADD_FAILURE() << "neutrality of no test was checked";
@@ -75,6 +76,7 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
       return;
     }
     ++*checked;
+    driver_ = audit.driver;
     std::vector<Finding> findings;
     for (Finding& finding : audit.findings) {
       bool tolerated = false;
@@ -87,6 +89,7 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
 
   NeutralityOptions options_;
   std::unique_ptr<Watch> watch_;
+  std::string driver_;
   std::uint64_t suite_ = 0;
   std::uint64_t test_ = 0;
   std::vector<Watch::Span> tests_;

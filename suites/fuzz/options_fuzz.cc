@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line of the tool, one argument a line, and the file of --config: with a first byte that is odd, everything behind the first
 // empty line is such a file.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,26 +8,13 @@
 
 #include "harness/cli/options.h"
 #include "include/cuaudit/fuzz_input.h"
+#include "suites/fuzz/memory_file.h"
 #include "suites/fuzz/require.h"
 
 namespace cuaudit::fuzz {
 namespace {
 
 using namespace cuaudit::harness;
-
-class ConfigFile {
- public:
-  explicit ConfigFile(std::string_view text) : file_(memfd_create("config", MFD_CLOEXEC)) {
-    Require(file_ >= 0 && write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size()), "there is room for a file");
-  }
-  ~ConfigFile() { close(file_); }
-  ConfigFile(const ConfigFile&) = delete;
-  ConfigFile& operator=(const ConfigFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
 
 void Try(const std::vector<std::string>& arguments) {
   static auto* const parser = new OptionsParser;
@@ -76,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     cuaudit::fuzz::Try(arguments);
     return 0;
   }
-  const cuaudit::fuzz::ConfigFile config(text);
+  const cuaudit::fuzz::MemoryFile config(text);
   arguments.insert(arguments.begin(), "--config=" + config.path());
   cuaudit::fuzz::Try(arguments);
   return 0;

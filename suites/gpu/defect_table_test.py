@@ -66,6 +66,15 @@ with tempfile.TemporaryDirectory() as directory:
     expect(tree.run("--check").returncode != 0, "new results of a GPU go unnoticed")
     tree.run()
     expect(tree.row("X1")[2:] == ["found", "silent |"] and tree.row("X2")[2:] == ["found", "silent |"], f"later: {tree.row('X1')} {tree.row('X2')}")
+    # Second order holds a program against the same vector; what was cut off against none.
+    for name, step, cell in (("c", {"partial": True, "passed": False}, "silent |"), ("d", {"partial": False, "passed": False}, "**not silent** |"),
+                             ("e", {"partial": False, "passed": True}, "silent |")):
+        tree.put(f"suites/gpu/recorded/{name}/summary.json", {"results": [{"name": "second order two repaired", **step}]})
+        tree.run()
+        expect(tree.row("X2")[3] == cell, f"second order, {step}: {tree.row('X2')}")
+    tree.put("suites/gpu/recorded/f/summary.json", {"gpu": "simulated", "results": []})
+    expect("expected results of a GPU" in tree.run().stderr, "results of the simulated driver pass for a GPU's")
+    (tree.root / "suites/gpu/recorded/f/summary.json").unlink()
     # A verdict that was typed in, a result that changed, a test without any.
     table = tree.folder / "DEFECTS.md"
     table.write_text(table.read_text().replace("**not silent**", "silent"))

@@ -22,7 +22,7 @@ TEST(NeutralityListener, ATestThatLeavesAStreamFails) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Leaves.AStream");
   EXPECT_EQ(ended.status, 1) << ended.output;
   EXPECT_THAT(ended.output, AllOf(HasSubstr("Leaves.AStream: 1 finding"), HasSubstr("leak of 1 stream"), HasSubstr("listener_subject.cc:"),
-                                  HasSubstr("--gtest_filter=Leaves.AStream")));
+                                  HasSubstr("--gtest_filter=Leaves.AStream"), HasSubstr("driver: simulated\n")));
 }
 
 TEST(NeutralityListener, MisuseIsFoundToo) {

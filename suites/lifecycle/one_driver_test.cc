@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 // Its own options are read by its first call.
 void* TheDriver() {
@@ -186,24 +187,105 @@ TEST_F(OneDriver, DeathTestALostContextEndsTheSweep) {
       "known trials need another process");
 }
 
+// It retains and releases the primary context itself; the audit's own reference keeps that alive, for all the driver can see.
+struct WithItsOwnContext {
+  CUstream stream = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUcontext context = nullptr;
+    CUresult code = driver.Init(0);
+    if (code == CUDA_SUCCESS) code = driver.DevicePrimaryCtxRetain(&context, 0);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.CtxPushCurrent(context);
+    if (code == CUDA_SUCCESS) {
+      code = driver.StreamCreate(&stream, 0);
+      if (code != CUDA_SUCCESS) (void)driver.CtxPopCurrent(&context);
+    }
+    if (code != CUDA_SUCCESS) (void)driver.DevicePrimaryCtxRelease(0);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUcontext context = nullptr;
+    const CUresult one = driver.StreamDestroy(stream);
+    const CUresult two = driver.CtxPopCurrent(&context);
+    const CUresult three = driver.DevicePrimaryCtxRelease(0);
+    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
+  }
+};
+
+TEST_F(OneDriver, AContextThatIsNotRetainedYetCannotBeLost) {
+  const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
+  const std::vector<std::string> hows = {"sticky"};
+  const Audit worlds = Sweep(lifecycle, {.hows = hows, .prune = false, .driver = AuditedDriver::Simulated});
+  const Audit one = Sweep(lifecycle, {.hows = hows, .prune = false});
+  EXPECT_EQ(one.outcome, AuditOutcome::Clean) << one.Text();
+  EXPECT_GE(one.fired, 6U);
+  EXPECT_EQ(one.verdicts, worlds.verdicts);
+}
+
 TEST_F(OneDriver, IsNotForked) {
   const Audit audit = Sweep(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext(), {.isolate = true});
   EXPECT_EQ(audit.outcome, AuditOutcome::Error);
   EXPECT_THAT(audit.message, HasSubstr("does not survive fork"));
 }
 
+TEST_F(OneDriver, IsNamedInTheReport) {
+  const auto lifecycle = Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext();
+  const std::string genuine = Sweep(lifecycle, {.depth = 1}).driver;
+  EXPECT_THAT(genuine, MatchesRegex("genuine, CUDA 1[0-9]\\.[0-9], .+, " CUAUDIT_DROP_IN));
+  EXPECT_EQ(RunCycles(lifecycle).driver, genuine);
+  EXPECT_THAT(RunCycles(lifecycle).Text(), HasSubstr("\n  driver: " + genuine + "\n"));
+  EXPECT_EQ(Sweep(lifecycle, {.depth = 1, .driver = AuditedDriver::Simulated}).driver, "simulated");
+}
+
+class Options {
+ public:
+  explicit Options(const char* text) : before_(std::getenv("CUAUDIT_OPTIONS") == nullptr ? "" : std::getenv("CUAUDIT_OPTIONS")) {
+    setenv("CUAUDIT_OPTIONS", text, 1);
+  }
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+  ~Options() { setenv("CUAUDIT_OPTIONS", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+// Nobody who asked for whatever is here may take simulated results for a GPU's.
+TEST(ChosenDriver, ThatStandsInSaysSo) {
+  const Options options("driver=auto");
+  if (WhyNoDevice() == nullptr) GTEST_SKIP() << "a device answers here";
+  const auto lifecycle = Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext();
+  const std::string expected = "simulated (driver=auto: " + std::string(WhyNoDevice()) + ")";
+  EXPECT_EQ(Sweep(lifecycle, {.depth = 1}).driver, expected);
+  EXPECT_EQ(RunCycles(lifecycle).driver, expected);
+  EXPECT_EQ(RunCycles(lifecycle, {.driver = AuditedDriver::Simulated}).driver, "simulated");
+}
+
 TEST(ChosenDriver, ThatNobodyKnowsIsOneClearLine) {
-  const std::string before = std::getenv("CUAUDIT_OPTIONS") == nullptr ? "" : std::getenv("CUAUDIT_OPTIONS");
-  setenv("CUAUDIT_OPTIONS", "scope=pinned;driver=rael", 1);
-  const Audit audit = RunCycles(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext());
-  setenv("CUAUDIT_OPTIONS", "driver=real;real_driver=/nowhere/libcuda.so.1", 1);
-  const Audit absent = Sweep(Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext());
-  setenv("CUAUDIT_OPTIONS", before.c_str(), 1);
-  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
-  EXPECT_EQ(audit.message, "CUAUDIT_OPTIONS: driver=rael: expected auto, real or sim");
-  EXPECT_EQ(absent.outcome, AuditOutcome::NoDevice);
-  EXPECT_FALSE(absent.clean());
-  EXPECT_EQ(absent.Text(), "careful: not run: /nowhere/libcuda.so.1: not found\n");
+  const auto lifecycle = Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext();
+  {
+    const Options options("scope=pinned;driver=rael");
+    const Audit audit = RunCycles(lifecycle);
+    EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+    EXPECT_EQ(audit.message, "CUAUDIT_OPTIONS: driver=rael: expected auto, real or sim");
+  }
+  for (const char* const driver : {"real", "auto"}) {
+    const Options options(("driver=" + std::string(driver) + ";real_driver=/nowhere/libcuda.so.1").c_str());
+    const Audit audit = Sweep(lifecycle, {.isolate = true});
+    EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+    EXPECT_EQ(audit.Text(), "careful: CUAUDIT_OPTIONS: real_driver=/nowhere/libcuda.so.1: expected a file that can be read\n");
+  }
+}
+
+// On a machine without a device every test of the genuine driver is a skip, also one that could not be isolated there.
+TEST(ChosenDriver, ThatIsNotHereIsSaidFirst) {
+  const Options options("driver=real");
+  if (WhyNoDevice() == nullptr) GTEST_SKIP() << "a device answers here";
+  const auto lifecycle = Lifecycle::Of<Buffers<true>>("careful").WithCurrentContext();
+  const Audit audit = Sweep(lifecycle, {.isolate = true});
+  EXPECT_EQ(audit.outcome, AuditOutcome::NoDevice);
+  EXPECT_EQ(audit.driver, "");
+  EXPECT_EQ(Sweep(lifecycle, {.isolate = true, .driver = AuditedDriver::Genuine}).outcome, AuditOutcome::Error);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // positive_test.cc: lifecycles without a defect, on which the sweep must stay silent, and counts that show that it was no empty sweep.
+#include <cuaudit/block.h>
 #include <cuaudit/gtest.h>
 #include <gmock/gmock.h>
 
@@ -95,6 +96,26 @@ TEST(Positive, IsolatedTrialsSayTheSame) {
   EXPECT_EQ(apart.outcome, AuditOutcome::Clean) << apart.Text();
   EXPECT_EQ(here.trials, apart.trials);
   EXPECT_EQ(here.verdicts, apart.verdicts);
+}
+
+// A pool that got the step's driver in a table of somebody's own tells an audit nothing; that is said.
+TEST(Positive, BlocksThatNoAuditHearsOfAreCounted) {
+  static driver::DriverTable table;
+  const auto lifecycle = Lifecycle("wraps").WithCurrentContext().Init([](DriverRef driver) {
+    table = *driver.table;
+    const DriverRef wrapped{&table, driver.self};
+    CUdeviceptr memory = 0;
+    const CUresult code = wrapped.MemAlloc(&memory, 512);
+    if (code != CUDA_SUCCESS) return code;
+    BlockOut(wrapped, memory, 512);
+    BlockBack(wrapped, memory);
+    return wrapped.MemFree(memory);
+  });
+  const std::string reason = "blocks told through another DriverRef than the step's own (cuaudit/block.h)";
+  const Audit cycles = RunCycles(lifecycle, {.cycles = 10});
+  EXPECT_EQ(cycles.outcome, AuditOutcome::Clean) << cycles.Text();
+  EXPECT_THAT(cycles.skipped, Contains(Pair(reason, 11U))) << cycles.Text();
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1}).skipped, Contains(Pair(reason, ::testing::Ge(1U))));
 }
 
 // It owns its context: the last release of it is part of the audit.

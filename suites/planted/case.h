@@ -3,6 +3,7 @@
 //
 //   CUAUDIT_CASE(rule, name) { ... }   defines TEST(rule, name) and registers the rule
 //   const CaseRow row(kind);           in a loop of a case: one row of it, with what is said until the end of the scope
+//   Also(rule, kind);                  within a case: the harness says this too, and rightly; what it finds besides fails the kill matrix
 //   const Aside aside;                 what is said until the end of the scope belongs to no case: a neighbour of the other sort
 //   Owns      the set of rules that this executable has cases for, and the rows of the case that runs.
 //   Threads   filled before main; cases run on one thread.
@@ -36,7 +37,15 @@ inline bool RegisterCase(harness::Rule rule) {
   return true;
 }
 
-// "row=rule kind,rule kind;row=" of the case that runs.
+// What the row that runs is said to say besides its rule.
+inline Sightings& Declared() {
+  static Sightings declared;
+  return declared;
+}
+
+inline void Also(harness::Rule rule, driver::Kind kind) { Declared().emplace(harness::Name(rule), driver::Name(kind)); }
+
+// "row=rule kind,rule kind,+rule kind;row=" of the case that runs; behind a plus what was declared.
 inline std::string& RowsOfCase() {
   static std::string rows;
   return rows;
@@ -51,13 +60,19 @@ inline void EndRow(std::string_view label) {
     rows.append(separator).append(rule).append(" ").append(kind);
     separator = ",";
   }
+  for (const auto& [rule, kind] : Declared()) {
+    rows.append(separator).append("+").append(rule).append(" ").append(kind);
+    separator = ",";
+  }
   Seen().clear();
+  Declared().clear();
 }
 
 class CaseScope {
  public:
   explicit CaseScope(harness::Rule rule) : rule_(rule) {
     Seen().clear();
+    Declared().clear();
     RowsOfCase().clear();
   }
   CaseScope(const CaseScope&) = delete;

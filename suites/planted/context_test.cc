@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 CUAUDIT_CASE(Orphaned, ChildrenOfADestroyedContext) {
+  Also(harness::Rule::Leak, driver::Kind::Stream);
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
   t.CreateStream(0x10).Context(0xa);
@@ -25,6 +26,8 @@ CUAUDIT_CASE(Orphaned, ChildrenOfADestroyedContext) {
 }
 
 CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {
+  Also(harness::Rule::Leak, driver::Kind::PrimaryContext);
+  Also(harness::Rule::Leak, driver::Kind::Stream);
   Trace t;
   t.Retain();
   t.Retain();
@@ -36,6 +39,7 @@ CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {
 }
 
 CUAUDIT_CASE(Orphaned, AResetKillsTheChildrenAndKeepsTheReference) {
+  Also(harness::Rule::Leak, driver::Kind::PrimaryContext);
   Trace t;
   t.Retain();
   t.CreateStream(0x10);

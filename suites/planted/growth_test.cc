@@ -62,6 +62,7 @@ CUAUDIT_CASE(Growth, WhatDiesWithTheContextOfEveryCycle) {
 }
 
 CUAUDIT_CASE(Growth, AMutexWhoseMemoryWentInEveryCycle) {
+  Also(harness::Rule::MutexFreed, driver::Kind::Mutex);
   const report::Run run = Grown([](std::uint64_t cycles) {
     Trace t;
     for (std::uint64_t i = 1; i <= cycles; ++i) {

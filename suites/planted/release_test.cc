@@ -78,6 +78,7 @@ CUAUDIT_CASE(UnknownHandle, TheCLibraryDiesOfIt) {
 }
 
 CUAUDIT_CASE(UnknownHandle, AnInteriorPointerIsNoAllocation) {
+  Also(harness::Rule::Leak, driver::Kind::DeviceMemory);
   Trace t;
   t.Alloc(0x1000, 0x1000);
   t.Free(0x1800).Fails(CUDA_ERROR_INVALID_VALUE);
@@ -94,6 +95,7 @@ CUAUDIT_CASE(UnknownHandle, ARegistrationIsNoPinnedMemory) {
 }
 
 CUAUDIT_CASE(WrongContext, TheDriverRefusesInAForeignContext) {
+  Also(harness::Rule::Leak, driver::Kind::Module);
   Trace t;
   t.Call(CallId::ModuleLoadData).Out(0, 0x30).Context(0xa);
   t.Call(CallId::ModuleUnload).In(0, 0x30).Context(0xb).Fails(CUDA_ERROR_INVALID_HANDLE);
@@ -124,6 +126,7 @@ CUAUDIT_CASE(OverReleasedPrimary, NeverRetained) {
 }
 
 CUAUDIT_CASE(OverReleasedPrimary, DevicesAreCountedApart) {
+  Also(harness::Rule::Leak, driver::Kind::PrimaryContext);
   Trace t;
   t.Retain(0xc0, 0);
   t.Retain(0xc1, 1);
@@ -168,6 +171,7 @@ CUAUDIT_CASE(MutexFreed, ItsMemoryWentBackUndestroyed) {
 }
 
 CUAUDIT_CASE(MutexLocked, FreedWhileHeld) {
+  Also(harness::Rule::MutexFreed, driver::Kind::Mutex);
   Trace t;
   t.Host(faults::HostCall::MutexInit, 0x40);
   t.Host(faults::HostCall::MutexFreed, 0x40, 1);
@@ -175,6 +179,7 @@ CUAUDIT_CASE(MutexLocked, FreedWhileHeld) {
 }
 
 CUAUDIT_CASE(MutexLocked, DestroyedWhileHeld) {
+  Also(harness::Rule::Leak, driver::Kind::Mutex);
   Trace t;
   t.Host(faults::HostCall::MutexInit, 0x40);
   t.Host(faults::HostCall::MutexDestroyedLocked, 0x40);

@@ -92,6 +92,7 @@ CUAUDIT_CASE(UseAfterRelease, ATextureObjectIsNotMistakenForAnAddress) {
 }
 
 CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
+  Also(harness::Rule::Orphaned, driver::Kind::Stream);
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
   t.CreateStream(0x10).Context(0xa);

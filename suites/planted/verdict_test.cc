@@ -53,6 +53,7 @@ CUAUDIT_CASE(Abort, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGABRT, f
 CUAUDIT_CASE(Hang, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGKILL, true), Verdict::Hang, Rule::Hang); }
 
 CUAUDIT_CASE(Crash, KeepsTheMisuseThatExplainsIt) {
+  Also(Rule::UnknownHandle, Kind::Event);
   Trace t = Cut();
   t.Call(CallId::EventDestroy_v2).In(0, 0xdead).Unfinished();
   const JournalImage rehearsal(Clean());
@@ -80,6 +81,7 @@ CUAUDIT_CASE(ReleaseRefused, BlamesThePlanNotTheProgram) {
 }
 
 CUAUDIT_CASE(ReleaseRefused, WhatWasNotEvenTriedIsALeak) {
+  Also(Rule::Leak, Kind::Stream);
   Trace t;
   t.CreateStream(0x10).Stack(1);
   t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
@@ -95,6 +97,7 @@ CUAUDIT_CASE(ReleaseRefused, WhatWasNotEvenTriedIsALeak) {
 }
 
 CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
+  Also(Rule::Leak, Kind::Stream);
   Trace t = Cut();
   t.Call(CallId::GetErrorString).In(0, 2);
   t.Event(ProcessEvent::Exit);
@@ -142,6 +145,7 @@ CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {
 }
 
 CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
+  Also(Rule::Leak, Kind::Stream);
   Trace rehearsal;
   rehearsal.CreateStream(0x10);
   Trace trial;

@@ -4,19 +4,22 @@
 
 usage: check_vectors.py --expected FILE --form FORM REPORT.json [--host]
        check_vectors.py --expected FILE --form FORM --cuaudit CUAUDIT --mode sweep|cycles [--driver sim|real] [--host] [--exact]
-                        [--skip-without-driver] -- PROGRAM
+                        [--jobs N] [--keep REPORT.json] [--skip-without-driver] -- PROGRAM
 
-The first form judges a report that exists, the second makes it. --exact also replays every fault row, each turn of a loop, and compares the
-whole vector of that one trial. Without --host the host kinds are left out. A form without rows must have no finding at all.
+The first form judges a report that exists, the second makes it, and keeps it where --keep says. --exact also replays every fault row, each turn
+of a loop, and compares the whole vector of that one trial. --jobs: trials and replays at a time. Without --host the host kinds are left out.
+A form without rows must have no finding at all.
 exit: 0 all rows pass, 1 some do not, 2 usage, 77 no driver (--skip-without-driver)
 """
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 HOST_KINDS = {"host_heap", "dlopen_reference", "mutex", "file_descriptor", "thread"}
 LOST = {"leak", "orphaned"}
@@ -130,18 +133,19 @@ class Check:
             wrong = len(report["findings"])
             self.say(wrong == 0, None, f"{report['totals']['trials']} trials, {wrong} findings, expected none")
 
-    def replays(self, rows, sweep, cuaudit):
+    def replays(self, rows, sweep, cuaudit, jobs):
         """The whole vector of one trial, for every turn: a sweep report shows a place that fails again only once."""
         codes = {finding["fault"]["call"]: finding["fault"]["code"] for finding in sweep["findings"] if finding["fault"]}
+        asked = []
         for row in rows:
-            if row["mode"] != "sweep":
+            if row["mode"] != "sweep" or "then" in row or not self.wanted(row["leaks"]):
                 continue
-            call, wanted = row["fault"]["call"], self.wanted(row["leaks"])
-            for turn in row["fault"]["occurrences"]:
-                if not wanted or "then" in row:
-                    continue
-                text = f"{call}#{turn}={codes.get(call, 'UNKNOWN')},{row['fault'].get('how', 'refuse')}"
-                replay = cuaudit("replay", "--fault", text)
+            call, how = row["fault"]["call"], row["fault"].get("how", "refuse")
+            asked += [(row, f"{call}#{turn}={codes.get(call, 'UNKNOWN')},{how}") for turn in row["fault"]["occurrences"]]
+        with ThreadPoolExecutor(jobs) as several:
+            reports = several.map(lambda one: cuaudit("replay", "--fault", one[1]), asked)
+            for (row, text), replay in zip(asked, reports):
+                wanted = self.wanted(row["leaks"])
                 got = self.counted(finding for finding in replay["findings"] if finding["fault"] and finding["rule"] in LOST)
                 self.say(got == wanted, row, f"replay {text}: {show(got)}" + ("" if got == wanted else f", expected {show(wanted)}"))
 
@@ -156,6 +160,7 @@ def runner(args):
             output = os.path.join(folder, "report.json")
             command = [args.cuaudit, mode, "--driver", args.driver, "--format", "json", "--output", output, *options]
             command += ["--host"] if args.host else ["--no-host"]
+            command += ["--jobs", str(args.jobs)] if mode == "sweep" and args.jobs else []
             program = args.program + (["{n}"] if mode == "cycles" else ["2"])
             done = subprocess.run([*command, "--", *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
             if done.returncode == 3 and args.skip_without_driver:
@@ -164,6 +169,8 @@ def runner(args):
             if done.returncode not in (0, 1) or not os.path.exists(output):
                 print(f"FAIL -    cuaudit {mode} exited with {done.returncode}: {done.stderr.strip()}")
                 sys.exit(1)
+            if args.keep and mode == args.mode:
+                shutil.copy(output, args.keep)
             with open(output, encoding="utf-8") as file:
                 return json.load(file)
     return run
@@ -178,6 +185,8 @@ def main():
     parser.add_argument("--mode", choices=["sweep", "cycles"], default="sweep")
     parser.add_argument("--driver", default="sim")
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--keep")
     parser.add_argument("--skip-without-driver", action="store_true")
     parser.add_argument("program", nargs="+", help="report file, or the program after --")
     args = parser.parse_args()
@@ -195,7 +204,7 @@ def main():
             report = json.load(file)
     check.report(rows, report)
     if args.exact and args.cuaudit and args.mode == "sweep":
-        check.replays(rows, report, cuaudit)
+        check.replays(rows, report, cuaudit, args.jobs or 1)
     return 1 if check.failures else 0
 
 

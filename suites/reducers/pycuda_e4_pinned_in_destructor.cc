@@ -2,8 +2,7 @@
 // pycuda_e4_pinned_in_destructor.cc: pinned memory that is freed when the garbage collector comes to it.
 //
 // Story   E4: the array that holds pinned memory is collected after its context is gone, and its destructor frees what went with the
-//         context; nobody hears what the driver answers. The other half of the row, memory of another process that is freed as if it were
-//         one's own, needs that process and is not here.
+//         context; nobody hears what the driver answers. The other half of the row is pycuda_e4_ipc_handle.cc.
 // Source  https://github.com/inducer/pycuda; written anew from the facts of the fixes.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

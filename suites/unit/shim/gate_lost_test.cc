@@ -211,6 +211,21 @@ TEST_P(StickyBeforeAnyContext, LosesNothing) {
   EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
 }
 
+// A primary context that somebody else keeps is none of the program's before it has retained it.
+TEST_P(StickyBeforeAnyContext, LosesNothingThatSomebodyElseHolds) {
+  GatedWorld world({GetParam()}, Scope::Process);
+  const driver::DriverRef d = world.driver();
+  CUcontext held = nullptr;
+  CUcontext primary = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(world.below().Init(0), CUDA_SUCCESS);
+  ASSERT_EQ(world.below().DevicePrimaryCtxRetain(&held, 0), CUDA_SUCCESS);
+  world.gate().NoteHeldPrimary(0);
+  EXPECT_EQ(d.Init(0) == CUDA_SUCCESS ? d.DevicePrimaryCtxRetain(&primary, 0) : CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+  world.Start();
+  EXPECT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
+}
+
 INSTANTIATE_TEST_SUITE_P(Calls, StickyBeforeAnyContext,
                          ::testing::Values("cuInit#1=LAUNCH_FAILED,sticky", "cuDevicePrimaryCtxRetain#1=LAUNCH_FAILED,sticky"));
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Reports whose names come from somebody else's files: any bytes in commands, paths, function names, messages and reproduce lines. What is
+// written can be read: JSON by nlohmann-json, JUnit by pugixml, and the text steers no terminal.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "include/cuaudit/fuzz_input.h"
+#include "reports/json_writer.h"
+#include "reports/junit_writer.h"
+#include "reports/text_writer.h"
+#include "suites/fuzz/require.h"
+
+namespace cuaudit::fuzz {
+namespace {
+
+constexpr const char* kModes[] = {"sweep", "cycles", "run", "replay"};
+constexpr const char* kOutcomes[] = {"clean", "findings", "not_exercised", "error"};
+constexpr const char* kRules[] = {"leak", "growth", "double_release", "swallowed", "crash", "hang", "not_recovered", "unordered_access"};
+constexpr const char* kKinds[] = {"stream", "device_memory", "host_heap", "none"};
+
+template <std::size_t size>
+std::string One(FuzzInput* input, const char* const (&of)[size]) {
+  return of[input->Below(size)];
+}
+
+std::string Bytes(FuzzInput* input) {
+  std::string text;
+  for (std::uint32_t left = input->Below(24); left != 0 && !input->empty(); --left) text.push_back(static_cast<char>(input->Byte()));
+  return text;
+}
+
+std::vector<report::Frame> Stack(FuzzInput* input) {
+  std::vector<report::Frame> stack(input->Below(3));
+  for (report::Frame& frame : stack) frame = {Bytes(input), Bytes(input), Bytes(input), static_cast<int>(input->Byte()), input->Number()};
+  return stack;
+}
+
+report::Fault Fault(FuzzInput* input) {
+  report::Fault fault{"cuMemAlloc", input->Byte(), "refuse", Bytes(input), Bytes(input), {}};
+  fault.stack = Stack(input);
+  return fault;
+}
+
+report::Finding Finding(FuzzInput* input) {
+  report::Finding finding;
+  finding.rule = One(input, kRules);
+  finding.kind = One(input, kKinds);
+  finding.title = Bytes(input);
+  finding.count = input->Byte();
+  finding.verdict = Bytes(input);
+  if (input->Below(2) == 1) finding.fault = Fault(input);
+  for (std::uint32_t left = input->Below(3); left != 0; --left) finding.then.push_back(Fault(input));
+  finding.detail = Bytes(input);
+  finding.acquired = {Bytes(input), Stack(input)};
+  finding.where = Bytes(input);
+  finding.where_stack = Stack(input);
+  finding.other = {Bytes(input), Stack(input)};
+  finding.fingerprint = Bytes(input);
+  finding.reproduce = Bytes(input);
+  return finding;
+}
+
+report::Run Run(FuzzInput* input) {
+  report::Run run;
+  run.mode = One(input, kModes);
+  run.outcome = One(input, kOutcomes);
+  run.message = Bytes(input);
+  for (std::uint32_t left = input->Below(4); left != 0; --left) run.command.push_back(Bytes(input));
+  run.driver.kind = input->Below(2) == 1 ? "sim" : "real";
+  run.driver.path = Bytes(input);
+  run.driver.device = Bytes(input);
+  run.totals.verdicts[Bytes(input)] = input->Byte();
+  run.totals.skipped[Bytes(input)] = input->Byte();
+  for (std::uint32_t left = input->Below(3); left != 0; --left) run.cycle_counts.push_back(input->Byte());
+  for (std::uint32_t left = input->Below(3); left != 0; --left) {
+    report::CycleRow row{One(input, kKinds), {Bytes(input), Stack(input)}, run.cycle_counts, 1, 1};
+    run.cycle_rows.push_back(std::move(row));
+  }
+  for (std::uint32_t left = input->Below(4); left != 0; --left) run.findings.push_back(Finding(input));
+  for (std::uint32_t left = input->Below(3); left != 0; --left) run.notes.push_back(Finding(input));
+  run.generated = Bytes(input);
+  return run;
+}
+
+void TryJson(const report::Run& run) {
+  std::ostringstream out;
+  Require(report::WriteJson(run, out), "it is written");
+  const nlohmann::json read = nlohmann::json::parse(out.str(), nullptr, false);
+  Require(!read.is_discarded(), "JSON can be read", out.str());
+  Require(read["findings"].size() == run.findings.size() && read["notes"].size() == run.notes.size(), "nothing of it is lost");
+  std::ostringstream again;
+  Require(report::WriteJson(run, again) && again.str() == out.str(), "and a report is one text");
+}
+
+void TryJunit(const report::Run& run) {
+  std::ostringstream out;
+  Require(report::WriteJunit(run, out), "it is written");
+  pugi::xml_document document;
+  const std::string text = out.str();
+  const pugi::xml_parse_result read = document.load_buffer(text.data(), text.size());
+  Require(bool(read), "JUnit can be read", std::string(read.description()) + ": " + text);
+  const pugi::xpath_node_set failed = document.select_nodes("//testcase/failure | //testcase/error");
+  Require(run.findings.empty() || !failed.empty(), "findings are not green");
+}
+
+void TryText(const report::Run& run) {
+  std::ostringstream out;
+  Require(report::WriteText(run, out, false), "it is written");
+  for (const char one : out.str()) {
+    const auto byte = static_cast<unsigned char>(one);
+    Require(byte == '\n' || (byte >= 0x20 && byte != 0x7f), "the text steers no terminal", out.str());
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  cuaudit::FuzzInput input(data, size);
+  const cuaudit::report::Run run = cuaudit::fuzz::Run(&input);
+  cuaudit::fuzz::TryJson(run);
+  cuaudit::fuzz::TryJunit(run);
+  cuaudit::fuzz::TryText(run);
+  return 0;
+}
