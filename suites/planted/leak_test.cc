@@ -98,9 +98,13 @@ CUAUDIT_CASE(Leak, ALibraryIsMissedWhereItWasOpened) {
     t->Host(faults::HostCall::Dlopen, 0x7, 0xA);
     t->Host(faults::HostCall::Dlopen, 0x7, 0xD);
   }
+  before.CreateStream(0x51);
+  before.DestroyStream(0x51);
   before.Host(faults::HostCall::Dlclose, 0x7, 0xA);
   EXPECT_EQ(before.Fold().objects.front().state, harness::State::Released);
-  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  after.CreateStream(0).Refused();
+  const JournalImage clean(before), failed(after);
+  const harness::Judgement judgement = Judge(clean.Evidence(), failed.Evidence(1), true, {});
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::Leak);
