@@ -60,6 +60,9 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
 // The same fault, addressed by where this call comes from; as it is where that is not known.
 void AddressBySite(const CallState& call, faults::Fault* fault);
 
+// The same fault, addressed as the n-th call from this place since the fault before it, on the thread which that one hit.
+void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault);
+
 std::string TextOf(const faults::Fault& fault);
 
 }  // namespace cuaudit::harness

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/replay.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/spawn_runner.h"
@@ -9,7 +12,9 @@ namespace cuaudit::harness {
 
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
-  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, 1, interrupted);
+  // A fault addressed by site is one of a program that does not do the same each time.
+  const bool by_site = std::any_of(faults.begin(), faults.end(), [](const std::string& one) { return one.find("@site=") != one.npos; });
+  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
   const std::string name = dir.File("replay");
   const Result<Launch> launch = PrepareRun(subject, name + ".journal", TrialCapacity(subject, rehearsal->run), faults, name + ".log");
@@ -20,6 +25,10 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
   TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
+  for (const Observation& other : rehearsal->others) {
+    TrialResult next = JudgeTrial(0, faults, {}, other, *seen, judge, &sites);
+    if (next.findings.size() < trial.findings.size()) trial = std::move(next);
+  }
   ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);
