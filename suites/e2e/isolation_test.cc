@@ -198,7 +198,7 @@ std::uint64_t MadeAgain(const Audit& audit) {
 // The workers go in another order in every other run: each fault hits the place that it is meant for all the same, at the first attempt.
 TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
   const std::string counter = TemporaryDirectory() + "/turns";
-  const Audit clean = Sweep("auto", {Program("turns"), counter, "clean"});
+  const Audit clean = Sweep("auto", {Program("turns"), counter, "clean", "2"}, {"--depth", "1"});
   EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err << clean.findings();
   EXPECT_EQ(clean.result(), "clean");
   EXPECT_TRUE(NotesDrift(clean, "call 3: cuCtxPushCurrent from another call stack"));
@@ -206,7 +206,7 @@ TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
   EXPECT_EQ(MadeAgain(clean), 0U);
   EXPECT_EQ(clean.report["coverage"]["not_reached"].dump(), "[]");
 
-  const Audit loses = Sweep("auto", {Program("turns"), counter, "loses"});
+  const Audit loses = Sweep("auto", {Program("turns"), counter, "loses", "2"}, {"--depth", "1"});
   EXPECT_EQ(loses.outcome.exit, 1) << loses.outcome.err;
   EXPECT_EQ(loses.findings(), "orphaned device_memory 1");
   const std::string finding = loses.report["findings"][0].dump();
@@ -220,7 +220,7 @@ TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
 // Of two faults the second one is for the thread that the first one hit, and counts from there.
 TEST(Drift, TheWayBackOfOneThreadIsFailedWhateverTheOtherOneDoes) {
   const std::string counter = TemporaryDirectory() + "/turns";
-  const Audit audit = Sweep("auto", {Program("turns"), counter, "stops"});
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "stops", "1"}, {"--call", "cuEventCreate", "--call", "cuMemFree"});
   EXPECT_EQ(audit.findings(), "orphaned stream 1, orphaned stream 1, orphaned stream 1, orphaned stream 1")
       << "refused and carried out, on the left and on the right";
   for (const nlohmann::json& finding : audit.report["findings"]) {
@@ -235,7 +235,7 @@ TEST(Drift, TheWayBackOfOneThreadIsFailedWhateverTheOtherOneDoes) {
 // Calls that only some runs make, and a thread that makes more of them in some: what cannot be addressed for sure is said, not passed.
 TEST(Drift, WhatOnlySomeRunsMakeIsTriedAndCounted) {
   const std::string counter = TemporaryDirectory() + "/turns";
-  const Audit audit = Sweep("auto", {Program("turns"), counter, "sometimes"}, {"--jobs", "1", "--depth", "1"});
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "sometimes", "1"}, {"--jobs", "1", "--depth", "1"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_EQ(audit.findings(), "orphaned stream 1");
   EXPECT_THAT(audit.report["findings"][0].dump(), HasSubstr("\"sometimes\""));
@@ -316,8 +316,8 @@ TEST(Resume, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
   const std::string directory = TemporaryDirectory();
   const std::string counter = directory + "/turns";
   const auto command = [&](const std::string& work) {
-    return Command{Tool(),     "sweep",        "--driver=sim", "--format=json",  "--work-dir", work,
-                   "--output", work + ".json", "--",           Program("turns"), counter,      "loses"};
+    return Command{Tool(),         "sweep", "--driver=sim",   "--format=json", "--work-dir", work, "--output",
+                   work + ".json", "--",    Program("turns"), counter,         "loses",      "1"};
   };
   const auto report = [](const std::string& work) {
     nlohmann::json json = nlohmann::json::parse(ReadFile(work + ".json"), nullptr, false);
@@ -334,7 +334,7 @@ TEST(Resume, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
   ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
   {
     Spawned sweep(command(work));
-    ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 9));
+    ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 4));
     sweep.Kill(SIGKILL);
     sweep.Wait();
   }
