@@ -69,6 +69,11 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
+}
+
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());

@@ -51,6 +51,9 @@ struct PlannedFaults {
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
+// Whether --call asks for this fault.
+bool IsChosen(const PlanOptions& options, const std::string& fault);
+
 // `by_site`: faults are addressed by call stack and occurrence there, not by count.
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
 

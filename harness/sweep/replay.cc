@@ -2,7 +2,6 @@
 #include "harness/sweep/replay.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/rehearsal.h"
@@ -24,11 +23,7 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
-  TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
-  for (const Observation& other : rehearsal->others) {
-    TrialResult next = JudgeTrial(0, faults, {}, other, *seen, judge, &sites);
-    if (next.findings.size() < trial.findings.size()) trial = std::move(next);
-  }
+  TrialResult trial = JudgeBesideAll(0, faults, {}, rehearsal->run, rehearsal->others, *seen, judge, &sites);
   ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);

@@ -36,11 +36,6 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   return hash;
 }
 
-bool IsChosen(const PlanOptions& options, const std::string& fault) {
-  return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
-}
-
 // One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
   return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
@@ -297,26 +292,12 @@ int SweepEngine::AttemptOf(std::size_t index) const {
   return strays == strays_.end() ? 1 : strays->second.back().attempt + 1;
 }
 
-// What some fault-free run leaves too is not the fault's.
-TrialResult SweepEngine::JudgeBesideAll(const TrialSeen& one) {
-  const PlannedTrial& planned = plan_[one.index];
-  const auto judge = [&](const Observation& beside) {
-    return JudgeTrial(one.index, planned.faults, planned.sites, beside, one.seen, options_.judge, &sites_);
-  };
-  TrialResult best = judge(rehearsal_->run);
-  for (const Observation& other : rehearsal_->others) {
-    if (best.findings.empty()) break;
-    TrialResult next = judge(other);
-    if (next.findings.size() < best.findings.size()) best = std::move(next);
-  }
-  return best;
-}
-
 Status SweepEngine::Step() {
   Result<TrialSeen> one = runner_->Next();
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
-  TrialResult trial = JudgeBesideAll(*one);
+  TrialResult trial =
+      JudgeBesideAll(one->index, planned.faults, planned.sites, rehearsal_->run, rehearsal_->others, one->seen, options_.judge, &sites_);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
@@ -345,18 +326,13 @@ report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   std::vector<const Observation*> runs = {&rehearsal_->run};
   for (const Observation& other : rehearsal_->others) runs.push_back(&other);
   for (const Observation* const run : runs) {
-    const faults::JournalView& journal = run->journal;
-    for (const faults::Record& record : journal.records()) {
-      const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
-      if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
-      if (SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
-    }
+    const Site found = FindSite(run->journal, site);
+    if (found.record_kind != faults::RecordKind::Empty) return sites_.Text(run->journal, found, site);
   }
   return {};
 }
 
 void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
-  if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
   report::Finding note;
   note.rule = "drifting";
   note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
@@ -387,6 +363,10 @@ void SweepEngine::Report(report::Run* run) {
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
   for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
   if (rehearsal_->drifting) ReportDrift(&groups, run);
+  if (!by_site_ && (rehearsal_->drifting || rehearsal_->threaded)) {
+    const std::string why = rehearsal_->drifting ? "drifting" : "several threads make calls";
+    run->totals.skipped[why + ": faults are addressed by count, since there are no call stacks"] = 1;
+  }
   std::size_t again = 0;
   for (const auto& [index, strays] : strays_) again += strays.size();
   if (again != 0) run->totals.skipped["attempts that missed their fault, each made again"] = again;

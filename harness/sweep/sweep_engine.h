@@ -92,7 +92,6 @@ class SweepEngine {
   int AttemptOf(std::size_t index) const;  // the one that runs or comes next
   bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
   CallStates CallsToPlan();
-  TrialResult JudgeBesideAll(const TrialSeen& one);
   void ReportDrift(Groups* groups, report::Run* run);
   report::Acquired SiteInWords(std::uint64_t site);
 

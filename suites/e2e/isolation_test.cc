@@ -217,6 +217,14 @@ TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
   EXPECT_EQ(MadeAgain(loses), 0U);
 }
 
+TEST(Drift, ThreadsWithoutCallStacksAreAddressedByCountAndThatIsSaid) {
+  const std::string counter = TemporaryDirectory() + "/turns";
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "clean", "1"}, {"--depth", "1", "--stacks", "0", "--limit", "3"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["skipped"]["several threads make calls: faults are addressed by count, since there are no call stacks"],
+            1);
+}
+
 // Of two faults the second one is for the thread that the first one hit, and counts from there.
 TEST(Drift, TheWayBackOfOneThreadIsFailedWhateverTheOtherOneDoes) {
   const std::string counter = TemporaryDirectory() + "/turns";
