@@ -75,7 +75,9 @@ const char* SetOption(std::string_view key, std::string_view value, InterposeOpt
     Fault fault;
     const ParseError error = ParseFault(value, &fault);
     if (error.expected != nullptr) return line.SayFault(value, error);
-    return options->plan.Add(fault) ? nullptr : line.Say(key, value, "at most 16 faults");
+    if (options->plan.Add(fault)) return nullptr;
+    return line.Say(key, value,
+                    fault.follows && options->plan.size() == 0 ? "a fault before one that counts from it (#+N)" : "at most 16 faults");
   }
   if (IsWorldKey(key)) {
     const char* const expected = SetWorldOption(key, value, &options->world);

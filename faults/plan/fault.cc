@@ -107,7 +107,8 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   const std::string_view where(rest.data(), equals == std::string_view::npos ? rest.size() : equals);
   const std::size_t at = where.find('@');
   const std::string_view count(where.data(), at == std::string_view::npos ? where.size() : at);
-  fault->occurrence = ParseCount(count);
+  fault->follows = host == nullptr && !count.empty() && count.front() == '+';
+  fault->occurrence = ParseCount(fault->follows ? std::string_view(count.data() + 1, count.size() - 1) : count);
   if (fault->occurrence == 0) return {column(count), "a count from 1"};
   if (at != std::string_view::npos) {
     const std::string_view phase(where.data() + at + 1, where.size() - at - 1);
@@ -157,8 +158,9 @@ std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) no
   if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
   char burst[16] = "";
   if (fault.how == How::Burst) snprintf(burst, sizeof(burst), "%u", fault.burst);
-  const int length = snprintf(text, capacity, "%.*s%s#%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.occurrence,
-                              phase, static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
+  const int length =
+      snprintf(text, capacity, "%.*s%s#%s%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.follows ? "+" : "",
+               fault.occurrence, phase, static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
   return length < 0 ? 0 : static_cast<std::size_t>(length);
 }
 

@@ -7,6 +7,7 @@
 //     pthread_create#2=EAGAIN                                     the second thread that they start is refused
 //
 //     cuMemAlloc@site=8c1f0be3a5d29e47#2=OUT_OF_MEMORY,refuse    the second call from that call stack (faults/journal/stack_key.h)
+//     cuMemFree@site=6b07d1ff12ac9e30#+1=INVALID_CONTEXT,refuse   the first one from there on, of the thread that the fault before it hit
 //
 //   Owns      nothing; plain values.
 //   Threads   safe everywhere; no state.
@@ -88,6 +89,7 @@ struct Fault {
   How how = How::Refuse;
   std::uint32_t burst = 1;  // only for How::Burst
   std::uint64_t site = 0;   // 0: any
+  bool follows = false;     // counts only what the thread that the fault before it hit does from there on
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };

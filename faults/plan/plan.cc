@@ -5,6 +5,7 @@ namespace cuaudit::faults {
 
 bool Plan::Add(const Fault& fault) noexcept {
   if (size_ == kCapacity) return false;
+  if (fault.follows && size_ == 0) return false;
   faults_[size_++] = fault;
   return true;
 }

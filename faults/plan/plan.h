@@ -4,7 +4,7 @@
 //   Owns      nothing; a fixed-size value.
 //   Threads   Decide is pure. The counting state lives in the journal header (fired, matched), so that it is shared by all processes
 //             of a trial and survives them.
-//   Errors    Add answers false when the plan is full.
+//   Errors    Add answers false when the plan is full, and of a first fault that counts from the one before it.
 //   Faults    makes no driver calls.
 //   Source    ours.
 #pragma once

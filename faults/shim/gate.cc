@@ -17,15 +17,27 @@ namespace {
 using driver::CallId;
 using driver::Effect;
 
-// All the thread-local storage there is: the gate that this thread is inside of with its call's ticket, and cached thread and process ids.
+// All the thread-local storage there is: the gate that this thread is inside of with its call's ticket, cached thread and process ids, and
+// how far the faults of which plan have come on this thread.
 // Values only: a call that never returns (longjmp, pthread_exit from a host function) leaves nothing behind that could dangle.
 struct ThreadState {
   const Gate* inside;
   std::uint64_t begin;
   std::uint32_t tid;
   std::uint32_t pid;
+  std::uint32_t arming;  // Gate::arming_ of the plan whose fault number `hit` hit this thread last
+  std::uint32_t hit;
 };
-thread_local ThreadState thread_state = {nullptr, 0, 0, 0};
+thread_local ThreadState thread_state = {};
+
+// No two plans of this process are told apart by less than this.
+std::uint32_t NextArming() noexcept {
+  static constinit std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// The last fault of the plan that hit this thread, 0: none did.
+std::uint32_t HitThisThread(std::uint32_t arming) noexcept { return thread_state.arming == arming ? thread_state.hit : 0; }
 
 // A process that continues its parent keeps its parent's names: `self` is known as `as`.
 struct Alias {
@@ -73,12 +85,14 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   journal_ = journal;
   stacks_ = stacks;
   plan_ = plan;
+  arming_ = NextArming();
   scope_ = scope;
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
 void Gate::ReplacePlan(const Plan& plan) noexcept {
   plan_ = plan;
+  arming_ = NextArming();
   if (journal_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxFaults; ++i) {
     journal_->header().matched[i].store(0, std::memory_order_relaxed);
@@ -96,6 +110,7 @@ void Gate::Continue(const Plan& plan) noexcept {
 
 void Gate::Rearm(const Plan& plan, StackTable* stacks) noexcept {
   plan_ = plan;
+  arming_ = NextArming();
   stacks_ = stacks;
   std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
   for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
@@ -139,12 +154,17 @@ void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {
       const Fault& fault = plan_.fault(i);
       if (fault.base != row.base || (fault.phase != Phase::Any && fault.phase != phase)) continue;
       if (fault.site != 0 && fault.site != site) continue;
+      if (fault.follows && HitThisThread(arming_) < i) continue;
       const std::uint32_t count = matched[i].fetch_add(1, std::memory_order_relaxed) + 1;
       const Decision now = Plan::Decide(fault, count);
       if (now.code == CUDA_SUCCESS || decision.code != CUDA_SUCCESS) continue;
       decision = now;
       decision.fault = static_cast<std::uint16_t>(i + 1);
       if (journal_ != nullptr) journal_->header().fired[i].fetch_add(1, std::memory_order_relaxed);
+    }
+    if (decision.fault > HitThisThread(arming_)) {
+      thread_state.arming = arming_;
+      thread_state.hit = decision.fault;
     }
   }
   if (decision.how == How::Sticky && decision.code != CUDA_SUCCESS) {
@@ -246,6 +266,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
       // `after` on a call that the driver refused by itself changed nothing: it did not fire.
       journal_->header().fired[record->fault - 1].fetch_sub(1, std::memory_order_relaxed);
       record->flags = static_cast<std::uint16_t>(record->flags & ~kInjected);
+      if (HitThisThread(arming_) == record->fault) thread_state.hit = record->fault - 1U;
       record->fault = 0;
     }
     journal_->Finish(record);
@@ -317,7 +338,7 @@ void Gate::Mark(MarkKind kind, std::uint32_t value, const std::uint64_t* device_
 void Gate::Note(ProcessEvent event, std::uint64_t argument) noexcept {
   if (event == ProcessEvent::Fork) {
     argument = Known(static_cast<std::uint32_t>(argument));
-    thread_state = {nullptr, 0, 0, 0};
+    thread_state = {};
     lost_.ForgetAll();  // a context does not survive fork, neither does its loss
     if (stacks_ != nullptr) stacks_->AfterFork();
   }

@@ -149,6 +149,7 @@ class Gate {
   Journal* journal_ = nullptr;
   StackTable* stacks_ = nullptr;
   Plan plan_;
+  std::uint32_t arming_ = 0;  // which of all plans that this process's gates were given
   BeforeCall before_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "faults/plan/fault.h"
 #include "harness/cli/commands.h"
@@ -31,6 +33,8 @@ Status CheckFaults(const std::vector<std::string>& texts, std::uint64_t stacks) 
     if (error.expected != nullptr) {
       return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
     }
+    if (fault.follows && &text == &texts.front())
+      return {Exit::Usage, "--fault: '" + text + "': expected a fault before one that counts from it (#+N)"};
     if (fault.site != 0 && stacks == 0)
       return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
   }
@@ -88,6 +92,14 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   return sweep;
 }
 
+// A sweep that goes on in its directory does so beside the fault-free runs it began with, where others would differ from them.
+Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
+  std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
+  if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
+  kept.reset();
+  return Rehearse(session.subject(), session.dir(), 2, interrupted);
+}
+
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
@@ -105,7 +117,7 @@ Exit SweepCommand(const Options& options) {
   report::Run run = session->NewReport();
   int interrupted = 0;
   Status status;
-  Result<Rehearsal> rehearsal = Rehearse(session->subject(), session->dir(), 2, &interrupted);
+  Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
     // From here on, so that the rehearsals' own pool saw the signals as they were.

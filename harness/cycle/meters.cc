@@ -2,6 +2,7 @@
 #include "harness/cycle/meters.h"
 
 #include <algorithm>
+#include <map>
 
 #include "faults/probes/host_reading.h"
 
@@ -11,8 +12,6 @@ namespace {
 using faults::HostMeter;
 
 constexpr std::uint64_t kPage = 4096;
-constexpr const char* kDevice = "device_bytes";
-constexpr const char* kProcessDevice = "process_device_bytes";
 
 std::uint64_t QuantumOf(HostMeter meter) { return meter == HostMeter::HeapBytes ? 16 : kPage; }
 
@@ -24,6 +23,31 @@ bool IsNoisy(std::size_t meter) {
 std::uint64_t DeviceQuantum(const Observation& run) {
   const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   return genuine ? std::uint64_t{2} << 20U : 512;
+}
+
+bool IsDeviceMemory(driver::Kind kind) {
+  return kind == driver::Kind::DeviceMemory || kind == driver::Kind::ManagedMemory || kind == driver::Kind::StreamOrderedMemory ||
+         kind == driver::Kind::PhysicalMemory;
+}
+
+// What the process itself had asked for and not given back at each of `ends`: of the device, and of nobody else's. What dies with its
+// context is given back.
+std::vector<std::uint64_t> OwnDeviceBytes(const Ledger& ledger, std::uint32_t pid, std::span<const std::uint64_t> ends) {
+  std::map<std::uint64_t, std::int64_t> changes;  // by ticket
+  for (const Object& object : ledger.objects) {
+    if (object.pid != pid || !IsDeviceMemory(object.kind)) continue;
+    const auto bytes = static_cast<std::int64_t>(object.bytes);
+    changes[object.acquired.begin] += bytes;
+    if (object.state == State::Released || object.state == State::Orphaned) changes[object.released.begin] -= bytes;
+  }
+  std::vector<std::uint64_t> readings;
+  std::int64_t now = 0;
+  auto next = changes.begin();
+  for (const std::uint64_t end : ends) {
+    for (; next != changes.end() && next->first < end; ++next) now += next->second;
+    readings.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(now, 0)));
+  }
+  return readings;
 }
 
 const MeterSeries* Find(std::span<const MeterSeries> all, const std::string& name) {
@@ -53,13 +77,13 @@ RunMeters ReadMeters(const Observation& run) {
     if (record.begin != 0 && (reading || end)) records.push_back(&record);
   }
   std::sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
-  const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   const bool simulated = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Simulated);
   RunMeters meters;
   if (records.empty()) return meters;
   const std::uint32_t pid = records.front()->pid;  // children have meters of their own
   std::vector<MeterSeries> host(faults::kHostMeterCount);
-  MeterSeries device{kDevice, DeviceQuantum(run), {}};
+  MeterSeries device{kDeviceBytes, DeviceQuantum(run), {}};
+  std::vector<std::uint64_t> ends;
   const faults::Record* last = nullptr;
   for (const faults::Record* const record : records) {
     if (record->pid != pid) continue;
@@ -68,6 +92,7 @@ RunMeters ReadMeters(const Observation& run) {
       continue;
     }
     ++meters.cycles;
+    ends.push_back(record->begin);
     if (record->argument[1] == 1) device.readings.push_back(record->argument[2]);
     for (std::size_t i = 0; last != nullptr && i < faults::kHostMeterCount; ++i) {
       if ((last->argument[0] >> i & 1U) != 0) host[i].readings.push_back(last->argument[1 + i]);
@@ -91,13 +116,11 @@ RunMeters ReadMeters(const Observation& run) {
                                                                                   : "it was not read at the end of every cycle";
     }
   }
+  if (meters.cycles != 0) meters.at_cycles.push_back({kProcessDeviceBytes, 1, OwnDeviceBytes(run.ledger, pid, ends)});
   if (meters.cycles != 0 && device.readings.size() == meters.cycles) {
     meters.at_cycles.push_back(std::move(device));
   } else if (meters.cycles != 0) {
-    meters.absent[kDevice] = "no context was alive at the end of every cycle";
-  }
-  if (genuine) {
-    meters.absent[kProcessDevice] = "NVML is not asked: it would have to be loaded into the program";
+    meters.absent[kDeviceBytes] = "no context was alive at the end of every cycle";
   }
   return meters;
 }

@@ -21,6 +21,9 @@
 
 namespace cuaudit::harness {
 
+inline constexpr const char* kDeviceBytes = "device_bytes";
+inline constexpr const char* kProcessDeviceBytes = "process_device_bytes";  // stands before it in RunMeters::at_cycles
+
 struct MeterSeries {
   std::string name;
   std::uint64_t quantum = 1;  // the smallest step in which it moves

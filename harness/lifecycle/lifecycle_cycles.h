@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // lifecycle_cycles.h: does a lifecycle leave more behind after ten cycles than after one? Kind by kind and place by place, in one world.
+// What grew in one cycle only, and what is the process's and may be another thread's, must grow in a second series too.
 //
 //   Owns      nothing.
 //   Threads   one thread.

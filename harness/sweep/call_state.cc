@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -32,19 +31,12 @@ bool IsOrderedCall(const Record& record) {
 
 std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* threaded) {
   std::vector<CallState> calls;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
   SiteKeys keys(journal);
   const bool dropped = (journal.header().flags.load() & faults::kStacksDropped) != 0;
-  std::pair<std::uint32_t, std::uint32_t> last;
-  for (const Record& record : journal.records()) {
-    if (!IsOrderedCall(record) || last == std::pair(record.pid, record.tid)) continue;
-    last = {record.pid, record.tid};
-    threads.insert(last);
-  }
   for (const Record& record : journal.own_records()) {
-    if (IsOrderedCall(record)) calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record)), 0});
+    if (IsOrderedCall(record)) calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record))});
   }
-  *threaded = threads.size() > 1;
+  *threaded = IsThreaded(journal);
   std::sort(calls.begin(), calls.end(), [](const CallState& a, const CallState& b) { return a.record->begin < b.record->begin; });
   if (*threaded) {
     const auto order = [](const CallState& one) {
@@ -105,6 +97,16 @@ std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without
 }
 
 }  // namespace
+
+bool IsThreaded(const faults::JournalView& journal) {
+  const Record* first = nullptr;
+  for (const Record& record : journal.records()) {
+    if (!IsOrderedCall(record)) continue;
+    if (first == nullptr) first = &record;
+    if (record.pid != first->pid || record.tid != first->tid) return true;
+  }
+  return false;
+}
 
 std::uint64_t SiteKeys::Of(const Site& site) {
   if (site.record_kind == RecordKind::Empty) return 0;

@@ -29,6 +29,8 @@ struct CallState {
   std::uint64_t site = 0;   // SiteKey, 0 when the journal's table had no room for the call stack any more
   std::uint32_t turn = 0;   // which call from that site, counted from 1
   std::uint64_t state = 0;  // 0: its call stack is unknown, or several threads take turns
+  bool unsure = false;      // not every fault-free run comes to this place that often (sited_calls.h)
+  bool again = false;       // of several threads that come here often, one more turn: the earlier ones stand for it
 };
 
 struct CallStates {
@@ -47,6 +49,9 @@ class SiteKeys {
   const faults::JournalView* journal_;
   std::unordered_map<std::uint64_t, std::uint64_t> keys_;
 };
+
+// Several threads or processes call the driver.
+[[nodiscard]] bool IsThreaded(const faults::JournalView& journal);
 
 // Every call that the program itself made. `without`: by index in the ledger, objects that do not count; empty: all count.
 [[nodiscard]] CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without = {});

@@ -30,7 +30,7 @@ std::string WhyMissed(Missed missed) {
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
   const std::size_t hash = way.fault.find_first_of("@#");
-  const std::size_t equals = way.fault.find('=');
+  const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // there is one in '@site=' too
   const std::size_t comma = way.fault.find(',', equals);
   Row row;
   row.call = way.fault.substr(0, hash);

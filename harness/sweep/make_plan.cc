@@ -48,6 +48,8 @@ std::string_view WhyNever(driver::BaseId base) {
 }
 
 constexpr const char* kNotChosen = "not chosen by --call";
+constexpr const char* kUnsure = "not every fault-free run comes to the place that often";
+constexpr const char* kLaterTurn = "first faults: a later turn at a place that threads come to again and again";
 constexpr const char* kSameState = "first faults: same place and state as an earlier one";
 
 }  // namespace
@@ -67,6 +69,11 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
+}
+
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
@@ -81,7 +88,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan.skipped[kNotChosen];
-    const bool same = options.prune && place.state != 0 && !known.insert(place.state).second;
+    const bool same = options.prune && (place.again || (place.state != 0 && !known.insert(place.state).second));
     for (const std::string& how : options.hows) {
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
@@ -94,7 +101,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
       if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
         if (same) {
-          if (wanted) ++plan.pruned[kSameState];
+          if (wanted) ++plan.pruned[place.again ? kLaterTurn : kSameState];
           continue;
         }
         ++plan.possible;
@@ -106,6 +113,11 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
         if (!wanted) way.why_not = kNotChosen;
         way.trial = plan.faults.size();
         if (!wanted) continue;
+        if (place.unsure) {
+          plan.ways.back().why_not = kUnsure;
+          ++plan.skipped[std::string("first faults: ") + kUnsure];
+          continue;
+        }
         if (options.limit != 0 && plan.faults.size() == options.limit) {
           plan.ways.back().why_not = "--limit";
           ++plan.skipped["trials beyond --limit"];
@@ -141,6 +153,13 @@ void AddressBySite(const CallState& call, faults::Fault* fault) {
   if (call.site == 0) return;
   fault->site = call.site;
   fault->occurrence = call.turn;
+}
+
+void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault) {
+  if (site == 0) return;
+  fault->site = site;
+  fault->occurrence = calls_since;
+  fault->follows = true;
 }
 
 std::string TextOf(const faults::Fault& fault) {

@@ -51,6 +51,9 @@ struct PlannedFaults {
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
+// Whether --call asks for this fault.
+bool IsChosen(const PlanOptions& options, const std::string& fault);
+
 // `by_site`: faults are addressed by call stack and occurrence there, not by count.
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
 
@@ -59,6 +62,9 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
 
 // The same fault, addressed by where this call comes from; as it is where that is not known.
 void AddressBySite(const CallState& call, faults::Fault* fault);
+
+// The same fault, addressed as the n-th call from this place since the fault before it, on the thread which that one hit.
+void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault);
 
 std::string TextOf(const faults::Fault& fault);
 

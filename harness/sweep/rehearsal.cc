@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/rehearsal.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "harness/sweep/call_state.h"
 #include "harness/sweep/site_text.h"
 
 namespace cuaudit::harness {
@@ -36,10 +40,43 @@ std::string FirstDifference(const faults::JournalView& first, const faults::Jour
          std::to_string(b.size()) + ")";
 }
 
+namespace {
+
+constexpr int kMostRuns = 4;
+
+std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
+
+// The same calls from the same places with the same results, whichever threads made them.
+bool SameOrder(const faults::JournalView& first, const faults::JournalView& second) {
+  const std::vector<const faults::Record*> a = CallsInOrder(first);
+  const std::vector<const faults::Record*> b = CallsInOrder(second);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const faults::Record* x, const faults::Record* y) {
+    return x->call == y->call && x->result == y->result && SiteKey(first, RecordSite(*x)) == SiteKey(second, RecordSite(*y));
+  });
+}
+
+void Take(Observation run, bool first, Rehearsal* rehearsal) {
+  rehearsal->threaded = rehearsal->threaded || IsThreaded(run.journal);
+  if (first) {
+    rehearsal->run = std::move(run);
+    return;
+  }
+  const bool same_work = TraceHash(rehearsal->run.journal) == TraceHash(run.journal);
+  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.journal, run.journal))) {
+    rehearsal->drifting = true;
+    rehearsal->drift = FirstDifference(rehearsal->run.journal, run.journal);
+  }
+  rehearsal->same_work = rehearsal->same_work && same_work;
+  rehearsal->others.push_back(std::move(run));
+}
+
+}  // namespace
+
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
   Rehearsal rehearsal;
-  for (int number = 1; number <= runs; ++number) {
-    const std::string name = dir.File("rehearsal-" + std::to_string(number));
+  for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
+  for (int number = 1; number <= (rehearsal.same_work ? runs : kMostRuns); ++number) {
+    const std::string name = RunName(dir, number);
     const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
     if (!launch.ok()) return launch.status();
     const Result<Ending> ending = RunToEnd(*launch, interrupted);
@@ -48,13 +85,24 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
-    if (number == 1) {
-      rehearsal.run = std::move(*run);
-    } else if (TraceHash(rehearsal.run.journal) != TraceHash(run->journal)) {
-      rehearsal.drifting = true;
-      rehearsal.drift = FirstDifference(rehearsal.run.journal, run->journal);
-    }
+    Take(std::move(*run), number == 1, &rehearsal);
   }
+  if (!rehearsal.threaded && !rehearsal.drifting) rehearsal.others.clear();
+  return rehearsal;
+}
+
+std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
+  Rehearsal rehearsal;
+  Ending ending;
+  ending.exit_status = subject.expected_exit;  // or it would have been no rehearsal
+  int number = 1;
+  for (; number <= kMostRuns && access((RunName(dir, number) + ".journal").c_str(), R_OK) == 0; ++number) {
+    Result<Observation> run = ReadObservation(RunName(dir, number) + ".journal", ending);
+    if (!run.ok() || !CheckFaultFree(subject, *run).ok()) return std::nullopt;
+    Take(std::move(*run), number == 1, &rehearsal);
+  }
+  const bool has_order = !rehearsal.threaded && !rehearsal.drifting;
+  if (number <= 2 || has_order) return std::nullopt;
   return rehearsal;
 }
 

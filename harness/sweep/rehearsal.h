@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // rehearsal.h: the fault-free runs that every trial is compared with.
 //
-//   Owns      the first run's journal and ledger.
+//   Owns      the journals and ledgers of the first run and, of a case whose calls have no order that holds, of the others.
 //   Threads   one thread.
 //   Errors    Status when a run is unfit (observation.h) or was interrupted. Two runs that differ are no error: the case is drifting.
 //   Faults    makes no driver calls.
 //   Source    design section 7, step 1.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/sweep/observation.h"
 #include "harness/sweep/work_dir.h"
@@ -17,12 +19,20 @@ namespace cuaudit::harness {
 
 struct Rehearsal {
   Observation run;
-  bool drifting = false;
-  std::string drift;  // "call 12: cuMemAlloc, then cuStreamCreate"
+  std::vector<Observation> others;  // of a case that drifts or has several threads
+  bool threaded = false;            // several threads or processes make calls
+  bool drifting = false;            // two runs differ, if only in the order in which threads take turns
+  bool same_work = true;            // each thread did the same in all runs
+  std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
 };
 
-// Runs the program once, or twice to see whether it does the same each time.
+// Runs the program once, or twice to see whether it does the same each time. Where the work of two runs differs it is run twice more: a
+// place that only some runs come to is known from any of them.
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted);
+
+// What an earlier command left of its rehearsal in this directory; nothing where that was a case whose calls have an order that holds:
+// it can be rehearsed again.
+std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir);
 
 // The first driver call, counted from 1 in order of the clock, at which two runs part: "call 12: cuMemAlloc, then cuStreamCreate".
 std::string FirstDifference(const faults::JournalView& first, const faults::JournalView& second);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/replay.h"
 
+#include <algorithm>
+
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/spawn_runner.h"
@@ -9,7 +11,9 @@ namespace cuaudit::harness {
 
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
-  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, 1, interrupted);
+  // A fault addressed by site is one of a program that does not do the same each time.
+  const bool by_site = std::any_of(faults.begin(), faults.end(), [](const std::string& one) { return one.find("@site=") != one.npos; });
+  const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
   const std::string name = dir.File("replay");
   const Result<Launch> launch = PrepareRun(subject, name + ".journal", TrialCapacity(subject, rehearsal->run), faults, name + ".log");
@@ -19,7 +23,7 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
-  TrialResult trial = JudgeTrial(0, faults, {}, rehearsal->run, *seen, judge, &sites);
+  TrialResult trial = JudgeBesideAll(0, faults, {}, rehearsal->run, rehearsal->others, *seen, judge, &sites);
   ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);

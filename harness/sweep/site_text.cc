@@ -2,6 +2,7 @@
 #include "harness/sweep/site_text.h"
 
 #include "faults/driver/call_id.h"
+#include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 
@@ -23,6 +24,15 @@ std::string CallName(const Site& site) {
     case faults::RecordKind::Process:
     case faults::RecordKind::Misuse:
       return {};
+  }
+  return {};
+}
+
+Site FindSite(const faults::JournalView& journal, std::uint64_t key) {
+  for (const faults::Record& record : journal.records()) {
+    const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
+    if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
+    if (SiteKey(journal, RecordSite(record)) == key) return RecordSite(record);
   }
   return {};
 }

@@ -25,6 +25,9 @@ Site RecordSite(const faults::Record& record);
 // "cuMemAlloc" whatever its version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
 std::string CallName(const Site& site);
 
+// Where the program makes a call, or an allocation that can be refused, from the place with that key; record_kind Empty where nowhere.
+Site FindSite(const faults::JournalView& journal, std::uint64_t key);
+
 class SiteTexts {
  public:
   const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);

@@ -10,12 +10,15 @@
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
+#include "harness/sweep/sited_calls.h"
 
 namespace cuaudit::harness {
 namespace {
 
 // How often a trial is run until its fault hits the place that it was planned for.
 constexpr int kAttempts = 6;
+// What only some runs come to is waited for a little longer.
+constexpr int kAttemptsBySite = 12;
 
 // What decides which trials a plan leads to, and what they come to.
 std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
@@ -31,11 +34,6 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   std::uint64_t hash = kHashSeed;
   for (const std::string& fault : faults) hash = HashText(fault, hash);
   return hash;
-}
-
-bool IsChosen(const PlanOptions& options, const std::string& fault) {
-  return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
 }
 
 // One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
@@ -54,7 +52,14 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
   hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
   // A program that never does the same twice can only be told by its command line.
-  return rehearsal.drifting ? hash : HashNumber(TraceHash(rehearsal.run.journal), hash);
+  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.journal), hash) : hash;
+}
+
+bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject) {
+  const Result<std::string> text = ReadFile(dir.File("plan.txt"));
+  if (!text.ok()) return false;
+  const Result<PlanFile> plan = ParsePlan(*text, "plan.txt");
+  return plan.ok() && plan->subject == OptionsHash(options, subject);
 }
 
 SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction)
@@ -64,9 +69,9 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
   rehearsal_ = std::move(rehearsal);
-  const CallStates states = StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger);
+  by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
+  const CallStates states = CallsToPlan();
   if (!states.threaded) first_states_ = AllStates(states);
-  by_site_ = rehearsal_->drifting && rehearsal_->run.journal.header().stack_depth.load() != 0;
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   AppendHostFaults(rehearsal_->run.journal, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
@@ -83,6 +88,14 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   pruned_ = std::move(first.pruned);
   Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject));
   return loaded.ok() ? BeginRounds() : loaded;
+}
+
+CallStates SweepEngine::CallsToPlan() {
+  std::vector<CallStates> runs;
+  runs.push_back(StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger));
+  if (!by_site_) return std::move(runs.front());
+  for (const Observation& other : rehearsal_->others) runs.push_back(StatesOf(other.journal, other.ledger));
+  return SitedCalls(runs);
 }
 
 Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) {
@@ -235,7 +248,8 @@ void SweepEngine::PlanShrinking() {
     for (FaultList& smaller : SmallerLists(list)) {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
       // Without the fault before it the program never comes to a place that only its unwinding has.
-      const bool out_of_reach = smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front());
+      const bool alone = smaller.faults.front().find("#+") == std::string::npos;
+      const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
       // Without the one before it a fault has another number: what counts is where it hits.
       if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
         const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
@@ -282,15 +296,17 @@ Status SweepEngine::Step() {
   Result<TrialSeen> one = runner_->Next();
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
-  TrialResult trial = JudgeTrial(one->index, planned.faults, planned.sites, rehearsal_->run, one->seen, options_.judge, &sites_);
+  TrialResult trial =
+      JudgeBesideAll(one->index, planned.faults, planned.sites, rehearsal_->run, rehearsal_->others, one->seen, options_.judge, &sites_);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
-  trial.stray = by_chance && !planned.shrinks && trial.attempt < kAttempts;
+  trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   if (trial.fired && round_ < options_.depth) {
-    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune, by_site_);
+    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune,
+                                           by_site_ ? &first_sites_ : nullptr);
   }
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
@@ -306,14 +322,27 @@ Status SweepEngine::Step() {
 }
 
 report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
-  const faults::JournalView& journal = rehearsal_->run.journal;
   if (site == 0 || !first_sites_.contains(site)) return {};
-  for (const faults::Record& record : journal.records()) {
-    const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
-    if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
-    if (SiteKey(journal, RecordSite(record)) == site) return sites_.Text(journal, RecordSite(record), site);
+  std::vector<const Observation*> runs = {&rehearsal_->run};
+  for (const Observation& other : rehearsal_->others) runs.push_back(&other);
+  for (const Observation* const run : runs) {
+    const Site found = FindSite(run->journal, site);
+    if (found.record_kind != faults::RecordKind::Empty) return sites_.Text(run->journal, found, site);
   }
   return {};
+}
+
+void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
+  report::Finding note;
+  note.rule = "drifting";
+  note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
+  note.title += by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial";
+  note.where = rehearsal_->drift;
+  TrialFindingText text;
+  text.rule = note.rule;
+  note.fingerprint = groups->fingerprints.Claim(Fingerprint(text, std::nullopt));
+  note.reproduce = ReproduceLine(reproduction_, {});
+  run->notes.push_back(std::move(note));
 }
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
@@ -333,19 +362,14 @@ void SweepEngine::Report(report::Run* run) {
   DescribeRun(rehearsal_->run, run);
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
   for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
-  if (rehearsal_->drifting) {
-    if (!by_site_) run->totals.skipped["drifting: faults are addressed by count, since there are no call stacks"] = 1;
-    report::Finding note;
-    note.rule = "drifting";
-    note.title = std::string("two fault-free runs differ, so ") +
-                 (by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial");
-    note.where = rehearsal_->drift;
-    TrialFindingText text;
-    text.rule = note.rule;
-    note.fingerprint = groups.fingerprints.Claim(Fingerprint(text, std::nullopt));
-    note.reproduce = ReproduceLine(reproduction_, {});
-    run->notes.push_back(std::move(note));
+  if (rehearsal_->drifting) ReportDrift(&groups, run);
+  if (!by_site_ && (rehearsal_->drifting || rehearsal_->threaded)) {
+    const std::string why = rehearsal_->drifting ? "drifting" : "several threads make calls";
+    run->totals.skipped[why + ": faults are addressed by count, since there are no call stacks"] = 1;
   }
+  std::size_t again = 0;
+  for (const auto& [index, strays] : strays_) again += strays.size();
+  if (again != 0) run->totals.skipped["attempts that missed their fault, each made again"] = again;
   AddFaultFree(rehearsal_->run, reproduction_, &sites_, &groups, run);
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());

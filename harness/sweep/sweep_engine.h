@@ -10,7 +10,10 @@
 //
 // A round is given to the runner whole. The next one is made when the last trial of a round has finished, from what all its trials
 // wrote down about their unwinding, in the order of the plan: so plan and report depend on that order only, never on who finished first.
-// A fault that hit another place than in the rehearsal, or none at all, is tried again, up to six times.
+// Where the calls of a program have no order that holds (its fault-free runs differ, or several threads make calls), faults are addressed
+// by call stack and turn there, so that each hits the place it was planned for whoever comes first; and a trial is judged beside the
+// fault-free run that explains most of it. A fault that hit another place than in the rehearsal, or none at all, is tried again, up to six
+// times, by site up to twelve; that is counted.
 //
 // After the last round each finding of several faults is shrunk, in rounds of its own: every list one step smaller (shrink.h) is looked up
 // among the trials or run, and the smallest that shows the same finding takes its place, until none does.
@@ -88,6 +91,8 @@ class SweepEngine {
   void Keep(TrialResult trial);
   int AttemptOf(std::size_t index) const;  // the one that runs or comes next
   bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
+  CallStates CallsToPlan();
+  void ReportDrift(Groups* groups, report::Run* run);
   report::Acquired SiteInWords(std::uint64_t site);
 
   Runner* const runner_;
@@ -117,15 +122,18 @@ class SweepEngine {
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> trials_of_way_;  // of one fault, by its place, error and way
-  std::unordered_set<std::uint64_t> first_sites_;                              // of the fault-free run
+  Places first_sites_;                                                         // of the fault-free runs
   CoverageTable coverage_;
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
-  bool by_site_ = false;  // the case drifts
+  bool by_site_ = false;  // the calls of the case have no order that holds, and call stacks are there
 };
 
 // What two sweeps of one program must share to go on with each other's trials.
 std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
+
+// The directory holds the plan of this sweep: it can go on beside the fault-free runs from which that plan was made.
+bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject);
 
 }  // namespace cuaudit::harness

@@ -2,6 +2,7 @@
 #include "harness/sweep/trial.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cuaudit::harness {
 namespace {
@@ -111,6 +112,18 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
     result.fired = true;
   }
   return result;
+}
+
+TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                           const Observation& rehearsal, std::span<const Observation> others, const Observation& trial,
+                           const JudgeOptions& options, SiteTexts* texts) {
+  TrialResult best = JudgeTrial(index, faults, sites, rehearsal, trial, options, texts);
+  for (const Observation& other : others) {
+    if (best.findings.empty()) break;
+    TrialResult next = JudgeTrial(index, faults, sites, other, trial, options, texts);
+    if (next.findings.size() < best.findings.size()) best = std::move(next);
+  }
+  return best;
 }
 
 }  // namespace cuaudit::harness

@@ -81,4 +81,9 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
 TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                        const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
+// The same beside the fault-free run that explains most of it, the first of equals: what one of them leaves too is not the fault's.
+TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                           const Observation& rehearsal, std::span<const Observation> others, const Observation& trial,
+                           const JudgeOptions& options, SiteTexts* texts);
+
 }  // namespace cuaudit::harness

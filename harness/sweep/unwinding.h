@@ -50,8 +50,12 @@ struct Unwinding {
 using States = std::unordered_set<std::uint64_t>;
 [[nodiscard]] States AllStates(const CallStates& calls);
 
-// `faults`: how many the trial had. `first`: the states of the rehearsal. Without `prune` every call after the last fault counts.
+// Call stacks from which some fault-free run makes a call.
+using Places = std::unordered_set<std::uint64_t>;
+
+// `faults`: how many the trial had. `first`: the states of the rehearsal. Without `prune` every call after the last fault counts. `by_site`
+// given: faults are addressed by place, those of the thread that was hit counted from where it was.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial,
-                                             std::size_t faults, bool prune, bool by_site = false);
+                                             std::size_t faults, bool prune, const Places* by_site = nullptr);
 
 }  // namespace cuaudit::harness

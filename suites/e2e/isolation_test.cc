@@ -183,6 +183,83 @@ TEST(Drift, FaultsAreAddressedByCallStackAndTheCaseIsReported) {
   EXPECT_THAT(Isolation(audit), HasSubstr("spawn: the fault is addressed by site"));
 }
 
+bool NotesDrift(const Audit& audit, const std::string& where) {
+  for (const nlohmann::json& note : audit.report["notes"]) {
+    if (note["rule"] == "drifting") return note["where"].get<std::string>().find(where) != std::string::npos;
+  }
+  return false;
+}
+
+std::uint64_t MadeAgain(const Audit& audit) {
+  const nlohmann::json& skipped = audit.report["totals"]["skipped"];
+  return skipped.value("attempts that missed their fault, each made again", std::uint64_t{0});
+}
+
+// The workers go in another order in every other run: each fault hits the place that it is meant for all the same, at the first attempt.
+TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
+  const std::string counter = TemporaryDirectory() + "/turns";
+  const Audit clean = Sweep("auto", {Program("turns"), counter, "clean", "2"}, {"--depth", "1"});
+  EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err << clean.findings();
+  EXPECT_EQ(clean.result(), "clean");
+  EXPECT_TRUE(NotesDrift(clean, "call 3: cuCtxPushCurrent from another call stack"));
+  EXPECT_EQ(clean.report["totals"]["fired"], clean.report["totals"]["trials"]);
+  EXPECT_EQ(MadeAgain(clean), 0U);
+  EXPECT_EQ(clean.report["coverage"]["not_reached"].dump(), "[]");
+
+  const Audit loses = Sweep("auto", {Program("turns"), counter, "loses", "2"}, {"--depth", "1"});
+  EXPECT_EQ(loses.outcome.exit, 1) << loses.outcome.err;
+  EXPECT_EQ(loses.findings(), "orphaned device_memory 1");
+  const std::string finding = loses.report["findings"][0].dump();
+  EXPECT_THAT(finding, HasSubstr("cuEventCreate@site="));
+  EXPECT_THAT(loses.report["findings"][0]["acquired"].dump(), HasSubstr("\"right\""));
+  EXPECT_THAT(loses.report["findings"][0]["acquired"].dump(), ::testing::Not(HasSubstr("\"left\"")));
+  EXPECT_EQ(loses.report["totals"]["fired"], loses.report["totals"]["trials"]);
+  EXPECT_EQ(MadeAgain(loses), 0U);
+}
+
+TEST(Drift, ThreadsWithoutCallStacksAreAddressedByCountAndThatIsSaid) {
+  const std::string counter = TemporaryDirectory() + "/turns";
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "clean", "1"}, {"--depth", "1", "--stacks", "0", "--limit", "3"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["skipped"]["several threads make calls: faults are addressed by count, since there are no call stacks"],
+            1);
+}
+
+// Of two faults the second one is for the thread that the first one hit, and counts from there.
+TEST(Drift, TheWayBackOfOneThreadIsFailedWhateverTheOtherOneDoes) {
+  const std::string counter = TemporaryDirectory() + "/turns";
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "stops", "1"}, {"--call", "cuEventCreate", "--call", "cuMemFree"});
+  EXPECT_EQ(audit.findings(), "orphaned stream 1, orphaned stream 1, orphaned stream 1, orphaned stream 1")
+      << "refused and carried out, on the left and on the right";
+  for (const nlohmann::json& finding : audit.report["findings"]) {
+    EXPECT_THAT(finding["reproduce"].get<std::string>(), HasSubstr("#+1=INVALID_CONTEXT,"));
+  }
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+  EXPECT_EQ(MadeAgain(audit), 0U);
+  const std::string line = audit.report["findings"][0]["reproduce"];
+  EXPECT_EQ(RunCommand({"/bin/sh", "-c", line}).exit, 1) << line;
+}
+
+// Calls that only some runs make, and a thread that makes more of them in some: what cannot be addressed for sure is said, not passed.
+TEST(Drift, WhatOnlySomeRunsMakeIsTriedAndCounted) {
+  const std::string counter = TemporaryDirectory() + "/turns";
+  const Audit audit = Sweep("auto", {Program("turns"), counter, "sometimes", "1"}, {"--jobs", "1", "--depth", "1"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "orphaned stream 1");
+  EXPECT_THAT(audit.report["findings"][0].dump(), HasSubstr("\"sometimes\""));
+  EXPECT_TRUE(NotesDrift(audit, "call 3: cuCtxPushCurrent from another call stack"));
+  EXPECT_EQ(audit.report["totals"]["skipped"]["first faults: not every fault-free run comes to the place that often"], 1);
+  EXPECT_GT(MadeAgain(audit), 0U);
+}
+
+TEST(Drift, AFaultThatFollowsNeedsOneBeforeIt) {
+  const Outcome refused =
+      RunCommand({Tool(), "replay", "--driver=sim", "--fault", "cuMemFree#+1=INVALID_CONTEXT,refuse", "--", Program("defective")});
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_EQ(LineCount(refused.err), 1U) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("expected a fault before one that counts from it"));
+}
+
 TEST(Drift, AFaultAddressedBySiteNeedsCallStacks) {
   const Outcome refused = RunCommand({Tool(), "replay", "--driver=sim", "--stacks", "0", "--fault",
                                       "cuEventCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse", "--", Program("defective")});
@@ -240,6 +317,41 @@ TEST(Resume, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
     EXPECT_EQ(resumed.exit, 1) << resumed.err;
     EXPECT_EQ(report(work), report(whole)) << "killed after " << moment << " trials";
   }
+}
+
+// It goes on beside the fault-free runs that it began with: others would have been in another order.
+TEST(Resume, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
+  const std::string directory = TemporaryDirectory();
+  const std::string counter = directory + "/turns";
+  const auto command = [&](const std::string& work) {
+    return Command{Tool(),         "sweep", "--driver=sim",   "--format=json", "--work-dir", work, "--output",
+                   work + ".json", "--",    Program("turns"), counter,         "loses",      "1"};
+  };
+  const auto report = [](const std::string& work) {
+    nlohmann::json json = nlohmann::json::parse(ReadFile(work + ".json"), nullptr, false);
+    if (!json.is_discarded()) json.erase("header");
+    return json.dump(1);
+  };
+  WriteFile(counter, "");
+  const std::string whole = directory + "/whole";
+  ASSERT_EQ(RunCommand(command(whole)).exit, 1);
+  const std::string work = directory + "/killed";
+  ASSERT_EQ(RunCommand({"mkdir", work}).exit, 0);
+  WriteFile(counter, "");
+  const int watch = inotify_init1(IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
+  {
+    Spawned sweep(command(work));
+    ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 4));
+    sweep.Kill(SIGKILL);
+    sweep.Wait();
+  }
+  close(watch);
+  WriteFile(counter, ".");  // a rehearsal of its own would see the right worker first
+  const Outcome resumed = RunCommand(command(work));
+  EXPECT_EQ(resumed.exit, 1) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on: "));
+  EXPECT_EQ(report(work), report(whole));
 }
 
 }  // namespace

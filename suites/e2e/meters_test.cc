@@ -54,6 +54,19 @@ TEST(Meters, ALeakOfDeviceMemoryIsSeenByItsOwnMeterToo) {
   EXPECT_EQ(audit.findings(), "growth device_memory 1") << audit.outcome.err;
 }
 
+// Always one buffer: no kind of object grows, and its bytes do.
+TEST(Meters, ABufferThatIsMadeLargerInEachCycleIsSeenByItsBytes) {
+  const Audit audit = RunAudit({"cycles"}, {Program("looping"), "widens", "12"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "growth process_device_bytes 1");
+  ASSERT_NE(Row(audit, "process_device_bytes"), nullptr);
+  EXPECT_EQ((*Row(audit, "process_device_bytes"))["bytes_per_cycle"], 1024);
+  const Audit clean = RunAudit({"cycles"}, {Program("looping"), "clean", "12"});
+  EXPECT_EQ(clean.findings(), "") << clean.outcome.err;
+  ASSERT_NE(Row(clean, "process_device_bytes"), nullptr);
+  EXPECT_EQ((*Row(clean, "process_device_bytes"))["detectable_bytes_per_cycle"], 1);
+}
+
 TEST(Meters, TooFewCyclesCertifyNothingAndSaySo) {
   const Audit audit = RunAudit({"cycles"}, {Program("marked"), "clean", "5"});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;

@@ -30,6 +30,35 @@ TEST(RunCycles, SaysWhichCycleFailed) {
   EXPECT_EQ(audit.message, "without any fault init returned CUDA_ERROR_UNKNOWN in cycle 3");
 }
 
+// `keeps` says in which cycles, counted over all series, an event is made and never given back.
+Lifecycle KeepingAnEvent(int* cycle, bool (*keeps)(int)) {
+  return Lifecycle("keeps").WithCurrentContext().Init([cycle, keeps](DriverRef driver) {
+    CUevent event = nullptr;
+    CUevent kept = nullptr;
+    if (keeps(++*cycle) && driver.EventCreate(&kept, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return CUDA_ERROR_UNKNOWN;
+    const CUresult code = driver.EventCreate(&event, 0);
+    return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
+  });
+}
+
+TEST(RunCycles, AnObjectThatOneCycleKeepsOnceIsACacheFilledLate) {
+  int cycle = 0;
+  const Audit once = RunCycles(KeepingAnEvent(&cycle, [](int n) { return n == 5; }));
+  EXPECT_TRUE(once.clean()) << once.Text();
+  EXPECT_EQ(once.skipped.count("event: grew in one series of cycles and not in the next"), 1U) << once.Text();
+}
+
+TEST(RunCycles, AnObjectThatEachSeriesKeepsGrows) {
+  int cycle = 0;
+  const Audit seventh = RunCycles(KeepingAnEvent(&cycle, [](int n) { return n % 7 == 0; }));
+  ASSERT_EQ(seventh.findings.size(), 1U) << seventh.Text();
+  EXPECT_EQ(seventh.findings[0].rule, "growth");
+  EXPECT_EQ(seventh.findings[0].count, 1U);
+  cycle = 0;
+  const Audit twice = RunCycles(KeepingAnEvent(&cycle, [](int n) { return n == 4 || n == 8; }));
+  EXPECT_EQ(twice.findings.size(), 1U) << "two cycles of one series need no other: " << twice.Text();
+}
+
 TEST(RunCycles, WithoutAnyDriverCallProvesNothing) {
   const Audit audit = RunCycles(Lifecycle("idle").Init([] {}));
   EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);

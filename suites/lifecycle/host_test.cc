@@ -142,6 +142,31 @@ TEST(Host, AThreadThatAFailedInitKeeps) {
   EXPECT_THAT(Texts(audit), Contains("leak thread 1" + kFault)) << audit.Text();
 }
 
+// A background thread's log file, a cache that is filled late: one more, once. A second series does not show it.
+TEST(Host, WhatOneCycleKeepsOnceIsNoGrowthAndIsCounted) {
+  Lost lost;
+  int cycle = 0;
+  const Audit late = RunCycles(WithAnEvent(
+      "late_file", [] {},
+      [&] {
+        if (++cycle == 6) lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      }));
+  EXPECT_THAT(Texts(late), IsEmpty()) << late.Text();
+  EXPECT_EQ(late.skipped.count("file_descriptor: grew in one series of cycles and not in the next"), 1U) << late.Text();
+  EXPECT_TRUE(late.clean());
+}
+
+TEST(Host, WhatOneCycleOfEachSeriesKeepsGrows) {
+  Lost lost;
+  int cycle = 0;
+  const Audit every = RunCycles(WithAnEvent(
+      "every_seventh_file", [] {},
+      [&] {
+        if (++cycle % 7 == 0) lost.files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      }));
+  EXPECT_THAT(Texts(every), ElementsAre("growth file_descriptor 1")) << every.Text();
+}
+
 TEST(Host, WhatEachCycleKeepsGrows) {
   CUAUDIT_SKIP_ON_GENUINE_DRIVER("its own blocks lie in the same heap");
   Lost lost;

@@ -103,6 +103,8 @@ CUAUDIT_CASE(Leak, ALibraryIsMissedWhereItWasOpened) {
   before.Host(faults::HostCall::Dlclose, 0x7, 0xA);
   EXPECT_EQ(before.Fold().objects.front().state, harness::State::Released);
   after.CreateStream(0).Refused();
+  after.CreateStream(0x52);
+  after.DestroyStream(0x52);
   const JournalImage clean(before), failed(after);
   const harness::Judgement judgement = Judge(clean.Evidence(), failed.Evidence(1), true, {});
   EXPECT_EQ(judgement.verdict, Verdict::Leak);

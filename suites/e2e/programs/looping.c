@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // looping.c: a lifecycle in a loop, each cycle marked and reported; what goes wrong in one is over with it, or is not.
 // Usage   looping HOW CYCLES      clean · leaks: a stream when the buffer fails · crashes, exits: when the buffer fails
-//   poisoned: once the buffer has failed, every later cycle loses an event
+//   poisoned: once the buffer has failed, every later cycle loses an event · widens: a second buffer is made anew in each cycle, a KiB
+//   larger
 #include <cuaudit/mark.h>
 #include <cuda.h>
 #include <stdlib.h>
@@ -11,6 +12,16 @@ static const char *how = "clean";
 static int poisoned;
 
 static int is(const char *name) { return strcmp(how, name) == 0; }
+
+static CUdeviceptr wide;
+static size_t wide_bytes;
+
+static CUresult widen(void) {
+  CUresult result = wide == 0 ? CUDA_SUCCESS : cuMemFree(wide);
+  if (result != CUDA_SUCCESS) return result;
+  wide = 0;
+  return cuMemAlloc(&wide, wide_bytes += 1024);
+}
 
 static CUresult cycle(void) {
   CUstream stream;
@@ -44,9 +55,11 @@ int main(int argc, char **argv) {
   }
   for (i = 0; i < cycles; ++i) {
     cuaudit_cycle_begin();
+    if (is("widens")) widen();
     cuaudit_report((int)cycle());
     cuaudit_cycle_end();
   }
+  if (wide != 0) cuMemFree(wide);
   cuCtxPopCurrent(NULL);
   cuDevicePrimaryCtxRelease(0);
   return 0;

@@ -51,10 +51,12 @@ TEST(FaultText, EveryCallCodePhaseAndHowRoundTrips) {
 
 TEST(FaultText, ASiteRoundTripsWithAndWithoutPhase) {
   for (const char* const text : {"cuMemAlloc@site=0123456789abcdef#2=OUT_OF_MEMORY,refuse",
-                                 "cuMemAlloc@site=ffffffffffffffff#4294967295@unwind=OUT_OF_MEMORY,refuse,burst=4294967295"}) {
+                                 "cuMemAlloc@site=ffffffffffffffff#4294967295@unwind=OUT_OF_MEMORY,refuse,burst=4294967295",
+                                 "cuMemFree@site=0123456789abcdef#+2=INVALID_CONTEXT,after"}) {
     Fault fault;
     ASSERT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
     EXPECT_NE(fault.site, 0u);
+    EXPECT_EQ(fault.follows, std::string_view(text).find('+') != std::string_view::npos);
     EXPECT_EQ(Format(fault), text);
   }
 }
@@ -67,6 +69,14 @@ TEST(FaultText, ASiteIsSixteenLowerCaseDigitsAndNeverZero) {
     const ParseError error = ParseFault(text, &fault);
     EXPECT_STREQ(error.expected, "#N, or @site=HEX#N with 16 digits") << text;
     EXPECT_EQ(error.column, 11u) << text;
+  }
+}
+
+TEST(FaultText, ACountFromTheFaultBeforeItIsACountToo) {
+  for (const char* const text :
+       {"cuMemFree#+0=INVALID_CONTEXT", "cuMemFree#+=INVALID_CONTEXT", "cuMemFree#++1=INVALID_CONTEXT", "malloc#+1=host_oom"}) {
+    Fault fault;
+    EXPECT_STREQ(ParseFault(text, &fault).expected, "a count from 1") << text;
   }
 }
 

@@ -45,6 +45,17 @@ TEST(Plan, KnowsWhichCallsNeedTheirSite) {
   EXPECT_FALSE(plan.NamesSite(driver::BaseId::MemFree));
 }
 
+TEST(Plan, RefusesAFirstFaultThatCountsFromTheOneBeforeIt) {
+  Plan plan;
+  Fault fault{driver::BaseId::MemAlloc, 1, Phase::Any, CUDA_ERROR_OUT_OF_MEMORY, How::Refuse, 1};
+  fault.follows = true;
+  EXPECT_FALSE(plan.Add(fault));
+  fault.follows = false;
+  ASSERT_TRUE(plan.Add(fault));
+  fault.follows = true;
+  EXPECT_TRUE(plan.Add(fault));
+}
+
 TEST(Plan, HoldsSixteenFaultsAndRefusesMore) {
   Plan plan;
   const Fault fault{driver::BaseId::MemAlloc, 1, Phase::Any, CUDA_ERROR_OUT_OF_MEMORY, How::Refuse, 1};

@@ -3,6 +3,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "suites/unit/shim/gated_world.h"
 
 namespace cuaudit::faults {
@@ -43,6 +45,38 @@ TEST(GateChoice, AFaultAtASiteHitsNowhereElse) {
   CUstream stream = nullptr;
   EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   EXPECT_EQ(world.journal().header().fired[0].load(), 0U);
+}
+
+// Whichever thread comes first: the second fault is for the one that the first fault hit, and counts from there.
+TEST(GateChoice, AFaultThatFollowsHitsTheThreadThatTheOneBeforeItHit) {
+  GatedWorld world({"cuMemAlloc#2=OUT_OF_MEMORY,refuse", "cuDeviceGetCount#+2=INVALID_VALUE,refuse"});
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  int count = 0;
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS);
+  EXPECT_EQ(d.MemAlloc(&memory, 256), CUDA_SUCCESS);
+  std::thread other([&] {
+    CUdeviceptr theirs = 0;
+    EXPECT_EQ(d.MemAlloc(&theirs, 256), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS) << "the first since";
+    std::thread third([&] { EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS) << "no fault hit this thread"; });
+    third.join();
+    EXPECT_EQ(d.DeviceGetCount(&count), CUDA_ERROR_INVALID_VALUE) << "the second since";
+    EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS);
+  });
+  other.join();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS) << "no fault hit this thread";
+  EXPECT_EQ(world.journal().header().fired[1].load(), 1U);
+  EXPECT_EQ(d.MemFree(memory), CUDA_SUCCESS);
+}
+
+TEST(GateChoice, WhatFollowsAFaultThatTheDriverForestalledFollowsNothing) {
+  GatedWorld world({"cuMemFree#1=INVALID_CONTEXT,after", "cuDeviceGetCount#+1=INVALID_VALUE,refuse"});
+  world.Start();
+  int count = 0;
+  EXPECT_EQ(world.driver().MemFree(1), CUDA_ERROR_INVALID_VALUE) << "the driver's own word";
+  EXPECT_EQ(world.driver().DeviceGetCount(&count), CUDA_SUCCESS);
 }
 
 TEST(GateChoice, OfTwoFaultsAtOneCallTheFirstHitsAndTheOtherHasNotFired) {

@@ -52,6 +52,30 @@ TEST(Readings, ChildrenHaveMetersOfTheirOwn) {
   EXPECT_THAT(heap->readings, ElementsAre(100U, 200U));
 }
 
+// A buffer that is made anew in each cycle and a little larger: always one object, more bytes. What is given back, or is another process's,
+// does not count.
+TEST(Readings, TheProcessesOwnDeviceMemoryIsReadFromItsCalls) {
+  Readings run;
+  const auto allocate = [&](std::uint64_t address, std::uint64_t bytes, std::uint32_t pid) {
+    faults::Record& record = run.journal.Call(driver::CallId::MemAlloc_v2);
+    record.argument[0] = address;
+    record.argument[1] = bytes;
+    record.pid = pid;
+  };
+  allocate(0x1000, 256, 1);
+  run.EndCycle();
+  faults::Record& freed = run.journal.Call(driver::CallId::MemFree_v2);
+  freed.argument[0] = 0x1000;
+  freed.pid = 1;
+  allocate(0x2000, 512, 1);
+  allocate(0x3000, 4096, 2);
+  run.EndCycle();
+  const RunMeters meters = run.Meters();
+  const MeterSeries* const own = Find(meters, "process_device_bytes");
+  ASSERT_NE(own, nullptr);
+  EXPECT_THAT(own->readings, ElementsAre(256U, 512U));
+}
+
 TEST(Readings, AMeterThatWasReadInSomeCyclesOnlyIsNotJudged) {
   Readings run;
   run.Read(HostMeter::HeapBytes, 100);

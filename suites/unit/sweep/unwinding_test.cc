@@ -63,6 +63,23 @@ TEST_F(UnwindingTest, AReleaseFailsInTwoWays) {
   EXPECT_THAT(Texts(Found()), ElementsAre("cuStreamDestroy#1=INVALID_CONTEXT,refuse", "cuStreamDestroy#1=INVALID_CONTEXT,after"));
 }
 
+// Of the way back of the thread that was hit each call counts from there; another thread's way back is a place that no good run comes to.
+TEST_F(UnwindingTest, BySiteItCountsFromTheFaultOnTheThreadThatWasHit) {
+  Cycle(trial_, 1, true);
+  Call(trial_, CallId::StreamDestroy_v2, 1, 0x20).tid = 7;
+  Call(trial_, CallId::EventDestroy_v2, 1, 0x30).tid = 7;
+  const Observation before = rehearsal_.Read();
+  const Observation trial = trial_.Read();
+  Places places;
+  for (const CallState& call : StatesOf(before.journal, before.ledger).calls) places.insert(call.site);
+  const Unwinding unwinding = FaultsWhileUnwinding(before, {}, trial, 1, true, &places);
+  const std::vector<std::string> texts = Texts(unwinding);
+  EXPECT_THAT(texts, ElementsAre(testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), testing::EndsWith("#+1=INVALID_CONTEXT,after"),
+                                 StartsWith("cuEventDestroy@site="), StartsWith("cuEventDestroy@site=")));
+  EXPECT_THAT(texts[0], StartsWith("cuStreamDestroy@site="));
+  EXPECT_THAT(texts[2], testing::HasSubstr("#1="));
+}
+
 TEST_F(UnwindingTest, EndsWithTheCycleThatTheProgramMarks) {
   Cycle(trial_, 1, true);
   Cycle(trial_, 2, false);
