@@ -42,8 +42,13 @@ CUresult Core::Grow(Arena* arena, Request* request, Block** out) noexcept {
       *out = TakeReady(arena, *request, false, &error);
       if (*out != nullptr || error != CUDA_SUCCESS) return error;
     }
-    if (options.garbage_collection_threshold > 0.0 && !arena->pool->is_private) CollectGarbage(device, *request);
+    if (options.garbage_collection_threshold > 0.0 && !arena->pool->is_private) {
+      const Held releasing(device->releasing);
+      CollectGarbage(device, *request);
+    }
     result = GrowOnce(arena, request, out);
+    std::unique_lock<Lock> releasing(device->releasing, std::defer_lock);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) releasing.lock();  // also for those who have memory in hand to be through
     if (result == CUDA_ERROR_OUT_OF_MEMORY && ReleaseOversize(arena, *request)) {
       device->retries.fetch_add(1, std::memory_order_relaxed);
       result = GrowOnce(arena, request, out);
