@@ -201,7 +201,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
     Unreserve(device, bytes);
   }
   const Held held(arena->lock);
-  if (before != nullptr) arena->Insert(before, Place::Ready);
+  if (before != nullptr) arena->Settle(before);  // its neighbour on the other side may have been freed meanwhile
   if (result != CUDA_SUCCESS) {
     arena->SettleUnmapped(room);
     return result;

@@ -16,11 +16,11 @@ CUresult Core::GrowOnce(Arena* arena, Request* request, Block** out) noexcept {
   request->by_limit = false;
   const bool expandable = options.expandable_segments && arena->device->granularity != 0 && arena->pool->options.acquire == nullptr;
   if (!expandable) return AddSegment(arena, request, out);
-  const bool had_range = arena->expandable[Index(request->large)] != nullptr;
   const CUresult result = Extend(arena, request, out);
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || had_range || request->by_limit) return result;
-  if (arena->expandable[Index(request->large)] != nullptr) return result;
-  // No address space is left for another range.
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || request->by_limit) return result;
+  const Segment* const range = arena->expandable[Index(request->large)];
+  if (range != nullptr && range->size >= arena->device->total) return result;
+  // No address space was left for a range, or for one that can hold all of the device's memory: that need not be all in use.
   arena->device->fallbacks.fetch_add(1, std::memory_order_relaxed);
   return AddSegment(arena, request, out);
 }

@@ -18,11 +18,11 @@ bool HasWholePage(const Block* block) noexcept {
   return (offset + segment->page - 1) / segment->page < (offset + block->size) / segment->page;
 }
 
-// A segment that nobody may use, since a release of it failed and so did the question whether it was done.
-Segment* NextInDoubt(Arena* arena) noexcept {
+// A segment that nobody may use any more, since a release of it failed and so did the question whether it was done.
+Segment* NextDoubted(Arena* arena) noexcept {
   const Held held(arena->lock);
   Segment* segment = arena->segments;
-  while (segment != nullptr && (segment->expandable || !segment->unusable || !segment->tenure.in_doubt)) segment = segment->next;
+  while (segment != nullptr && (segment->expandable || !segment->unusable || !segment->tenure.doubted)) segment = segment->next;
   return segment;
 }
 
@@ -92,8 +92,16 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
 CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
   Device* const device = arena->device;
   if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) return CUDA_SUCCESS;
+  // What could be neither freed nor asked about, the last time.
+  CUresult first = CUDA_SUCCESS;
+  while (first == CUDA_SUCCESS) {
+    Segment* const segment = NextDoubted(arena);
+    if (segment == nullptr) break;
+    first = ReleaseSegment(segment);
+  }
   EmptyMagazines(arena);
-  CUresult first = SyncArena(arena);
+  const CUresult synced = SyncArena(arena);
+  if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
   {
     const Held held(arena->lock);
@@ -123,13 +131,6 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
     }
     const CUresult result = block->segment->expandable ? UnmapPages(block) : ReleaseSegment(block->segment);
     if (first == CUDA_SUCCESS) first = result;
-  }
-  // What could be neither freed nor asked about, the last time.
-  for (Segment* segment = NextInDoubt(arena); segment != nullptr;) {
-    const CUresult result = ReleaseSegment(segment);
-    if (first == CUDA_SUCCESS) first = result;
-    Segment* const next = result == CUDA_SUCCESS ? NextInDoubt(arena) : nullptr;
-    segment = next;
   }
   return first;
 }

@@ -2,8 +2,10 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/unit/allocator/random_faults.h"
 
+#include <algorithm>
+#include <iterator>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include "faults/driver/call_shape.h"
 #include "faults/driver/effects.h"
@@ -54,9 +56,9 @@ struct RandomFaults::Wrap {
   };
   template <std::size_t... i>
   static void Fill(driver::DriverTable* table, std::index_sequence<i...>) {
-    ((table->entry[i] = reinterpret_cast<driver::Entry>(
-          &Of<static_cast<driver::CallId>(i), typename driver::CallType<static_cast<driver::CallId>(i)>::Function>::Entry)),
-     ...);
+    const driver::Entry wrapped[] = {reinterpret_cast<driver::Entry>(
+        &Of<static_cast<driver::CallId>(i), typename driver::CallType<static_cast<driver::CallId>(i)>::Function>::Entry)...};
+    std::copy(std::begin(wrapped), std::end(wrapped), table->entry);
   }
 };
 
@@ -71,6 +73,7 @@ RandomFaults::Decision RandomFaults::Decide(driver::CallId id) noexcept {
   const std::uint64_t count = counted_ == Counted::PerThread ? ++here.calls : calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t whose = counted_ == Counted::PerThread ? here.thread : 0;
   const std::uint64_t draw = Mixed(seed_ ^ Mixed(whose) ^ Mixed(count / 2));  // every second fault has another right behind it
+  if (draw / 32 % 4 == 0) std::this_thread::yield();
   if (draw % (2 * one_in_) != 0 && (draw % one_in_ != 0 || count % 2 == 0)) return {};
   Decision decision;
   const auto codes = driver::LegalCodes(base);

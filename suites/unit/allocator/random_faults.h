@@ -4,7 +4,8 @@
 //   Owns      a table in front of another driver's.
 //   Threads   any. Faults fire on a thread only while it has a Call; whoever has none gets what the driver behind gives.
 //   Errors    a failing call answers a code that it is documented to answer, but none that loses a context or ends the process.
-//   Faults    passes on every other call; of those that acquire nothing some are done although they fail.
+//   Faults    passes on every other call; of those that acquire nothing some are done although they fail. Before some it
+//             yields, so that threads come in between one another.
 //   Source    ours.
 #pragma once
 
