@@ -192,6 +192,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
       break;
     }
   }
+  request->no_room = room == nullptr;
   if (room == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t bytes = room->size;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -13,13 +13,13 @@ constexpr std::size_t kNothing = 0;
 }  // namespace
 
 CUresult Core::GrowOnce(Arena* arena, Request* request, Block** out) noexcept {
-  request->by_limit = false;
+  request->by_limit = request->no_room = false;
   const bool expandable = options.expandable_segments && arena->device->granularity != 0 && arena->pool->options.acquire == nullptr;
   if (!expandable) return AddSegment(arena, request, out);
   const CUresult result = Extend(arena, request, out);
   if (result != CUDA_ERROR_OUT_OF_MEMORY || request->by_limit) return result;
   const Segment* const range = arena->expandable[Index(request->large)];
-  if (range != nullptr && range->size >= arena->device->total) return result;
+  if (range != nullptr && (!request->no_room || range->size >= arena->device->total)) return result;
   // No address space was left for a range, or for one that can hold all of the device's memory: that need not be all in use.
   arena->device->fallbacks.fetch_add(1, std::memory_order_relaxed);
   return AddSegment(arena, request, out);
