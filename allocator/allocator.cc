@@ -117,6 +117,7 @@ void Allocator::SetTracer(const Tracer& tracer) noexcept {
 void Allocator::SetWarning(const Warning& warning) noexcept { core_->warning = warning; }
 
 CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
+  if (const CUresult result = core_->Usable("AddOomObserver"); result != CUDA_SUCCESS) return result;
   const Held held(core_->make_lock);
   const std::size_t count = core_->oom_observer_count.load(std::memory_order_relaxed);
   if (observer.on_oom == nullptr || count == std::size(core_->oom_observers))
@@ -127,6 +128,7 @@ CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
 }
 
 CUresult Allocator::AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept {
+  if (const CUresult result = core_->Usable("AddFreeMemoryCallback"); result != CUDA_SUCCESS) return result;
   const Held held(core_->make_lock);
   const std::size_t count = core_->free_callback_count.load(std::memory_order_relaxed);
   if (callback.free_memory == nullptr || count == std::size(core_->free_callbacks))

@@ -33,6 +33,7 @@ struct Request {
   std::uint64_t growths = 0;  // the arena's, before it was searched
   std::uint64_t capture = 0;  // that the stream is in, if that was asked
   bool by_limit = false;      // refused by the limit, not the driver
+  bool no_room = false;       // refused for want of addresses in the arena's range
   void* stack = nullptr;
 };
 

@@ -3,8 +3,8 @@
 //
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
-//             Locks are taken in this order: Arena::growing, Arena::lock, then any of the others, of which none is held while taking
-//             another.
+//             Locks are taken in this order: Arena::growing, Device::releasing, Arena::lock, then any of the others, of which none is held
+//             while taking another.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once
@@ -68,6 +68,9 @@ struct Device {
   Totals totals;
   std::atomic<std::uint64_t> searches{0};  // with garbage_collection_threshold: how old free blocks are
   std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0};
+  // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
+  // release must not be told that the device is full meanwhile.
+  Lock releasing;
   Lock keeper_lock;
   CUstream keeper = nullptr;  // the stream of KeepAliveUntil
   StreamRecord* keeper_record = nullptr;

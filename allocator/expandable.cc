@@ -192,6 +192,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
       break;
     }
   }
+  request->no_room = room == nullptr;
   if (room == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t bytes = room->size;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -201,7 +202,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
     Unreserve(device, bytes);
   }
   const Held held(arena->lock);
-  if (before != nullptr) arena->Insert(before, Place::Ready);
+  if (before != nullptr) arena->Settle(before);  // its neighbour on the other side may have been freed meanwhile
   if (result != CUDA_SUCCESS) {
     arena->SettleUnmapped(room);
     return result;

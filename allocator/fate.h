@@ -20,6 +20,7 @@ namespace cuaudit::alloc {
 struct Tenure {
   unsigned long long buffer_id = 0;  // 0: not asked yet
   bool in_doubt = false;             // a release failed, and so did the question whether it was done: nobody may use the memory
+  bool doubted = false;              // was in doubt, now or before
 };
 
 // `*gone` tells whether the memory is given back, now or by an earlier try. If it is not, it is still ours, unless `in_doubt`.
@@ -48,6 +49,7 @@ CUresult FreeOurs(driver::DriverRef driver, CUdeviceptr address, Tenure* tenure,
   const CUresult asked = driver.PointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
   *gone = asked == CUDA_ERROR_INVALID_VALUE || (asked == CUDA_SUCCESS && now != tenure->buffer_id) || driver::IsSticky(asked);
   tenure->in_doubt = asked != CUDA_SUCCESS && !*gone;
+  tenure->doubted = tenure->doubted || tenure->in_doubt;
   return result;
 }
 

@@ -13,14 +13,14 @@ constexpr std::size_t kNothing = 0;
 }  // namespace
 
 CUresult Core::GrowOnce(Arena* arena, Request* request, Block** out) noexcept {
-  request->by_limit = false;
+  request->by_limit = request->no_room = false;
   const bool expandable = options.expandable_segments && arena->device->granularity != 0 && arena->pool->options().acquire == nullptr;
   if (!expandable) return AddSegment(arena, request, out);
-  const bool had_range = arena->expandable[Index(request->large)] != nullptr;
   const CUresult result = Extend(arena, request, out);
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || had_range || request->by_limit) return result;
-  if (arena->expandable[Index(request->large)] != nullptr) return result;
-  // No address space is left for another range.
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || request->by_limit) return result;
+  const Segment* const range = arena->expandable[Index(request->large)];
+  if (range != nullptr && (!request->no_room || range->size >= arena->device->total)) return result;
+  // No address space was left for a range, or for one that can hold all of the device's memory: that need not be all in use.
   arena->device->fallbacks.fetch_add(1, std::memory_order_relaxed);
   return AddSegment(arena, request, out);
 }
@@ -42,8 +42,13 @@ CUresult Core::Grow(Arena* arena, Request* request, Block** out) noexcept {
       *out = TakeReady(arena, *request, false, &error);
       if (*out != nullptr || error != CUDA_SUCCESS) return error;
     }
-    if (options.garbage_collection_threshold > 0.0 && !arena->pool->is_private) CollectGarbage(device, *request);
+    if (options.garbage_collection_threshold > 0.0 && !arena->pool->is_private) {
+      const Held releasing(device->releasing);
+      CollectGarbage(device, *request);
+    }
     result = GrowOnce(arena, request, out);
+    std::unique_lock<Lock> releasing(device->releasing, std::defer_lock);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) releasing.lock();  // also for those who have memory in hand to be through
     if (result == CUDA_ERROR_OUT_OF_MEMORY && ReleaseOversize(arena, *request)) {
       device->retries.fetch_add(1, std::memory_order_relaxed);
       result = GrowOnce(arena, request, out);

@@ -18,6 +18,14 @@ bool HasWholePage(const Block* block) noexcept {
   return (offset + segment->page - 1) / segment->page < (offset + block->size) / segment->page;
 }
 
+// A segment that nobody may use any more, since a release of it failed and so did the question whether it was done.
+Segment* NextDoubted(Arena* arena) noexcept {
+  const Held held(arena->lock);
+  Segment* segment = arena->segments;
+  while (segment != nullptr && (segment->expandable || !segment->unusable || !segment->tenure.doubted)) segment = segment->next;
+  return segment;
+}
+
 // To wait for that takes the whole context, which a capture in it forbids.
 bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
   return !stream->IsOver(sequence) && (stream->word != nullptr || !stream->IsRecorded(sequence));
@@ -79,12 +87,21 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
   return CUDA_SUCCESS;
 }
 
-// What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved.
+// What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved. Device::releasing
+// is held.
 CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
   Device* const device = arena->device;
   if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) return CUDA_SUCCESS;
+  // What could be neither freed nor asked about, the last time.
+  CUresult first = CUDA_SUCCESS;
+  while (first == CUDA_SUCCESS) {
+    Segment* const segment = NextDoubted(arena);
+    if (segment == nullptr) break;
+    first = ReleaseSegment(segment);
+  }
   EmptyMagazines(arena);
-  CUresult first = SyncArena(arena);
+  const CUresult synced = SyncArena(arena);
+  if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
   {
     const Held held(arena->lock);
@@ -118,7 +135,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
   return first;
 }
 
-// Memory of a private pool stays: a graph may have its addresses. Its last user's leave frees it.
+// Memory of a private pool stays: a graph may have its addresses. Its last user's leave frees it. Device::releasing is held.
 CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept {
   CUresult first = CUDA_SUCCESS;
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
@@ -134,6 +151,7 @@ CUresult Core::EmptyCache(const PoolId* only) noexcept {
   if (first != CUDA_SUCCESS) return first;
   if (only == nullptr) {
     for (const std::unique_ptr<Device>& device : devices) {
+      const Held releasing(device->releasing);
       const CUresult result = EmptyDevice(device.get(), 0);
       if (first == CUDA_SUCCESS) first = result;
     }
@@ -145,6 +163,7 @@ CUresult Core::EmptyCache(const PoolId* only) noexcept {
     return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EmptyCache: allocations are being directed to the pool: end that first");
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     if (arena->pool != pool) continue;
+    const Held releasing(arena->device->releasing);
     const CUresult result = EmptyArena(arena, 0);
     if (first == CUDA_SUCCESS) first = result;
   }
@@ -155,7 +174,9 @@ CUresult Core::Trim(int device, std::size_t reserved_bytes) noexcept {
   const CUresult result = Usable("Trim");
   if (result != CUDA_SUCCESS) return result;
   Device* const target = DeviceAt(device, "Trim");
-  return target == nullptr ? CUDA_ERROR_INVALID_VALUE : Note(EmptyDevice(target, reserved_bytes));
+  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Held releasing(target->releasing);
+  return Note(EmptyDevice(target, reserved_bytes));
 }
 
 Device* Core::DeviceAt(int device, const char* call) noexcept {

@@ -61,6 +61,7 @@ void Core::FoldAll(Device* device) noexcept {
 
 void Core::GetStatistics(int index, Statistics* out) noexcept {
   *out = Statistics();
+  if (Forked()) return;  // a lock may have been held by a thread that is not here
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
   Device* const device = devices[static_cast<std::size_t>(index)].get();
   std::int64_t split[2][kPoolKinds] = {};
@@ -171,6 +172,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
 }
 
 void Core::ResetPeaks(int index) noexcept {
+  if (Forked()) return;
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
   Device* const device = devices[static_cast<std::size_t>(index)].get();
   FoldAll(device);
@@ -194,6 +196,7 @@ void Core::ResetPeaks(int index) noexcept {
 void Core::ResetAccumulated(int index) noexcept {
   Statistics now;
   GetStatistics(index, &now);
+  if (Forked()) return;
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
   Device* const device = devices[static_cast<std::size_t>(index)].get();
   const Held held(device->totals.lock);

@@ -5,6 +5,7 @@
 //   Units     blocks, segments, bytes, calls.
 //   Threads   a copy taken while other threads allocate is of no single moment. Peaks are exact with one thread; with several, a peak of
 //             `allocated` and `requested` may miss what happened between two slow paths of another thread (at most its thread cache).
+//   Errors    all zero for a device that is not there, and in a forked child.
 //   Source    the names and kinds are those of torch.cuda.memory_stats; from `reuse` on they are ours.
 //   Faults    makes no driver calls.
 #pragma once

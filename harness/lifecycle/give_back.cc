@@ -100,6 +100,11 @@ void EmptyContextStack(driver::DriverRef driver) {
   }
 }
 
+void PutBackCaptureMode(driver::DriverRef driver) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  (void)driver.ThreadExchangeStreamCaptureMode(&mode);
+}
+
 std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger& ledger) {
   EmptyContextStack(driver);
   if (driver.CtxPushCurrent(context) != CUDA_SUCCESS) return static_cast<std::uint32_t>(ledger.objects.size());

@@ -23,4 +23,7 @@ std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger
 // No context is current to this thread any more.
 void EmptyContextStack(driver::DriverRef driver);
 
+// This thread's captures forbid what they do by default. What a trial left decides which calls the next one makes.
+void PutBackCaptureMode(driver::DriverRef driver);
+
 }  // namespace cuaudit::harness

@@ -175,6 +175,7 @@ class GatedTrialWorld : public TrialWorld {
     journal_.Clear();
     gate_.emplace();
     if (genuine_.has_value()) EmptyContextStack(*genuine_);
+    if (genuine_.has_value()) PutBackCaptureMode(*genuine_);
     sim::World* const world = genuine_.has_value() ? nullptr : NewWorld();
     if (world == nullptr && !genuine_.has_value()) return;
     trace->opened = true;
@@ -251,6 +252,7 @@ class GatedTrialWorld : public TrialWorld {
     if (code == CUDA_SUCCESS) code = genuine_->CtxSynchronize(context_);
     if (driver::IsSticky(code)) trace->lost = code;
     EmptyContextStack(*genuine_);
+    PutBackCaptureMode(*genuine_);
   }
 
   bool reusable_ = false;

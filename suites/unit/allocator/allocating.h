@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,7 +68,7 @@ class Allocating {
     }
     for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::Event, driver::Kind::Stream, driver::Kind::PinnedMemory,
                                     driver::Kind::Mapping, driver::Kind::PhysicalMemory, driver::Kind::AddressReservation})
-      EXPECT_EQ(Live(kind), 0U) << driver::Name(kind);
+      EXPECT_EQ(Live(kind), lost[kind]) << driver::Name(kind);
     EXPECT_EQ(Live(driver::Kind::PrimaryContext), contexts.size());
     for (const driver::Misuse& one : misuse) ADD_FAILURE() << driver::Name(one.rule);
     sim::DestroyWorld(world);
@@ -143,6 +144,7 @@ class Allocating {
   std::vector<CUcontext> contexts;
   std::vector<CUstream> streams;
   std::unique_ptr<Allocator> allocator;
+  std::map<driver::Kind, std::uint64_t> lost;  // whose release a test has refused
 
  private:
   static void Tell(void* self, const driver::Misuse& one) { static_cast<std::vector<driver::Misuse>*>(self)->push_back(one); }

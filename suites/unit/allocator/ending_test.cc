@@ -69,6 +69,55 @@ TEST(Fork, TheChildOfAFreshThreadFindsNothingCached) {
   }).join();
 }
 
+// At the moment of the fork a lock of the allocator is held, by whom does not matter: nobody will let go of it in the child.
+TEST(Fork, TheChildNeverWaitsForALockThatWasHeld) {
+  Allocating a;
+  CUstream s = a.Stream();
+  const StreamRef ref = a.Ref(s);
+  struct InChild {
+    Allocator* allocator;
+    StreamRef stream;
+    pid_t child;
+  } in{a.allocator.get(), ref, 0};
+  Tracer tracer;
+  tracer.self = &in;
+  tracer.record = [](void* self, const TraceEvent& event) noexcept {
+    auto* const me = static_cast<InChild*>(self);
+    if (event.action != TraceAction::FreeCompleted || me->child != 0) return;  // told with the lock of the block's stream held
+    me->child = fork();
+    if (me->child != 0) return;
+    alarm(20);
+    Allocator* const allocator = me->allocator;
+    Statistics statistics;
+    Snapshot snapshot;
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    PoolId pool;
+    int wrong = 0;
+    allocator->GetStatistics(0, &statistics);
+    wrong |= statistics.reserved_bytes[0].current == 0 ? 0 : 1;
+    allocator->ResetPeaks(0);
+    allocator->ResetAccumulated(0);
+    wrong |= allocator->TakeSnapshot(&snapshot) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 2;
+    wrong |= allocator->FindBlock(event.address, &base, &size) ? 4 : 0;
+    wrong |= allocator->Allocate(4096, me->stream, &base) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 8;
+    wrong |= allocator->Trim(0, 0) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 16;
+    wrong |= allocator->CreatePool({}, &pool) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 32;
+    wrong |= allocator->AddOomObserver({}) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 64;
+    wrong |= allocator->AddFreeMemoryCallback({}) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 128;
+    _exit(wrong);
+  };
+  a->SetTracer(tracer);
+  a.Drop(a.Get(3 * kMiB, s));
+  (void)a.Stats();  // looks at what was freed
+  a->SetTracer({});
+  ASSERT_GT(in.child, 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(in.child, &status, 0), in.child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(Exit, DriverObjectsAreLeftAloneOnceTheDriverIsShutDown) {
   sim::World* const world = sim::CreateWorld({.device_bytes = 64 * kMiB});
   const driver::DriverRef d = sim::Driver(world);

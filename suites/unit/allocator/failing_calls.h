@@ -23,6 +23,8 @@ class FailingCalls {
   explicit FailingCalls(driver::DriverRef next) : table_(*next.table), next_(next) {
     Put<driver::CallId::MemFree_v2, CUdeviceptr>();
     Put<driver::CallId::MemFreeHost, void*>();
+    Put<driver::CallId::MemAddressReserve, CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long>();
+    Put<driver::CallId::MemMap, CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long>();
     Put<driver::CallId::MemUnmap, CUdeviceptr, std::size_t>();
     Put<driver::CallId::MemRelease, CUmemGenericAllocationHandle>();
     Put<driver::CallId::MemAddressFree, CUdeviceptr, std::size_t>();

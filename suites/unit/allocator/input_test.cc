@@ -2,6 +2,8 @@
 // Bad input: one clear error, and nothing has changed.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc {
@@ -122,6 +124,49 @@ TEST(Input, DestroyedStreams) {
   EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(4 * kMiB));
   EXPECT_OK(a->EmptyCache());
   EXPECT_EQ(a.Reserved(), 0);
+}
+
+TEST(Input, EventsThatAreNone) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    Options options;
+    options.reuse = reuse;
+    Allocating a(options);
+    CUstream s = a.Stream();
+    const CUdeviceptr x = a.Get(4 * kMiB, s);
+    CUevent event = nullptr;
+    EXPECT_EQ(a->KeepAliveUntil(x, nullptr), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_THAT(a.LastText(), HasSubstr("cannot be waited for"));
+    ASSERT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(a->KeepAliveUntil(x, event)) << a.LastText();  // never recorded: it counts as over
+    ASSERT_OK(a.d.EventDestroy(event));
+    EXPECT_EQ(a->KeepAliveUntil(x, event), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(a->RetireStream(0, reinterpret_cast<CUstream>(event)), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(a.Stats().allocation[0].current, 1);
+    a.Drop(x);
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+  }
+}
+
+TEST(Input, LimitsThatAreNone) {
+  Allocating a;
+  for (const double fraction : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(a->SetMemoryFraction(0, fraction), CUDA_ERROR_INVALID_VALUE) << fraction;
+    EXPECT_THAT(a.LastText(), HasSubstr("more than 0, at most 1"));
+    Options options;
+    options.memory_fraction = fraction;
+    EXPECT_NE(Check(options), nullptr) << fraction;
+  }
+  for (const double threshold : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    Options options;
+    options.memory_fraction = 0.5;
+    options.garbage_collection_threshold = threshold;
+    EXPECT_NE(Check(options), nullptr) << threshold;
+  }
+  a.Drop(a.Get(200 * kMiB, a.Stream()));
+  EXPECT_OK(a->Trim(0, static_cast<std::size_t>(-1)));
+  EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(200 * kMiB));
+  EXPECT_EQ(a->Trim(-1, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(Input, AStreamOfRecordStreamDestroyedBeforeTheFree) {

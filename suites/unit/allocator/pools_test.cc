@@ -2,7 +2,10 @@
 // Private pools, checkpoints, expandable segments.
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/failing_calls.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -291,6 +294,82 @@ TEST_P(Expandable, RunningOutIsTheEndOfTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Expandable, testing::ValuesIn(kSchedules), NameOf);
+
+// Only a part of the address space that was asked for is granted: what does not fit into it is no reason to run out of memory.
+TEST(ExpandableWithLittleAddressSpace, GoesOnWithPlainSegments) {
+  Allocating a({}, {.device_bytes = 1024 * kMiB});
+  FailingCalls refusing(a.d);
+  refusing.code = CUDA_ERROR_OUT_OF_MEMORY;
+  refusing.Fail(driver::CallId::MemAddressReserve, Failing::Refused, 4);
+  Options options;
+  options.expandable_segments = true;
+  const DeviceConfig config;
+  std::unique_ptr<Allocator> allocator;
+  ASSERT_OK(Allocator::Create(refusing.ref(), &config, 1, options, &allocator));
+  const CUstream s = a.Stream();
+  std::vector<CUdeviceptr> blocks(10);
+  for (CUdeviceptr& block : blocks) EXPECT_OK(allocator->Allocate(0, 20 * kMiB, s, &block)) << allocator->LastErrorText();
+  Statistics statistics;
+  allocator->GetStatistics(0, &statistics);
+  EXPECT_GT(statistics.fallbacks, 0U);
+  EXPECT_EQ(statistics.num_ooms, 0);
+  std::size_t expandable = 0;
+  std::size_t plain = 0;
+  Snapshot snapshot;
+  EXPECT_OK(allocator->TakeSnapshot(&snapshot));
+  for (const SnapshotSegment& segment : snapshot.segments) (segment.expandable ? expandable : plain) += segment.total_size;
+  EXPECT_GE(expandable, 40 * kMiB);
+  EXPECT_EQ(expandable + plain, 200 * kMiB);
+  CUdeviceptr none = 1;
+  EXPECT_EQ(allocator->Allocate(0, 900 * kMiB, s, &none), CUDA_ERROR_OUT_OF_MEMORY);
+  for (const CUdeviceptr block : blocks) EXPECT_OK(allocator->Free(block));
+  EXPECT_OK(allocator->EmptyCache());
+  allocator->GetStatistics(0, &statistics);
+  EXPECT_EQ(statistics.reserved_bytes[0].current, 0);
+  EXPECT_OK(allocator->Close());
+}
+
+// While memory is mapped behind a free block, that block is in nobody's set. What is freed in front of it meanwhile becomes one with it.
+TEST(ExpandableGrowing, MergesWhatIsFreedMeanwhile) {
+  for (const bool fails : {false, true}) {
+    Allocating a;
+    FailingCalls hooked(a.d);
+    Options options;
+    options.expandable_segments = true;
+    options.thread_cache = false;
+    const DeviceConfig config;
+    std::unique_ptr<Allocator> allocator;
+    ASSERT_OK(Allocator::Create(hooked.ref(), &config, 1, options, &allocator));
+    const CUstream s = a.Stream();
+    const auto get = [&](std::size_t bytes, CUresult expected) {
+      CUdeviceptr address = 0;
+      EXPECT_EQ(allocator->Allocate(0, bytes, s, &address), expected) << allocator->LastErrorText();
+      return address;
+    };
+    const CUdeviceptr x = get(12 * kMiB, CUDA_SUCCESS);
+    const CUdeviceptr y = get(20 * kMiB, CUDA_SUCCESS);  // 8 MiB of the second page are left
+    ASSERT_EQ(y, x + 12 * kMiB);
+    bool freed = false;
+    hooked.on_call = [&](driver::CallId call) {
+      if (call != driver::CallId::MemMap || std::exchange(freed, true)) return;
+      EXPECT_OK(allocator->Free(y));
+      EXPECT_OK(allocator->Free(x));
+      Statistics statistics;
+      allocator->GetStatistics(0, &statistics);  // looks at what was freed
+    };
+    if (fails) hooked.Fail(driver::CallId::MemMap, Failing::Refused);
+    const CUdeviceptr z = get(30 * kMiB, fails ? hooked.code : CUDA_SUCCESS);
+    EXPECT_TRUE(freed);
+    // Of all that is there the lowest fits, once it is one.
+    EXPECT_EQ(z, fails ? 0 : x);
+    EXPECT_OK(allocator->Free(z));
+    Snapshot snapshot;
+    EXPECT_OK(allocator->TakeSnapshot(&snapshot));
+    ASSERT_EQ(snapshot.segments.size(), 1U);
+    EXPECT_EQ(snapshot.segments[0].blocks.size(), 1U);
+    EXPECT_OK(allocator->Close());
+  }
+}
 
 TEST(ExpandableWithoutVirtualMemory, FallsBackVisibly) {
   Options options;

@@ -108,15 +108,34 @@ TEST_F(Releases, MemoryWhoseFateCannotBeAskedIsLeftAlone) {
   ASSERT_EQ(failing.taken, (std::vector<CUdeviceptr>{x}));
   const CUdeviceptr y = Get(12 * kMiB, s);
   EXPECT_NE(y, x);
-  EXPECT_OK(allocator->Free(y));
-  EXPECT_OK(allocator->EmptyCache());
   const int frees = failing.calls(CallId::MemFree_v2);
   failing.Fail(CallId::PointerGetAttribute, Failing::Refused);
+  EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_INVALID_CONTEXT);
+  failing.Fail(CallId::PointerGetAttribute, Failing::Refused, 2);  // y's, too
   EXPECT_EQ(allocator->Close(), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_EQ(failing.calls(CallId::DevicePrimaryCtxRelease_v2), 0);
   EXPECT_OK(allocator->Close());
-  EXPECT_EQ(failing.calls(CallId::MemFree_v2), frees);
+  EXPECT_EQ(failing.calls(CallId::MemFree_v2), frees + 1);
   EXPECT_OK(a.d.MemFree(x));
+}
+
+TEST_F(Releases, MemoryWhoseFateCouldNotBeAskedIsSettledByTheNextEmptyCache) {
+  for (const Failing how : {Failing::Refused, Failing::Done}) {
+    Make({});
+    const CUdeviceptr x = Get(12 * kMiB, s);
+    EXPECT_OK(allocator->Free(x));
+    failing.Fail(CallId::MemFree_v2, Failing::Refused);
+    EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_INVALID_CONTEXT);
+    failing.Fail(CallId::MemFree_v2, how);
+    failing.Fail(CallId::PointerGetAttribute, Failing::Refused);
+    EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(Stats().reserved_bytes[0].current, static_cast<std::int64_t>(12 * kMiB));
+    const int frees = failing.calls(CallId::MemFree_v2);
+    EXPECT_OK(allocator->EmptyCache());
+    EXPECT_EQ(failing.calls(CallId::MemFree_v2), frees + (how == Failing::Refused ? 1 : 0));
+    EXPECT_EQ(Stats().reserved_bytes[0].current, 0);
+    EXPECT_OK(allocator->Close());
+  }
 }
 
 // A second cuEventDestroy or cuStreamDestroy of what is gone crashes (measured); a second release of a context is somebody else's.

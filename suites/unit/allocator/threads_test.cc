@@ -4,9 +4,11 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "allocator/lock.h"
 #include "suites/unit/allocator/allocating.h"
@@ -246,6 +248,74 @@ TEST(ThreadsOfSeveralAllocators, DoNotMixThemUp) {
     EXPECT_OK(many[0]->d.CtxSetCurrent(many[0]->contexts[0]));
     many[0]->Drop(many[0]->Get(4096, streams[0]));
   }).join();
+}
+
+// A driver whose releases of memory call a function of the thread's first.
+class HookedReleases {
+ public:
+  explicit HookedReleases(driver::DriverRef next) : table_(*next.table), self_(next.self) {
+    genuine_free = std::exchange(table_.entry[driver::Index(driver::CallId::MemFree_v2)], reinterpret_cast<driver::Entry>(&Free));
+    genuine_unmap = std::exchange(table_.entry[driver::Index(driver::CallId::MemUnmap)], reinterpret_cast<driver::Entry>(&Unmap));
+  }
+  driver::DriverRef ref() { return {&table_, self_}; }
+  inline static thread_local std::function<void()> first;
+
+ private:
+  static void Call() {
+    if (const std::function<void()> hook = std::exchange(first, nullptr); hook) hook();
+  }
+  static CUresult Free(void* self, CUdeviceptr address) {
+    Call();
+    return reinterpret_cast<decltype(&Free)>(genuine_free)(self, address);
+  }
+  static CUresult Unmap(void* self, CUdeviceptr address, std::size_t bytes) {
+    Call();
+    return reinterpret_cast<decltype(&Unmap)>(genuine_unmap)(self, address, bytes);
+  }
+  inline static driver::Entry genuine_free = nullptr;
+  inline static driver::Entry genuine_unmap = nullptr;
+  driver::DriverTable table_;
+  void* self_;
+};
+
+// What one thread is about to give back to the driver is in nobody's set: another that finds the device full waits until it is given back.
+TEST(ThreadsOnAFullDevice, WaitForWhatAnotherIsGivingBack) {
+  for (const bool expandable : {false, true}) {
+    Allocating a({}, {.schedule = sim::Schedule::Fifo, .device_bytes = 128 * kMiB});
+    HookedReleases hooked(a.d);
+    Options options;
+    options.expandable_segments = expandable;
+    const DeviceConfig config;
+    std::unique_ptr<Allocator> allocator;
+    ASSERT_OK(Allocator::Create(hooked.ref(), &config, 1, options, &allocator));
+    const CUstream s = a.Stream();
+    const CUstream t = a.Stream();
+    CUdeviceptr x = 0;
+    ASSERT_OK(allocator->Allocate(0, 80 * kMiB, s, &x));
+    ASSERT_OK(allocator->Free(x));
+    std::atomic<bool> is_releasing{false};
+    std::atomic<bool> is_answered{false};
+    std::thread other([&] {
+      EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+      HookedReleases::first = [&] {
+        is_releasing.store(true);
+        // The other thread gets as far as it can.
+        for (int turn = 0; turn < 2000 && !is_answered.load(); ++turn) std::this_thread::yield();
+      };
+      EXPECT_OK(allocator->EmptyCache());
+      EXPECT_OK(a.d.CtxSetCurrent(nullptr));
+    });
+    while (!is_releasing.load()) std::this_thread::yield();
+    CUdeviceptr y = 0;
+    EXPECT_OK(allocator->Allocate(0, 80 * kMiB, t, &y)) << allocator->LastErrorText();
+    is_answered.store(true);
+    other.join();
+    Statistics statistics;
+    allocator->GetStatistics(0, &statistics);
+    EXPECT_EQ(statistics.num_ooms, 0);
+    EXPECT_OK(allocator->Free(y));
+    EXPECT_OK(allocator->Close());
+  }
 }
 
 // Some 2 KiB of cache an allocator, which its thread once kept until its own end.
