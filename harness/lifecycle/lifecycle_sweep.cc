@@ -60,6 +60,7 @@ void LifecycleSweep::Run(const Faults& only) {
   if (status.ok() && only.empty()) {
     JudgeFaultFree();
     status = Plan(&round);
+    if (status.ok()) status = JudgeFaultFreeHost();
   }
   if (status.ok() && !only.empty()) round.push_back(only);
   for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
@@ -109,7 +110,8 @@ Status LifecycleSweep::Rehearse() {
     // A trial's faulted cycle is the first of its world; what a program keeps once it keeps in the world before.
     if (world == world_.get()) {
       good_host_ = WhatIsKept(trace.cycle[0].host);
-      if (metering.records != nullptr) good_kept_ = KeptBy(*metering.records, trace.cycle[0].seen);
+      good_span_ = trace.cycle[0].seen;
+      if (metering.records != nullptr) good_kept_ = KeptBy(*metering.records, good_span_);
     }
     if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
     if (!trace.prepared) {

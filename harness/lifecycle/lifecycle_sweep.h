@@ -47,6 +47,7 @@ class LifecycleSweep {
   // By the host drop-in: where it is kept, each time. Runs the trial again, with its stacks.
   Status RepeatByPlace(const faults::Plan& plan, bool blocks, bool descriptors, std::vector<TrialFinding>* places);
   Status GoodByPlace();  // good_by_place_
+  Status JudgeFaultFreeHost();
   // What the plan may refuse of the host is counted in the rehearsal. Errors where nothing can be refused.
   Status CheckHostFaults(const Faults& only);
   void PlanHostFaults(std::vector<Faults>* trials);
@@ -70,7 +71,8 @@ class LifecycleSweep {
   Observation rehearsal_;
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, everything that is done once having been done
-  HostKept good_kept_;    // the same by the host drop-in, without places
+  HostSpan good_span_;    // the same by the host drop-in, without places
+  HostKept good_kept_;
   std::optional<HostKept> good_by_place_;
   bool host_stacks_ = false;  // of the runs from now on
   bool host_faults_ = false;  // allocations or threads of the host are to be refused

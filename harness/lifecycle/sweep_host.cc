@@ -37,11 +37,9 @@ Status LifecycleSweep::CheckHostFaults(const Faults& only) {
 }
 
 void LifecycleSweep::PlanHostFaults(std::vector<Faults>* trials) {
-  const faults::JournalHeader& rehearsed = rehearsal_.journal.header();
   for (const faults::HostFaultRow& row : faults::kHostFaults) {
     if (std::find(options_.hows.begin(), options_.hows.end(), row.option) == options_.hows.end()) continue;
-    const bool memory = row.base == faults::kHostAllocation;
-    const std::uint32_t own = rehearsed.occurrences[memory ? faults::kHostOccurrences : faults::kHostThreadOccurrences].load();
+    const std::uint32_t own = row.base == faults::kHostAllocation ? good_span_.allocations : good_span_.threads;
     if (own == 0) {
       audit_->skipped[std::string(row.option) + ": nothing that the program's own modules ask for, or a sanitizer answers it"] = 1;
     }
@@ -61,17 +59,33 @@ void LifecycleSweep::PlanHostFaults(std::vector<Faults>* trials) {
 
 Status LifecycleSweep::GoodByPlace() {
   if (good_by_place_.has_value()) return {};
+  host_stacks_ = true;
   for (int i = 0; i < 2; ++i) {  // the second gives back what the first one kept, and what that was is known
     const Result<Ending> ending = Execute(faults::Plan(), Stacks::None);
     if (!ending.ok()) return ending.status();
   }
+  host_stacks_ = false;
   good_by_place_ = KeptBy(*host_.records(), trace_.cycle[0].seen);
   return {};
 }
 
-Status LifecycleSweep::RepeatByPlace(const faults::Plan& plan, bool blocks, bool descriptors, std::vector<TrialFinding>* places) {
-  host_stacks_ = true;
+// A mutex that is done wrong by is a finding without any fault; what a good cycle keeps is for RunCycles to tell from a cache.
+Status LifecycleSweep::JudgeFaultFreeHost() {
+  if (host_.records() == nullptr || good_kept_.fold.Violations() == 0) return {};
   Status status = GoodByPlace();
+  if (!status.ok()) return status;
+  std::vector<TrialFinding> findings;
+  const faults::JournalView host = host_.records()->View();
+  for (const auto& [key, tally] : good_by_place_->fold.places()) {
+    if (key.rule != Rule::Leak) findings.push_back(HostFinding(key, tally, host));
+  }
+  texts_.AddHost(findings, host, TrialVerdict(), rehearsal_.journal, {}, audit_);
+  return {};
+}
+
+Status LifecycleSweep::RepeatByPlace(const faults::Plan& plan, bool blocks, bool descriptors, std::vector<TrialFinding>* places) {
+  Status status = GoodByPlace();
+  host_stacks_ = true;
   Result<Ending> ending = Ending();
   if (status.ok()) ending = Execute(plan, Stacks::None);
   HostLoss loss(good_by_place_.value_or(HostKept()), blocks, descriptors);

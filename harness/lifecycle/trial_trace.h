@@ -40,6 +40,9 @@ struct HostSpan {
   HostNet net;
   std::size_t first = 0;
   std::size_t end = 0;  // one past the last
+  // What the program's own modules asked for, where that is counted.
+  std::uint32_t allocations = 0;
+  std::uint32_t threads = 0;
 };
 
 struct CycleTrace {

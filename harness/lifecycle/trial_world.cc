@@ -82,6 +82,7 @@ class Runner {
       StepTrace& teardown = trace->at(StepName::Teardown);
       if (lifecycle_.teardown()) RunStep(lifecycle_.teardown(), state.get(), &teardown);
       if (teardown.failed && lifecycle_.retry_teardown()) {
+        if (records != nullptr) records->Refuse(nullptr, nullptr);
         gate_->Rearm(faults::Plan(), with_stacks_ ? stacks_ : nullptr);
         RunStep(lifecycle_.teardown(), state.get(), &trace->at(StepName::SecondTeardown));
       }
@@ -96,6 +97,8 @@ class Runner {
     if (records != nullptr) {
       trace->seen.net = records->EndSpan();
       trace->seen.end = records->end();
+      trace->seen.allocations = journal_->header().occurrences[faults::kHostOccurrences].load(std::memory_order_relaxed);
+      trace->seen.threads = journal_->header().occurrences[faults::kHostThreadOccurrences].load(std::memory_order_relaxed);
     }
     if (metered) {
       trace->host = host.End();

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -331,6 +332,25 @@ TEST_P(HostSilence, InEveryCycle) {
 
 INSTANTIATE_TEST_SUITE_P(Every, HostSilence, ::testing::ValuesIn(Silences()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// What GoogleTest keeps of a failure is the test's, which fails for it anyway.
+TEST(HostPlaces, AnExpectationThatFailsLosesNothing) {
+  ::testing::TestPartResultArray failures;
+  Audit audit;
+  {
+    const ::testing::ScopedFakeTestPartResultReporter reporter(::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures);
+    audit = RunCycles(WithAnEvent("expects", kNothing, [] { EXPECT_EQ(1, 2) << "a message that is longer than a string holds"; }));
+  }
+  EXPECT_GT(failures.size(), 0);
+  EXPECT_TRUE(audit.clean()) << audit.Text();
+  EXPECT_THAT(audit.skipped, Contains(::testing::Key("blocks that GoogleTest keeps for expectations that failed")));
+}
+
+// Done wrong by without any fault.
+TEST(HostPlaces, AMutexInAGoodCycle) {
+  const auto lifecycle = WithAnEvent("frees_a_mutex", kNothing, [] { std::free(NewMutex(false)); });
+  EXPECT_THAT(Texts(Sweep(lifecycle)), ElementsAre("mutex_freed mutex 1"));
+}
 
 TEST(HostPlaces, NothingIsUnmetered) {
   const auto lifecycle = WithAnEvent("event", kNothing);
