@@ -87,6 +87,17 @@ bool ObjectsGrow(const TrialVerdict& verdict) {
   return std::any_of(verdict.findings.begin(), verdict.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
 }
 
+// One loss is told once, where it has a place: a thread that nobody joins keeps its stack. And where every block is seen, what the heap's
+// statistics say besides is the C library's.
+bool IsTold(const StepFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
+  if (meter.kind == driver::Name(driver::Kind::HostHeap)) return placed || sees_blocks;
+  if (meter.bytes != 0) return placed;
+  return std::any_of(places.findings.begin(), places.findings.end(), [&](const TrialFinding& place) {
+    return place.rule == Rule::Growth &&
+           meter.kind == (place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind));
+  });
+}
+
 // Answers what a clean result is to add about the noisy meters.
 std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
                     TrialVerdict* verdict, Audit* audit) {
@@ -97,11 +108,9 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
   HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*verdict), IsGenuine(options.driver));
   audit->unmetered = host.unmetered();
   if (!places.why_not.empty()) audit->unmetered.push_back("places on the host: " + places.why_not);
-  // One loss is told once, where it has a place there.
-  for (const TrialFinding& place : places.findings) {
-    const std::string_view kind = place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind);
-    std::erase_if(growth.findings, [&](const StepFinding& one) { return one.kind == kind && place.rule == Rule::Growth; });
-  }
+  const bool placed =
+      std::any_of(places.findings.begin(), places.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
+  std::erase_if(growth.findings, [&](const StepFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
   audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
   verdict->step_findings = std::move(growth.findings);
   return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;
