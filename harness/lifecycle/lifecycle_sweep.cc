@@ -48,7 +48,11 @@ bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out;
 }  // namespace
 
 LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
-    : lifecycle_(lifecycle), options_(options), audit_(audit), host_(options.host && !options.isolate, IsGenuine(options.driver)), texts_(lifecycle.name()) {
+    : lifecycle_(lifecycle),
+      options_(options),
+      audit_(audit),
+      host_(options.host && !options.isolate, IsGenuine(options.driver)),
+      texts_(lifecycle.name()) {
   audit->lifecycle = lifecycle.name();
 }
 

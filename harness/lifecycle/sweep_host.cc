@@ -30,7 +30,8 @@ Metering LifecycleSweep::MeteringOfRuns() const {
 Status LifecycleSweep::CheckHostFaults(const Faults& only) {
   const auto asked = [](const std::string& how) { return faults::HostFaultAsked(how) != nullptr; };
   const auto is_one = [](const std::string& text) { return faults::HostFaultOf(std::string_view(text)) != nullptr; };
-  host_faults_ = only.empty() ? std::any_of(options_.hows.begin(), options_.hows.end(), asked) : std::any_of(only.begin(), only.end(), is_one);
+  host_faults_ =
+      only.empty() ? std::any_of(options_.hows.begin(), options_.hows.end(), asked) : std::any_of(only.begin(), only.end(), is_one);
   if (!host_faults_ || host_.records() != nullptr) return {};
   const std::string why = !host_.wanted() ? "SweepOptions::host without isolate" : host_.unmetered().front();
   return {Exit::Usage, "faults of the host: expected cuaudit's host drop-in at work: " + why};

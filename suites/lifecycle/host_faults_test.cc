@@ -122,8 +122,8 @@ TEST(HostOom, ABlockThatIsLostOnTheWayBack) {
 // The driver's own calls while unwinding fail in their turn.
 TEST(HostOom, IsUnwoundFromUnderASecondFault) {
   if (!kOwnHeap) GTEST_SKIP() << "a sanitizer's heap cannot be refused";
-  const Audit audit = Replay(Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext(),
-                             {"malloc#3=host_oom", "cuMemFreeHost#1=INVALID_VALUE,refuse"});
+  const Audit audit =
+      Replay(Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext(), {"malloc#3=host_oom", "cuMemFreeHost#1=INVALID_VALUE,refuse"});
   EXPECT_THAT(audit.verdicts, ElementsAre(::testing::Pair("release_refused", 1U))) << audit.Text();
 }
 

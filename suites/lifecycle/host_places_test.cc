@@ -54,9 +54,7 @@ const std::string kFault = " after cuEventCreate#1=OUT_OF_MEMORY,refuse";
 // What a test loses is reachable until its end, so that a sanitizer's own look for leaks has nothing to say.
 class Lost {
  public:
-  Lost() {
-    blocks_.reserve(4096);
-  }
+  Lost() { blocks_.reserve(4096); }
   ~Lost() {
     for (void* const block : blocks_) std::free(block);
   }
@@ -234,87 +232,86 @@ struct LastError {
 };
 
 std::vector<Silence> Silences() {
-  return {
-      {"cache",
-       [] {
-         static std::map<int, std::string> cache;
-         cache[1] = "what a first use looks up and keeps for ever";
-       }},
-      {"call_once",
-       [] {
-         static std::once_flag once;
-         static std::vector<char>* kept = nullptr;
-         std::call_once(once, [] { kept = new std::vector<char>(100); });
-         kept->at(0) = 1;
-       }},
-      {"static_mutex",
-       [] {
-         static pthread_mutex_t* const mutex = NewMutex(false);
-         pthread_mutex_lock(mutex);
-         pthread_mutex_unlock(mutex);
-       }},
-      {"static_initialiser",
-       [] {
-         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-         pthread_mutex_lock(&mutex);
-         pthread_mutex_unlock(&mutex);
-       }},
-      {"thread_cache",
-       [] {
-         std::thread([] {
-           thread_local std::vector<char> cache;
-           cache.resize(2000);
-         }).join();
-       }},
-      {"own_thread_cache",
-       [] {
-         thread_local std::vector<char> cache;
-         cache.resize(2000);
-       }},
-      // The newest replaces the one before, whose memory was taken in an earlier trial.
-      {"last_error",
-       [] {
-         static std::unique_ptr<LastError> last;
-         last = std::make_unique<LastError>("making an event failed, and this is a longer story about it");
-       }},
-      {"library",
-       [] {
-         void* const handle = dlopen(kLibrary, RTLD_NOW);
-         dlclose(handle);
-       }},
-      {"printing",
-       [] {
-         std::FILE* const file = std::fopen("/dev/null", "w");
-         std::fprintf(file, "%f %s\n", 0.1, "and a buffer is made");
-         std::fclose(file);
-         std::printf("%s", "");
-         std::fflush(stdout);
-       }},
-      {"c_library",
-       [] {
-         const std::time_t now = 0;
-         std::tm parts{};
-         localtime_r(&now, &parts);
-         std::setlocale(LC_ALL, "C.UTF-8");
-         std::setlocale(LC_ALL, "C");
-       }},
-      {"exception",
-       [] {
-         try {
-           throw std::runtime_error("of the program's own");
-         } catch (const std::exception&) {
-         }
-       }},
-      {"expectations",
-       [] {
-         EXPECT_EQ(std::string("a longer text than fits into the string itself"), "a longer text than fits into the string itself");
-         SCOPED_TRACE("a trace");
-         EXPECT_THAT(std::vector<int>({1, 2}), ElementsAre(1, 2));
-       }},
-      {"a_lot", [] {
-         std::vector<std::unique_ptr<int>> many;
-         for (int i = 0; i < 5000; ++i) many.push_back(std::make_unique<int>(i));
-       }}};
+  return {{"cache",
+           [] {
+             static std::map<int, std::string> cache;
+             cache[1] = "what a first use looks up and keeps for ever";
+           }},
+          {"call_once",
+           [] {
+             static std::once_flag once;
+             static std::vector<char>* kept = nullptr;
+             std::call_once(once, [] { kept = new std::vector<char>(100); });
+             kept->at(0) = 1;
+           }},
+          {"static_mutex",
+           [] {
+             static pthread_mutex_t* const mutex = NewMutex(false);
+             pthread_mutex_lock(mutex);
+             pthread_mutex_unlock(mutex);
+           }},
+          {"static_initialiser",
+           [] {
+             static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+             pthread_mutex_lock(&mutex);
+             pthread_mutex_unlock(&mutex);
+           }},
+          {"thread_cache",
+           [] {
+             std::thread([] {
+               thread_local std::vector<char> cache;
+               cache.resize(2000);
+             }).join();
+           }},
+          {"own_thread_cache",
+           [] {
+             thread_local std::vector<char> cache;
+             cache.resize(2000);
+           }},
+          // The newest replaces the one before, whose memory was taken in an earlier trial.
+          {"last_error",
+           [] {
+             static std::unique_ptr<LastError> last;
+             last = std::make_unique<LastError>("making an event failed, and this is a longer story about it");
+           }},
+          {"library",
+           [] {
+             void* const handle = dlopen(kLibrary, RTLD_NOW);
+             dlclose(handle);
+           }},
+          {"printing",
+           [] {
+             std::FILE* const file = std::fopen("/dev/null", "w");
+             std::fprintf(file, "%f %s\n", 0.1, "and a buffer is made");
+             std::fclose(file);
+             std::printf("%s", "");
+             std::fflush(stdout);
+           }},
+          {"c_library",
+           [] {
+             const std::time_t now = 0;
+             std::tm parts{};
+             localtime_r(&now, &parts);
+             std::setlocale(LC_ALL, "C.UTF-8");
+             std::setlocale(LC_ALL, "C");
+           }},
+          {"exception",
+           [] {
+             try {
+               throw std::runtime_error("of the program's own");
+             } catch (const std::exception&) {
+             }
+           }},
+          {"expectations",
+           [] {
+             EXPECT_EQ(std::string("a longer text than fits into the string itself"), "a longer text than fits into the string itself");
+             SCOPED_TRACE("a trace");
+             EXPECT_THAT(std::vector<int>({1, 2}), ElementsAre(1, 2));
+           }},
+          {"a_lot", [] {
+             std::vector<std::unique_ptr<int>> many;
+             for (int i = 0; i < 5000; ++i) many.push_back(std::make_unique<int>(i));
+           }}};
 }
 
 class HostSilence : public ::testing::TestWithParam<Silence> {};
@@ -338,7 +335,8 @@ TEST(HostPlaces, AnExpectationThatFailsLosesNothing) {
   ::testing::TestPartResultArray failures;
   Audit audit;
   {
-    const ::testing::ScopedFakeTestPartResultReporter reporter(::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures);
+    const ::testing::ScopedFakeTestPartResultReporter reporter(::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS,
+                                                               &failures);
     audit = RunCycles(WithAnEvent("expects", kNothing, [] { EXPECT_EQ(1, 2) << "a message that is longer than a string holds"; }));
   }
   EXPECT_GT(failures.size(), 0);

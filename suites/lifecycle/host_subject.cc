@@ -65,7 +65,8 @@ void Lose(const std::string& what) {
 void Print(const char* title, const cuaudit::Audit& audit) {
   std::printf("%s:", title);
   if (!audit.clean() && audit.findings.empty()) std::printf(" %s", audit.message.c_str());
-  for (const cuaudit::Finding& one : audit.findings) std::printf(" %s/%s/%d", one.rule.c_str(), one.kind.c_str(), static_cast<int>(one.count));
+  for (const cuaudit::Finding& one : audit.findings)
+    std::printf(" %s/%s/%d", one.rule.c_str(), one.kind.c_str(), static_cast<int>(one.count));
   std::printf("\n");
 }
 
