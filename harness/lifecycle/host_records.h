@@ -13,8 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/kinds.h"
@@ -57,7 +59,9 @@ struct HostPlaceKey {
   driver::Kind kind{};
   std::uint16_t call = 0;
   std::uint32_t stack = 0;  // 0: not taken
-  auto operator<=>(const HostPlaceKey&) const = default;
+  friend bool operator<(const HostPlaceKey& a, const HostPlaceKey& b) {
+    return std::tie(a.rule, a.kind, a.call, a.stack) < std::tie(b.rule, b.kind, b.call, b.stack);
+  }
 };
 struct HostTally {
   std::int64_t count = 0;
