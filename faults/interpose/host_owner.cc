@@ -66,6 +66,13 @@ bool IsAllocator(const char* name) noexcept {
   return false;
 }
 
+// A sanitizer asks where the stack of a thread lies that is starting, and gives the answer back: what it holds for that moment is the
+// thread's.
+bool AsksForItsStack(const char* name) noexcept {
+  while (*name == '_') ++name;
+  return HeapIsASanitizers() && strcmp(name, "pthread_getattr_np") == 0;
+}
+
 struct Walk {
   static constexpr std::size_t kMost = 40;
   std::uintptr_t address[kMost];
@@ -120,6 +127,7 @@ BlockOwner Decide() noexcept {
     if (stands_in || (caller != nullptr && IsOneOf(kHandsOut, caller))) name = WithoutInterceptor(caller);
   }
   if (name == nullptr) return BlockOwner::Library;
+  if (AsksForItsStack(name)) return BlockOwner::Loader;
   const bool itself = at == first + 1 && IsOneOf(kHandsOutItself, name);
   return itself || IsOneOf(kHandsOut, name) ? BlockOwner::Program : BlockOwner::Library;
 }
