@@ -82,7 +82,7 @@ void WriteReading() noexcept {
 
 // What stands at the end of a cycle, or of the process.
 void TakeStock() noexcept {
-  if (!Watching() || InBorrowedMemory()) return;
+  if (!Watching() || InProcess() || InBorrowedMemory()) return;
   TakeCensus();
   WriteReading();
 }

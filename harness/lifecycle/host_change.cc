@@ -87,6 +87,8 @@ std::vector<std::string> HostAudit::unmetered() const {
     const HostBlind& blind = records_->blind();
     if (blind.heap != nullptr) texts.push_back(std::string("heap blocks by call stack: ") + blind.heap);
     if (blind.mutexes != nullptr) texts.push_back(std::string("mutexes: ") + blind.mutexes);
+    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0)
+      texts.emplace_back("mutexes whose memory is freed: more at once than are followed");
     if (blind.libraries != nullptr) texts.push_back(std::string("references of libraries: ") + blind.libraries);
   }
   if (genuine_) texts.push_back(std::string(faults::Name(HostMeter::HeapBytes)) + ": a genuine driver's own blocks lie in the same heap");

@@ -43,6 +43,11 @@ std::string Alive(const std::vector<std::uint64_t>& series) {
 
 }  // namespace
 
+bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans) {
+  if ((records.View().header().flags.load() & faults::kRecordsDropped) != 0) return false;
+  return std::none_of(spans.begin(), spans.end(), [](const HostSpan& span) { return span.net.lost; });
+}
+
 bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up) {
   HostFold fold;
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -71,10 +76,8 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   TrialTrace trace;
   (*world)->Run(lifecycle, faults::Plan(), Stacks::None, cycles, metering, &trace);
   grown.host = records->View();
-  const bool dropped = (grown.host.header().flags.load() & faults::kRecordsDropped) != 0;
-  const bool lost = std::any_of(spans.begin(), spans.end(), [](const HostSpan& span) { return span.net.lost; });
-  if (spans.size() != cycles || trace.first_failed != 0 || dropped || lost) {
-    grown.why_not = trace.first_failed != 0 ? "run again for their call stacks, a cycle fails" : "more at once than are followed";
+  if (spans.size() != cycles || trace.first_failed != 0 || !AllWasSeen(*records, spans)) {
+    grown.why_not = trace.first_failed != 0 ? "run again for their call stacks, a cycle fails" : kMoreThanFollowed;
     return grown;
   }
   HostFold fold;

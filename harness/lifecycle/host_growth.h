@@ -19,9 +19,12 @@
 
 namespace cuaudit::harness {
 
-// After a run without stacks, one span of each cycle: whether any cycle after the warm-up kept something, or did wrong by a mutex.
+// After a run without stacks, one span of each cycle: false when more was alive at once than is followed.
+bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans);
+// Whether any cycle after the warm-up kept something, or did wrong by a mutex.
 bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up);
 
+inline constexpr char kMoreThanFollowed[] = "more at once than are followed";
 struct HostGrown {
   faults::JournalView host;
   std::vector<TrialFinding> findings;  // rules growth, mutex_freed and mutex_locked

@@ -23,11 +23,16 @@ std::int64_t Floor(std::int64_t value) { return std::max<std::int64_t>(value, 0)
 
 HostKept KeptBy(const HostRecords& records, const HostSpan& span) {
   HostKept kept = {span.net, {}};
+  if ((records.View().header().flags.load() & faults::kRecordsDropped) != 0) {
+    kept.net.lost = true;
+    return kept;
+  }
   if (span.end != span.first) kept.fold.Add(records.View().Part(span.first, span.end - span.first).records());
   return kept;
 }
 
 bool HostLoss::MayBe(const HostKept& trial, const HostKept& good, bool blocks) {
+  if (trial.net.lost) return false;
   if (blocks && (trial.net.kept > good.net.kept || trial.net.kept_bytes > good.net.kept_bytes)) return true;
   if (trial.fold.Violations() > good.fold.Violations()) return true;
   return std::any_of(std::begin(kCounted), std::end(kCounted),

@@ -170,7 +170,9 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   AddPlaces(run, options.warm_up, &verdict);
   audit->calls = run.ledger.calls;
   HostGrown places;
-  if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
+  if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
+    places.why_not = kMoreThanFollowed;
+  } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
     places = GrownByPlace(lifecycle, options, host.sees_blocks() && !ObjectsGrow(verdict), host.records());
   }
   const std::string certificate = AddHost(host, changes, places, options, &verdict, audit);

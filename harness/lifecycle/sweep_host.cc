@@ -118,7 +118,7 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   if (HostRecords* const records = host_.records()) {
     const HostKept kept = KeptBy(*records, trace_.cycle[0].seen);
     may_have_places = HostLoss::MayBe(kept, good_kept_, blocks);
-    if (blocks && kept.net.lost) ++audit_->skipped["heap blocks: more at once than are followed"];
+    if (kept.net.lost) ++audit_->skipped["places on the host: more at once than are followed"];
   }
   if (excess.empty() && !may_have_places) return {};
   for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {

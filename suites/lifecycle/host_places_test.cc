@@ -307,6 +307,7 @@ std::vector<Silence> Silences() {
            }},
           {"a_lot", [] {
              std::vector<std::unique_ptr<int>> many;
+             many.reserve(5000);
              for (int i = 0; i < 5000; ++i) many.push_back(std::make_unique<int>(i));
            }}};
 }
@@ -345,6 +346,22 @@ TEST(HostPlaces, AnExpectationThatFailsLosesNothing) {
 TEST(HostPlaces, AMutexInAGoodCycle) {
   const auto lifecycle = WithAnEvent("frees_a_mutex", kNothing, [] { std::free(NewMutex(false)); });
   EXPECT_THAT(Texts(Sweep(lifecycle)), ElementsAre("mutex_freed mutex 1"));
+}
+
+// More blocks than the table holds: nothing is called clean that was not seen.
+TEST(HostPlaces, MoreBlocksAtOnceThanAreFollowed) {
+  const auto lifecycle = WithAnEvent("a_great_many", kNothing, [] {
+    void** newest = nullptr;
+    for (int i = 0; i < 300000; ++i) {
+      auto** const block = static_cast<void**>(std::malloc(16));
+      *block = newest;
+      newest = block;
+    }
+    while (newest != nullptr) std::free(std::exchange(newest, static_cast<void**>(*newest)));
+  });
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1, .limit = 1}).skipped,
+              Contains(::testing::Pair("places on the host: more at once than are followed", 1U)));
+  EXPECT_THAT(RunCycles(lifecycle, {.cycles = 1}).unmetered, Contains("places on the host: more at once than are followed"));
 }
 
 TEST(HostPlaces, NothingIsUnmetered) {
