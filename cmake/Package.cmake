@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What others use: cuaudit::cuaudit (the library behind cuaudit/lifecycle.h), cuaudit::dropin (libcuda.so.1 for programs that call the driver
-# by name), cuaudit::tool (the program); and how they are installed. The tool finds the drop-in libraries in ../lib/cuaudit.
+# by name), cuaudit::host (libcuaudit_host.so: what lifecycles take of the host, by call stack), cuaudit::tool (the program); and how they are
+# installed. The tool finds the drop-in libraries in ../lib/cuaudit.
 include(CMakePackageConfigHelpers)
 include(CuauditTesting)
 
@@ -40,13 +41,19 @@ set_target_properties(cuaudit_package PROPERTIES OUTPUT_NAME cuaudit EXPORT_NAME
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 target_include_directories(cuaudit_interpose SYSTEM INTERFACE "$<BUILD_INTERFACE:${CUAUDIT_CUDA_INCLUDE}>")
 set_target_properties(cuaudit_interpose PROPERTIES EXPORT_NAME dropin)
+# Whoever links cuaudit::cuaudit has the host drop-in too, before the C library, since its malloc is to be found first. A program that brings
+# an allocator of its own sets the property CUAUDIT_NO_HOST, and its audits say what they do not see.
+set_target_properties(cuaudit_host PROPERTIES EXPORT_NAME host)
+target_link_options(cuaudit_host INTERFACE LINKER:--undefined=cuaudit_host_watch)  # linkers that drop what nobody asks for
+target_link_libraries(cuaudit_package INTERFACE "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:CUAUDIT_NO_HOST>>>:cuaudit::host>")
 set_target_properties(cuaudit PROPERTIES EXPORT_NAME tool)
 add_library(cuaudit::cuaudit ALIAS cuaudit_package)
 add_library(cuaudit::dropin ALIAS cuaudit_interpose)
+add_library(cuaudit::host ALIAS cuaudit_host)
 add_executable(cuaudit::tool ALIAS cuaudit)
 
 install(TARGETS cuaudit_package EXPORT cuauditTargets LIBRARY DESTINATION lib)
-install(TARGETS cuaudit_interpose EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
+install(TARGETS cuaudit_interpose cuaudit_host EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
 install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin)
 install(DIRECTORY "${PROJECT_BINARY_DIR}/lib/cuaudit/" DESTINATION lib/cuaudit USE_SOURCE_PERMISSIONS)
 install(FILES ${staged} DESTINATION include/cuaudit)

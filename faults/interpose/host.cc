@@ -24,6 +24,7 @@
 #include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
+#include "faults/interpose/host_watch.h"
 #include "faults/interpose/mutex_table.h"
 
 extern "C" {
@@ -39,11 +40,6 @@ namespace {
 
 constinit MutexTable mutexes;
 
-// stdio gives each stream its buffer at the first use, wherever that happens to be, and takes it back with the stream.
-// A leaked FILE is seen by its own block.
-uintptr_t stdio_buffers = 0;
-constexpr uintptr_t kStdioBufferCode = 512;  // the function is about 200 bytes long
-
 int (*next_mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
 int (*next_mutex_destroy)(pthread_mutex_t*);
 
@@ -51,13 +47,14 @@ size_t PageBytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
 // `caller`: the return address of the intercepted call, null when a hook was called instead.
 void WriteBlock(const void* block, size_t bytes, const void* caller, Turn turn) noexcept {
+  if (InProcess()) {
+    BlockCame(block, bytes, caller);
+    return;
+  }
   Record* record = Reserve(HostCall::Allocate, Address(block), bytes);
   if (record == nullptr) return;
   record->occurrence = turn.occurrence;
-  Quiet quiet;
-  const BlockOwner owner = OwnerOf(caller, record->stack);
-  if (owner == BlockOwner::Library || Address(caller) - stdio_buffers < kStdioBufferCode) record->flags |= kKeptByLibrary;
-  if (owner == BlockOwner::Loader) record->flags |= kPartOfOther;
+  record->flags |= OwnerFlags(caller, record->stack);
   Finish(record);
 }
 
@@ -81,6 +78,10 @@ Record* Deallocating(void* block) noexcept {
   if (!mutexes.empty()) {
     const size_t bytes = malloc_usable_size(block);
     mutexes.RemoveRange(Address(block), bytes, [](uint64_t mutex, bool locked) { Write(HostCall::MutexFreed, mutex, locked ? 1 : 0); });
+  }
+  if (InProcess()) {
+    BlockWent(block);
+    return nullptr;
   }
   return Reserve(HostCall::Deallocate, Address(block), 0);
 }
@@ -107,7 +108,9 @@ void* Resized(void* block, size_t bytes) noexcept {
       }
     });
   }
-  Record* given_up = Reserve(HostCall::Deallocate, Address(block), 0);
+  Record* given_up = InProcess() ? nullptr : Reserve(HostCall::Deallocate, Address(block), 0);
+  Block was;
+  const bool taken = InProcess() && TakeBlock(block, &was);
   void* resized = __libc_realloc(block, bytes);
   const uint64_t kept = resized == nullptr ? SIZE_MAX : resized == block ? bytes : 0;
   for (size_t i = 0; i < count; ++i) {
@@ -121,16 +124,17 @@ void* Resized(void* block, size_t bytes) noexcept {
   }
   if (resized == nullptr) {
     Withdraw(given_up);
+    if (taken) PutBack(was);
   } else {
     Finish(given_up);
+    if (taken) CountGone(was);
   }
   return resized;
 }
 
-// Before main, and so before anybody needs it.
-__attribute__((constructor)) void FindStdioBuffers() { stdio_buffers = Address(dlsym(RTLD_NEXT, "_IO_file_doallocate")); }
-
 }  // namespace
+
+void ForgetMutexes() noexcept { mutexes.Clear(); }
 
 void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept {
   if (block != nullptr && Watching()) WriteBlock(const_cast<const void*>(block), bytes, nullptr, Turn());

@@ -7,10 +7,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "faults/interpose/host_state.h"
+#include "faults/interpose/host_watch.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -51,12 +54,31 @@ struct Asked {
 constexpr Asked kMemory = {kHostAllocation, kHostOccurrences, HostCall::Allocate, ENOMEM};
 constexpr Asked kThread = {kHostThread, kHostThreadOccurrences, HostCall::ThreadCreate, EAGAIN};
 
+// The refusal of an audit in this process goes to the trial's journal, among the driver calls that it unwinds by.
+Record* BeginRefusal(const TurnBook& book, const Asked& asked, std::uint64_t detail) noexcept {
+  if (!InProcess()) return Reserve(asked.call, 0, detail);
+  Quiet quiet;
+  Record* const record = book.journal->Begin();
+  if (record == nullptr) return nullptr;
+  record->kind = RecordKind::Host;
+  record->call = static_cast<std::uint16_t>(asked.call);
+  record->pid = static_cast<std::uint32_t>(getpid());
+  record->tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  record->cycle = book.journal->header().cycle.load(std::memory_order_relaxed);
+  record->phase = static_cast<Phase>(book.journal->header().phase.load(std::memory_order_relaxed));
+  record->argument[1] = detail;
+  record->stack = book.stacks->Capture();
+  return record;
+}
+
 Turn Take(const Asked& asked, const void* caller, std::uint64_t detail) noexcept {
-  if (!Watching() || !IsTheProgramsOwn(caller)) return {};
-  JournalHeader& header = HostJournal().header();
+  if (!Watching()) return {};
+  const TurnBook book = InProcess() ? WatchTurns() : TurnBook{&HostJournal(), &HostStacks(), &HostPlan()};
+  if (book.journal == nullptr || !IsTheProgramsOwn(caller)) return {};
+  JournalHeader& header = book.journal->header();
   Turn turn;
   turn.occurrence = header.occurrences[asked.occurrences].fetch_add(1, std::memory_order_relaxed) + 1;
-  const Plan& plan = HostPlan();
+  const Plan& plan = *book.plan;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const Fault& fault = plan.fault(i);
     if (fault.base != asked.base) continue;
@@ -65,13 +87,13 @@ Turn Take(const Asked& asked, const void* caller, std::uint64_t detail) noexcept
     if (Plan::Decide(fault, matching).code == CUDA_SUCCESS || turn.refused) continue;
     header.fired[i].fetch_add(1, std::memory_order_relaxed);
     turn.refused = true;
-    Record* record = Reserve(asked.call, 0, detail);
+    Record* record = BeginRefusal(book, asked, detail);
     if (record == nullptr) continue;
     record->flags = kInjected;
     record->result = asked.error;
     record->fault = static_cast<std::uint16_t>(i + 1);
     record->occurrence = turn.occurrence;
-    Finish(record);
+    book.journal->Finish(record);
   }
   return turn;
 }

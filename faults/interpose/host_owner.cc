@@ -11,6 +11,8 @@
 
 #include <atomic>
 
+#include "faults/interpose/host_state.h"
+
 namespace cuaudit::faults {
 namespace {
 
@@ -62,6 +64,13 @@ bool IsAllocator(const char* name) noexcept {
     if (strcmp(WithoutInterceptor(name), one) == 0) return true;
   }
   return false;
+}
+
+// A sanitizer asks where the stack of a thread lies that is starting, and gives the answer back: what it holds for that moment is the
+// thread's.
+bool AsksForItsStack(const char* name) noexcept {
+  while (*name == '_') ++name;
+  return HeapIsASanitizers() && strcmp(name, "pthread_getattr_np") == 0;
 }
 
 struct Walk {
@@ -118,6 +127,7 @@ BlockOwner Decide() noexcept {
     if (stands_in || (caller != nullptr && IsOneOf(kHandsOut, caller))) name = WithoutInterceptor(caller);
   }
   if (name == nullptr) return BlockOwner::Library;
+  if (AsksForItsStack(name)) return BlockOwner::Loader;
   const bool itself = at == first + 1 && IsOneOf(kHandsOutItself, name);
   return itself || IsOneOf(kHandsOut, name) ? BlockOwner::Program : BlockOwner::Library;
 }
@@ -139,9 +149,28 @@ int Visit(dl_phdr_info* info, std::size_t, void*) noexcept {
   return 0;
 }
 
+constexpr std::uintptr_t kStdioBufferCode = 512;  // the function is about 200 bytes long
+
+constinit std::uintptr_t stdio_buffers = 0;
+
+// Before main, and so before anybody needs it.
+__attribute__((constructor)) void FindStdioBuffers() {
+  stdio_buffers = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_NEXT, "_IO_file_doallocate"));
+}
+
 }  // namespace
 
 void FindCodeRanges() noexcept { dl_iterate_phdr(&Visit, nullptr); }
+
+std::uint16_t OwnerFlags(const void* caller, std::uint32_t stack) noexcept {
+  Quiet quiet;
+  const BlockOwner owner = OwnerOf(caller, stack);
+  std::uint16_t flags = 0;
+  const bool of_stdio = reinterpret_cast<std::uintptr_t>(caller) - stdio_buffers < kStdioBufferCode;
+  if (owner == BlockOwner::Library || of_stdio) flags |= kKeptByLibrary;
+  if (owner == BlockOwner::Loader) flags |= kPartOfOther;
+  return flags;
+}
 
 BlockOwner OwnerOf(const void* caller, std::uint32_t stack) noexcept {
   if (stack == 0 || stack > kMaxStacks) return BlockOwner::Unknown;

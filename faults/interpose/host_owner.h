@@ -8,7 +8,8 @@
 //   Source    ours. tzset, locales, iconv and their like fill caches at the first use, wherever that happens to be: on a failure path such
 //   a
 //             block looks like a leak, and it is nobody's. strdup, asprintf, fopen and their like (kHandsOut) hand theirs to the caller.
-//             What the loader allocates goes with a library or a thread.
+//             stdio gives each stream its buffer at the first use and takes it back with the stream; a leaked FILE is seen by its own
+//             block. What the loader allocates goes with a library or a thread.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +25,7 @@ void FindCodeRanges() noexcept;
 // stack of the calling thread, which is looked at here and now.
 enum class BlockOwner : std::uint8_t { Unknown, Program, Library, Loader };
 BlockOwner OwnerOf(const void* caller, std::uint32_t stack) noexcept;
+// The same as flags of the block's record.
+std::uint16_t OwnerFlags(const void* caller, std::uint32_t stack) noexcept;
 
 }  // namespace cuaudit::faults

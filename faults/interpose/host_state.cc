@@ -13,6 +13,7 @@
 
 #include "faults/interpose/host_dlopen.h"
 #include "faults/interpose/host_owner.h"
+#include "faults/interpose/host_watch.h"
 #include "faults/interpose/options.h"
 #include "faults/journal/stack_table.h"
 #include "faults/probes/host_reading.h"
@@ -50,6 +51,7 @@ uint32_t Known(long id) noexcept {
 
 // Without a stack.
 Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
+  if (InProcess() && !InSpan()) return nullptr;
   Quiet quiet;
   Record* record = journal.Begin();
   if (record == nullptr) return nullptr;
@@ -80,17 +82,19 @@ void WriteReading() noexcept {
 
 // What stands at the end of a cycle, or of the process.
 void TakeStock() noexcept {
-  if (!Watching() || InBorrowedMemory()) return;
+  if (!Watching() || InProcess() || InBorrowedMemory()) return;
   TakeCensus();
   WriteReading();
 }
 
-// True when the heap is ours to watch, by wrapping it or by the sanitizer's hooks.
-bool HeapIsSeen() noexcept {
-  const bool foreign = &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr;
-  if (!foreign) return true;
-  return &__sanitizer_install_malloc_and_free_hooks != nullptr &&
-         __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
+void AfterFork() noexcept {
+  process.store(getpid(), std::memory_order_relaxed);
+  if (InProcess()) {
+    active.store(false, std::memory_order_relaxed);
+    ForgetWatch();
+  } else {
+    stacks.AfterFork();
+  }
 }
 
 __attribute__((constructor)) void OnLoad() {
@@ -106,10 +110,7 @@ __attribute__((constructor)) void OnLoad() {
   FindCodeRanges();
   process.store(getpid(), std::memory_order_relaxed);
   RememberOpenDescriptors();
-  pthread_atfork(nullptr, nullptr, [] {
-    process.store(getpid(), std::memory_order_relaxed);
-    stacks.AfterFork();
-  });
+  pthread_atfork(nullptr, nullptr, &AfterFork);
   if (!HeapIsSeen()) journal.header().flags.fetch_or(kHostProbesSkipped, std::memory_order_relaxed);
   journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
@@ -127,6 +128,35 @@ Quiet::~Quiet() {
 }
 
 bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !inside; }
+
+bool HeapIsASanitizers() noexcept { return &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr; }
+
+bool HeapIsSeen() noexcept {
+  if (!HeapIsASanitizers()) return true;
+  static const bool hooked = &__sanitizer_install_malloc_and_free_hooks != nullptr &&
+                             __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
+  return hooked;
+}
+
+bool WatchInto(void* memory) noexcept {
+  static bool prepared = false;
+  if (options.journal[0] != '\0') return false;
+  Quiet quiet;
+  if (!prepared) {
+    journal.Adopt(memory);
+    stacks.Attach(&journal, true);
+    FindCodeRanges();
+    pthread_atfork(nullptr, nullptr, &AfterFork);
+    prepared = true;
+  }
+  process.store(getpid(), std::memory_order_relaxed);
+  active.store(true, std::memory_order_release);
+  return true;
+}
+
+void StopWatching() noexcept { active.store(false, std::memory_order_release); }
+
+StackTable& HostStacks() noexcept { return stacks; }
 
 bool InBorrowedMemory() noexcept { return getpid() != process.load(std::memory_order_relaxed); }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "faults/journal/journal.h"
+#include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"
 
 namespace cuaudit::faults {
@@ -31,8 +32,16 @@ class Quiet {
   bool was_;
 };
 
-// There is a journal, and this thread is not doing the probe's own work.
+// There is a journal, or an audit in this process (host_watch.h), and this thread is not doing the probe's own work.
 bool Watching() noexcept;
+
+// Starts watching for an audit in this process, into that journal in memory. False when there is a journal already.
+bool WatchInto(void* journal) noexcept;
+void StopWatching() noexcept;
+StackTable& HostStacks() noexcept;
+// True when the heap is ours to watch, by wrapping it or by the sanitizer's hooks.
+bool HeapIsSeen() noexcept;
+bool HeapIsASanitizers() noexcept;
 
 // The child of a vfork: it runs in its parent's memory, and nothing that it does here is its parent's.
 bool InBorrowedMemory() noexcept;

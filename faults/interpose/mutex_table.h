@@ -40,6 +40,12 @@ class MutexTable {
     return false;
   }
 
+  void Clear() noexcept {
+    for (std::atomic<std::uint64_t>& slot : slots_) {
+      if (slot.exchange(0, std::memory_order_relaxed) != 0) count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+
   void Remove(std::uint64_t mutex) noexcept {
     RemoveRange(mutex, 1, [](std::uint64_t, bool) {});
   }

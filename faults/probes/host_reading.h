@@ -43,6 +43,27 @@ inline constexpr HostMeterRow kHostMeters[] = {
 };
 inline constexpr std::size_t kHostMeterCount = sizeof(kHostMeters) / sizeof(kHostMeters[0]);
 
+struct HostProbeRow {
+  std::string_view name;
+  std::string_view sees;
+  std::string_view on;
+  std::string_view cost;
+};
+inline constexpr HostProbeRow kHostProbes[] = {
+#define CUAUDIT_HOST_PROBE(name, sees, on, cost) {name, sees, on, cost},
+#include "faults/probes/host_probes.def"
+#undef CUAUDIT_HOST_PROBE
+};
+constexpr bool EveryMeterStatesItsCost() {
+  for (const HostMeterRow& meter : kHostMeters) {
+    bool stated = false;
+    for (const HostProbeRow& probe : kHostProbes) stated = stated || (probe.name == meter.name && !probe.cost.empty());
+    if (!stated) return false;
+  }
+  return true;
+}
+static_assert(EveryMeterStatesItsCost());
+
 constexpr const HostMeterRow& Row(HostMeter meter) { return kHostMeters[static_cast<std::size_t>(meter)]; }
 constexpr std::string_view Name(HostMeter meter) { return Row(meter).name; }
 

@@ -12,6 +12,7 @@
 #include "harness/cli/effect_names.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/rules.h"
+#include "harness/probes/host_meters.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -76,6 +77,14 @@ Table Hows() {
            {"sticky", "the context is lost: this and every later call fails with the same error"}}};
 }
 
+Table Probes() {
+  Table table{{"probe", "sees", "on", "cost"}, {}};
+  for (const HostProbeRow& row : kHostProbes) {
+    table.rows.push_back({std::string(row.name), std::string(row.sees), std::string(row.on), std::string(row.cost)});
+  }
+  return table;
+}
+
 std::string AsText(const Table& table) {
   std::vector<std::size_t> width(table.head.size());
   const auto measure = [&width](const std::vector<std::string>& row) {
@@ -117,6 +126,7 @@ Exit ListCommand(const Options& options) {
   if (options.operand == "kinds") table = Kinds();
   if (options.operand == "rules") table = Rules();
   if (options.operand == "hows") table = Hows();
+  if (options.operand == "probes") table = Probes();
   return Print(options.format == "json" ? AsJson(table) : AsText(table));
 }
 

@@ -22,7 +22,7 @@ constexpr CommandRow kCommands[] = {
     {kSweep, "sweep", " -- PROGRAM [ARGS]", "Make every driver call of a program fail in turn and judge how it unwinds"},
     {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
     {kExplain, "explain", " JOURNAL", "Print a journal, what was alive at its end and what was done wrong"},
-    {kList, "list", " calls|kinds|rules|hows", "Print a table that cuaudit goes by"},
+    {kList, "list", " calls|kinds|rules|hows|probes", "Print a table that cuaudit goes by"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -106,9 +106,9 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     AddOptions(sub, row.command, &copy);
     if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind")->required();
     if (row.command == kList) {
-      sub->add_option("what", copy.operand, "calls, kinds, rules or hows")
+      sub->add_option("what", copy.operand, "calls, kinds, rules, hows or probes")
           ->required()
-          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows"}));
+          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows", "probes"}));
     }
     parts_->commands.emplace_back(row.command, sub);
   }

@@ -63,14 +63,36 @@ std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMete
 
 }  // namespace
 
-HostAudit::HostAudit(bool wanted) noexcept : wanted_(wanted) {
+HostAudit::HostAudit(bool wanted, bool genuine) : wanted_(wanted), genuine_(genuine) {
   if (!wanted_) return;
   entered_ = ++audits_begun;
-  if (++audits_under_way > 1) last_crowded = entered_;
+  if (++audits_under_way > 1) {
+    last_crowded = entered_;
+  } else if (!genuine) {
+    records_ = HostRecords::Begin(&why_no_records_);
+  }
 }
 
 HostAudit::~HostAudit() {
+  if (records_ != nullptr) records_->End();
   if (wanted_) --audits_under_way;
+}
+
+std::vector<std::string> HostAudit::unmetered() const {
+  std::vector<std::string> texts;
+  if (records_ == nullptr) {
+    const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
+    texts.push_back("mutexes, references of libraries, threads that nobody joins, heap blocks by call stack: " + why);
+  } else {
+    const HostBlind& blind = records_->blind();
+    if (blind.heap != nullptr) texts.push_back(std::string("heap blocks by call stack: ") + blind.heap);
+    if (blind.mutexes != nullptr) texts.push_back(std::string("mutexes: ") + blind.mutexes);
+    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0)
+      texts.emplace_back("mutexes whose memory is freed: more at once than are followed");
+    if (blind.libraries != nullptr) texts.push_back(std::string("references of libraries: ") + blind.libraries);
+  }
+  if (genuine_) texts.push_back(std::string(faults::Name(HostMeter::HeapBytes)) + ": a genuine driver's own blocks lie in the same heap");
+  return texts;
 }
 
 bool HostAudit::alone() const noexcept { return last_crowded < entered_; }
@@ -134,7 +156,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
         growth.findings.push_back(Found("growth", meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
       continue;
     }
-    if (meter == HostMeter::HeapBytes && genuine) continue;  // AlwaysUnmetered
+    if (meter == HostMeter::HeapBytes && genuine) continue;  // HostAudit::unmetered
     if (KindOf(meter) == "host_mapping" && __asan_init != nullptr) {
       growth.unmetered.push_back(name + ": AddressSanitizer keeps freed blocks, and maps more for them");
       continue;
@@ -159,13 +181,6 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     }
   }
   return growth;
-}
-
-std::vector<std::string> AlwaysUnmetered(bool genuine) {
-  std::vector<std::string> texts = {
-      "mutexes, references of libraries, heap blocks by call stack: under cuaudit's host drop-in (cuaudit run, sweep, cycles) only"};
-  if (genuine) texts.push_back(std::string(faults::Name(HostMeter::HeapBytes)) + ": a genuine driver's own blocks lie in the same heap");
-  return texts;
 }
 
 }  // namespace cuaudit::harness

@@ -14,12 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/probes/host_meters.h"
 
 namespace cuaudit::harness {
 
-// Around every trial's faulted cycle, 3 us; and around every cycle of RunCycles, 9 us.
+// Around every trial's faulted cycle, 3 us; and around every cycle of RunCycles, 9 us. Heap bytes only where no blocks are seen.
 inline constexpr HostMeterSet kTrialMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects, HostMeter::HeapBytes};
 inline constexpr HostMeterSet kCountedMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects};
 inline constexpr HostMeterSet kLibraryMeters = {HostMeter::LoadedObjects};
@@ -28,15 +29,24 @@ inline constexpr HostMeterSet kCycleMeters = kCheapHostMeters;
 // While it lives the process is being metered; `alone` is false once another one lived at the same time.
 class HostAudit {
  public:
-  explicit HostAudit(bool wanted) noexcept;
+  // `genuine`: the driver's own blocks, mutexes and threads are among the program's, so the host drop-in is left alone.
+  HostAudit(bool wanted, bool genuine);
   ~HostAudit();
   HostAudit(const HostAudit&) = delete;
   HostAudit& operator=(const HostAudit&) = delete;
   bool wanted() const noexcept { return wanted_; }
   bool alone() const noexcept;
+  // Null: the host drop-in is not asked; unmetered() says why.
+  HostRecords* records() const noexcept { return records_; }
+  bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == nullptr; }
+  // What no probe in this process can see.
+  std::vector<std::string> unmetered() const;
 
  private:
   bool wanted_;
+  bool genuine_;
+  HostRecords* records_ = nullptr;
+  std::string why_no_records_;
   std::uint64_t entered_ = 0;
 };
 
@@ -77,8 +87,5 @@ struct HostGrowth {
   std::string certificate;             // what the noisy meters would have seen; empty: nothing can be said
 };
 HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool genuine);
-
-// What no meter in this process can see.
-std::vector<std::string> AlwaysUnmetered(bool genuine);
 
 }  // namespace cuaudit::harness

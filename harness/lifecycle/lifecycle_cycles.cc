@@ -11,6 +11,7 @@
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/host_change.h"
+#include "harness/lifecycle/host_growth.h"
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/lifecycle/trial_world.h"
@@ -88,18 +89,34 @@ void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verd
   }
 }
 
+bool ObjectsGrow(const TrialVerdict& verdict) {
+  return std::any_of(verdict.findings.begin(), verdict.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
+}
+
+// One loss is told once, where it has a place: a thread that nobody joins keeps its stack. And where every block is seen, what the heap's
+// statistics say besides is the C library's.
+bool IsTold(const StepFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
+  if (meter.kind == driver::Name(driver::Kind::HostHeap)) return placed || sees_blocks;
+  if (meter.bytes != 0) return placed;
+  return std::any_of(places.findings.begin(), places.findings.end(), [&](const TrialFinding& place) {
+    return place.rule == Rule::Growth &&
+           meter.kind == (place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind));
+  });
+}
+
 // Answers what a clean result is to add about the noisy meters.
-std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const CycleOptions& options, TrialVerdict* verdict,
-                    Audit* audit) {
+std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
+                    TrialVerdict* verdict, Audit* audit) {
   if (!host.wanted() || !host.alone()) {
     audit->unmetered.emplace_back(host.wanted() ? "the host: another audit ran in this process at the same time" : "the host: as asked");
     return {};
   }
-  const auto grows = [](const TrialFinding& one) { return one.rule == Rule::Growth; };
-  const bool noisy = std::none_of(verdict->findings.begin(), verdict->findings.end(), grows);
-  const bool genuine = IsGenuine(options.driver);
-  HostGrowth growth = GrowthOf(changes, options.warm_up, noisy, genuine);
-  audit->unmetered = AlwaysUnmetered(genuine);
+  HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*verdict), IsGenuine(options.driver));
+  audit->unmetered = host.unmetered();
+  if (!places.why_not.empty()) audit->unmetered.push_back("places on the host: " + places.why_not);
+  const bool placed =
+      std::any_of(places.findings.begin(), places.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
+  std::erase_if(growth.findings, [&](const StepFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
   audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
   verdict->step_findings = std::move(growth.findings);
   return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;
@@ -147,7 +164,7 @@ class SecondSeries {
     changes.reserve(cycles_);
     TrialTrace trace;
     const HostMeterSet meters = host_.wanted() ? kCycleMeters : HostMeterSet();
-    (*world)->Run(lifecycle_, faults::Plan(), Stacks::All, cycles_, {meters, meters, &changes}, &trace);
+    (*world)->Run(lifecycle_, faults::Plan(), Stacks::All, cycles_, {meters, meters, &changes, nullptr, false, nullptr, false}, &trace);
     const faults::JournalView journal = (*world)->Journal();
     const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == cycles_;
     if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return;
@@ -216,12 +233,15 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     return;
   }
   audit->driver = (*world)->driver();
-  const HostAudit host(options.host);
+  const HostAudit host(options.host, IsGenuine(options.driver));
   std::vector<HostChange> changes;
   changes.reserve(cycles);
+  std::vector<HostSpan> spans;
+  spans.reserve(cycles);
   TrialTrace trace;
-  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles,
-                {host.wanted() ? kCycleMeters : HostMeterSet(), host.wanted() ? kCycleMeters : HostMeterSet(), &changes}, &trace);
+  Metering metering;
+  if (host.wanted()) metering = {kCycleMeters, kCycleMeters, &changes, host.records(), false, &spans, false};
+  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles, metering, &trace);
   if (!trace.opened || !trace.prepared) {
     audit->message = trace.opened ? "preparing the case failed" : "the simulated driver got no address space (limit on virtual memory?)";
     return;
@@ -245,9 +265,17 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   if (trace.unheard != 0) audit->skipped[kUnheardBlocks] += trace.unheard;
   SecondSeries second(lifecycle, options, host, cycles);
   ConfirmObjects(run, options, &second, &verdict, audit);
-  const std::string certificate = AddHost(host, changes, options, &verdict, audit);
+  HostGrown places;
+  if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
+    places.why_not = kMoreThanFollowed;
+  } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
+    places = GrownByPlace(lifecycle, options, host.sees_blocks() && !ObjectsGrow(verdict), host.records());
+  }
+  const std::string certificate = AddHost(host, changes, places, options, &verdict, audit);
   ConfirmHost(&second, &verdict, audit);
-  FindingTexts(lifecycle.name()).Add(verdict, journal, {}, audit);
+  FindingTexts texts(lifecycle.name());
+  texts.Add(verdict, journal, {}, audit);
+  if (host.alone()) texts.AddHost(places.findings, places.host, verdict, journal, {}, audit);
   if (run.ledger.calls == 0) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +

@@ -43,24 +43,28 @@ std::string WordsFor(const std::string& lifecycle, const std::vector<std::string
   return words.append("'; with SweepOptions::isolate that is a verdict\n");
 }
 
-HostMeterSet Meters(const HostAudit& host) { return host.wanted() ? kTrialMeters : HostMeterSet(); }
-
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
 
 LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Audit* audit)
-    : lifecycle_(lifecycle), options_(options), audit_(audit), host_(options.host && !options.isolate), texts_(lifecycle.name()) {
+    : lifecycle_(lifecycle),
+      options_(options),
+      audit_(audit),
+      host_(options.host && !options.isolate, IsGenuine(options.driver)),
+      texts_(lifecycle.name()) {
   audit->lifecycle = lifecycle.name();
 }
 
 void LifecycleSweep::Run(const Faults& only) {
-  Status status = Rehearse();
+  Status status = CheckHostFaults(only);
+  if (status.ok()) status = Rehearse();
   std::vector<Faults> round;
   const std::optional<LastWords> words = shared_trace_ == nullptr ? std::optional<LastWords>(std::in_place) : std::nullopt;
   if (status.ok() && only.empty()) {
     JudgeFaultFree();
     status = Plan(&round);
+    if (status.ok()) status = JudgeFaultFreeHost();
   }
   if (status.ok() && !only.empty()) round.push_back(only);
   for (int depth = only.empty() ? 1 : options_.depth; status.ok() && !round.empty(); ++depth) {
@@ -105,9 +109,15 @@ Status LifecycleSweep::Rehearse() {
   Observation again;
   for (TrialWorld* const world : {rehearsed_in_.get(), world_.get()}) {
     TrialTrace trace;
-    world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, {Meters(host_), Meters(host_)}, &trace);
+    Metering metering = MeteringOfRuns();
+    metering.others = metering.first;
+    world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, metering, &trace);
     // A trial's faulted cycle is the first of its world; what a program keeps once it keeps in the world before.
-    if (world == world_.get()) good_host_ = WhatIsKept(trace.cycle[0].host);
+    if (world == world_.get()) {
+      good_host_ = WhatIsKept(trace.cycle[0].host);
+      good_span_ = trace.cycle[0].seen;
+      if (metering.records != nullptr) good_kept_ = KeptBy(*metering.records, good_span_);
+    }
     if (!trace.opened) return {Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)"};
     if (!trace.prepared) {
       const std::string code = trace.prepare.has_code ? ": CUDA_ERROR_" + std::string(driver::ShortResultName(trace.prepare.code)) : "";
@@ -173,6 +183,7 @@ Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
   for (const auto& [reason, count] : plan.skipped) audit_->skipped[reason] += count;
   for (const auto& [reason, count] : plan.pruned) audit_->pruned[reason] += count;
   for (const std::string& text : plan.faults) trials->push_back({text});
+  PlanHostFaults(trials);
   return {};
 }
 
@@ -246,36 +257,6 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
   return status;
 }
 
-Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said) {
-  if (!host_.wanted() || !trace_.cycle[0].finished) return {};
-  // A driver object that stays may be held in memory that stays with it, and a genuine driver's contexts have threads and descriptors: one
-  // loss is told once.
-  const bool balanced =
-      *said != Name(Verdict::ReleaseRefused) && *said != "retained_for_retry" && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
-  const bool genuine = IsGenuine(options_.driver);
-  if (!balanced) {
-    ++audit_->skipped["heap bytes (of a genuine driver threads, descriptors): driver objects stay, and what holds them may stay with them"];
-  }
-  const HostMeterSet asked = genuine ? (balanced ? kCountedMeters : kLibraryMeters) : (balanced ? kTrialMeters : kCountedMeters);
-  HostExcess excess(trace_.cycle[0].host, good_host_, asked);
-  if (excess.empty()) return {};
-  for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
-    const Result<Ending> ending = Execute(plan, i + 1 >= HostExcess::kRepeats ? Stacks::All : Stacks::None);
-    if (!ending.ok()) return ending.status();
-    excess.Repeat(trace_.cycle[0].host, trace_.cycle[0].heap_bytes);
-  }
-  excess.DropWhatDoesNotAddUp();
-  if (excess.empty() || !host_.alone()) return {};
-  TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());
-  verdict.findings.clear();
-  verdict.notes.clear();
-  verdict.step_findings = excess.Findings();
-  texts_.Add(verdict, world_->Journal(), texts, audit_);
-  if (*said == Name(Verdict::Pass) || *said == Name(Verdict::Absorbed) || *said == "benign" || *said == Name(Verdict::ReleaseRefused))
-    *said = "leak";
-  return {};
-}
-
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
   Result<Ending> ending = ExecuteOnce(plan, stacks);
   if (trace_.unheard != 0) audit_->skipped[kUnheardBlocks] += trace_.unheard;
@@ -284,7 +265,7 @@ Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) 
 
 Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
-    world_->Run(lifecycle_, plan, stacks, kMostCycles, {Meters(host_), {}}, &trace_);
+    world_->Run(lifecycle_, plan, stacks, kMostCycles, MeteringOfRuns(), &trace_);
     if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;
     return Ending();
   }
@@ -309,7 +290,7 @@ Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stac
 
 void LifecycleSweep::Conclude() {
   if (host_.wanted()) {
-    audit_->unmetered = AlwaysUnmetered(IsGenuine(options_.driver));
+    audit_->unmetered = host_.unmetered();
     if (!host_.alone()) audit_->unmetered.emplace_back("the host: another audit ran in this process at the same time");
   } else {
     audit_->unmetered.emplace_back(options_.isolate

@@ -12,11 +12,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "harness/lifecycle/host_change.h"
+#include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/trial_text.h"
 #include "harness/lifecycle/trial_world.h"
@@ -42,6 +44,14 @@ class LifecycleSweep {
   void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
   // What the trial kept of the host beyond a good cycle, and keeps each time it is run again. Adds findings; `said` is the verdict so far.
   Status JudgeHost(const Faults& faults, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said);
+  // By the host drop-in: where it is kept, each time. Runs the trial again, with its stacks.
+  Status RepeatByPlace(const faults::Plan& plan, bool blocks, bool descriptors, std::vector<TrialFinding>* places);
+  Status GoodByPlace();  // good_by_place_
+  Status JudgeFaultFreeHost();
+  // What the plan may refuse of the host is counted in the rehearsal. Errors where nothing can be refused.
+  Status CheckHostFaults(const Faults& only);
+  void PlanHostFaults(std::vector<Faults>* trials);
+  Metering MeteringOfRuns() const;
   // One run of the lifecycle, in a process of its own where that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   Result<Ending> ExecuteOnce(const faults::Plan& plan, Stacks stacks);
@@ -62,6 +72,11 @@ class LifecycleSweep {
   Observation rehearsal_;
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, everything that is done once having been done
+  HostSpan good_span_;    // the same by the host drop-in, without places
+  HostKept good_kept_;
+  std::optional<HostKept> good_by_place_;
+  bool host_stacks_ = false;  // of the runs from now on
+  bool host_faults_ = false;  // allocations or threads of the host are to be refused
   bool rehearsal_spotless_ = false;
   States first_states_;
   std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how

@@ -52,6 +52,14 @@ bool IsGate(const report::Frame& frame) {
          frame.function.find(" cuaudit::faults::Gate::") != std::string::npos;
 }
 
+// What a failed expectation leaves in the results of its test.
+bool IsGoogleTests(const std::vector<report::Frame>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const report::Frame& frame) {
+    return frame.function.find("testing::internal::AssertHelper::operator=") != std::string::npos ||
+           frame.function.find("testing::UnitTest::AddTestPartResult") != std::string::npos;
+  });
+}
+
 // From the program's innermost frame to the last one before the step was called.
 std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
   std::vector<std::string> lines;
@@ -119,24 +127,31 @@ void FindingTexts::Put(Finding finding, std::uint64_t group, Shown* shown, std::
   first.bytes = std::max(first.bytes, finding.bytes);
 }
 
+// Places are the same for the life of a process, and opening its debug information costs more than many sweeps.
+SiteTexts& FindingTexts::Sites() const {
+  thread_local SiteTexts sites;
+  return sites;
+}
+
+void FindingTexts::Complete(Finding finding, const TrialFindingText& text, const TrialVerdict& verdict, const report::Acquired& site,
+                            const std::vector<std::string>& faults, Shown* shown, std::vector<Finding>* to) {
+  const std::optional<report::Fault> fault = faults.empty() ? std::nullopt : FaultText(faults.front(), site);
+  finding.faults = faults;
+  finding.fault_stack = Lines(site.stack);
+  finding.replay = ReplayLine(lifecycle_, faults);
+  finding.fingerprint = Fingerprint(text, fault);
+  Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
+}
+
 void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults,
                        Audit* audit) {
-  // Places are the same for the life of a process, and opening its debug information costs more than many sweeps.
-  thread_local SiteTexts sites;
+  SiteTexts& sites = Sites();
   const report::Acquired site = sites.Text(journal, verdict.fault_site, verdict.fault_key);
-  const std::optional<report::Fault> fault = faults.empty() ? std::nullopt : FaultText(faults.front(), site);
-  const auto complete = [&](Finding finding, const TrialFindingText& text, Shown* shown, std::vector<Finding>* to) {
-    finding.faults = faults;
-    finding.fault_stack = Lines(site.stack);
-    finding.replay = ReplayLine(lifecycle_, faults);
-    finding.fingerprint = Fingerprint(text, fault);
-    Put(std::move(finding), GroupKey(text, fault, verdict.fault_key), shown, to);
-  };
   const std::vector<TrialFindingText> texts = Texts(verdict.findings, journal, &sites);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     Finding finding = FromText(texts[i]);
     if (i < verdict.details.size() && !verdict.details[i].empty()) finding.detail = verdict.details[i];
-    complete(std::move(finding), texts[i], &findings_, &audit->findings);
+    Complete(std::move(finding), texts[i], verdict, site, faults, &findings_, &audit->findings);
   }
   for (const StepFinding& one : verdict.step_findings) {
     TrialFindingText text;
@@ -146,9 +161,30 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
     text.bytes = one.bytes;
     Finding finding = FromText(text);
     finding.detail = one.detail;
-    complete(std::move(finding), text, &findings_, &audit->findings);
+    Complete(std::move(finding), text, verdict, site, faults, &findings_, &audit->findings);
   }
-  for (const TrialFindingText& text : Texts(verdict.notes, journal, &sites)) complete(FromText(text), text, &notes_, &audit->notes);
+  for (const TrialFindingText& text : Texts(verdict.notes, journal, &sites)) {
+    Complete(FromText(text), text, verdict, site, faults, &notes_, &audit->notes);
+  }
+}
+
+std::size_t FindingTexts::AddHost(const std::vector<TrialFinding>& findings, const faults::JournalView& host, const TrialVerdict& verdict,
+                                  const faults::JournalView& journal, const std::vector<std::string>& faults, Audit* audit) {
+  SiteTexts& sites = Sites();
+  const report::Acquired site = sites.Text(journal, verdict.fault_site, verdict.fault_key);
+  const std::vector<TrialFindingText> texts = Texts(findings, host, &sites);
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (IsGoogleTests(texts[i].acquired->stack)) {
+      ++audit->skipped["blocks that GoogleTest keeps for expectations that failed"];
+      continue;
+    }
+    Finding finding = FromText(texts[i]);
+    finding.detail = findings[i].detail;
+    Complete(std::move(finding), texts[i], verdict, site, faults, &findings_, &audit->findings);
+    ++added;
+  }
+  return added;
 }
 
 }  // namespace cuaudit::harness

@@ -15,6 +15,8 @@
 
 #include "harness/lifecycle/trial_verdict.h"
 #include "harness/sweep/fingerprint.h"
+#include "harness/sweep/site_text.h"
+#include "harness/sweep/trial.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
@@ -27,11 +29,18 @@ class FindingTexts {
 
   // `faults` empty: of a fault-free run.
   void Add(const TrialVerdict& verdict, const faults::JournalView& journal, const std::vector<std::string>& faults, Audit* audit);
+  // Resources of the host: their places lie in the journal of the host drop-in, that of the fault (of `verdict`) in the trial's. What
+  // GoogleTest keeps of an expectation that failed is no loss, and is counted apart. Answers how many findings there were.
+  std::size_t AddHost(const std::vector<TrialFinding>& findings, const faults::JournalView& host, const TrialVerdict& verdict,
+                      const faults::JournalView& journal, const std::vector<std::string>& faults, Audit* audit);
 
  private:
   struct Shown {
     std::unordered_map<std::uint64_t, std::size_t> index;
   };
+  SiteTexts& Sites() const;
+  void Complete(Finding finding, const TrialFindingText& text, const TrialVerdict& verdict, const report::Acquired& site,
+                const std::vector<std::string>& faults, Shown* shown, std::vector<Finding>* to);
   void Put(Finding finding, std::uint64_t group, Shown* shown, std::vector<Finding>* to);
 
   std::string lifecycle_;

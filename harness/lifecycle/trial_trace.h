@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "harness/probes/host_meters.h"
+#include "harness/probes/host_watch.h"
 
 namespace cuaudit::harness {
 
@@ -34,6 +35,16 @@ struct StepTrace {
   char written_output[48] = {};  // the first output that a failed step wrote; empty: none
 };
 
+// What the host drop-in saw of one cycle: heap blocks as numbers, all else as records of its journal.
+struct HostSpan {
+  HostNet net;
+  std::size_t first = 0;
+  std::size_t end = 0;  // one past the last
+  // What the program's own modules asked for, where that is counted.
+  std::uint32_t allocations = 0;
+  std::uint32_t threads = 0;
+};
+
 struct CycleTrace {
   bool finished = false;
   std::size_t first_record = 0;
@@ -43,6 +54,7 @@ struct CycleTrace {
   StepTrace step[kSteps];
   HostChange host;               // of the meters that were asked for
   std::uint64_t heap_bytes = 0;  // at the end, when they were
+  HostSpan seen;
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }

@@ -56,8 +56,12 @@ bool IsOwed(const Object& object) {
   return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
 }
 
+bool IsHostFault(const PlannedFault& one) { return faults::HostFaultOf(one.fault.base) != nullptr; }
+
 bool Contains(const PlannedFaultList& faults, CUresult code) {
-  return std::any_of(faults.begin(), faults.end(), [code](const PlannedFault& one) { return one.fault.code == code; });
+  return std::any_of(faults.begin(), faults.end(), [code](const PlannedFault& one) {
+    return IsHostFault(one) ? code == CUDA_ERROR_OUT_OF_MEMORY : one.fault.code == code;
+  });
 }
 
 bool AllBenign(const PlannedFaultList& faults) {
@@ -239,7 +243,8 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
     if (!one.failed) continue;
     if (one.written_output[0] != '\0')
       findings.push_back({"output_on_failure", Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
-    if (!one.has_code || lifecycle.any_code()) {
+    const bool of_host = std::any_of(faults.begin(), faults.end(), IsHostFault);
+    if (!one.has_code || lifecycle.any_code() || (of_host && !Contains(faults, one.code))) {
       skipped->push_back("error codes: not comparable with the driver's");
     } else if (!Contains(faults, one.code)) {
       findings.push_back(

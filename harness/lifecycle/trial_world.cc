@@ -20,6 +20,7 @@
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/give_back.h"
+#include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/own_object.h"
 
 namespace cuaudit::harness {
@@ -31,8 +32,8 @@ constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
 // The steps of the runs of one trial.
 class Runner {
  public:
-  Runner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks)
-      : lifecycle_(lifecycle), gate_(gate), journal_(journal), stacks_(stacks), cycle_(faults::Driver(gate)) {}
+  Runner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks, const Metering& metering)
+      : lifecycle_(lifecycle), gate_(gate), journal_(journal), stacks_(stacks), metering_(metering), cycle_(faults::Driver(gate)) {}
 
   bool Prepare(StepTrace* trace) {
     if (lifecycle_.with_context()) {
@@ -58,6 +59,11 @@ class Runner {
     trace->first_record = journal_->header().next_record.load(std::memory_order_relaxed);
     trace->begin = Clock();
     gate_->Mark(faults::MarkKind::CycleBegin, 0);
+    HostRecords* const records = metering_.records;
+    if (records != nullptr) {
+      trace->seen.first = records->end();
+      records->StartSpan(metering_.stacks);
+    }
     std::shared_ptr<void> state;
     Phase(faults::Phase::Init);
     StepTrace& init = trace->at(StepName::Init);
@@ -76,6 +82,7 @@ class Runner {
       StepTrace& teardown = trace->at(StepName::Teardown);
       if (lifecycle_.teardown()) RunStep(lifecycle_.teardown(), state.get(), &teardown);
       if (teardown.failed && lifecycle_.retry_teardown()) {
+        if (records != nullptr) records->Refuse(nullptr, nullptr);
         gate_->Rearm(faults::Plan(), with_stacks_ ? stacks_ : nullptr);
         RunStep(lifecycle_.teardown(), state.get(), &trace->at(StepName::SecondTeardown));
       }
@@ -86,6 +93,12 @@ class Runner {
         return StepResult{false, false, CUDA_SUCCESS, false};
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
+    }
+    if (records != nullptr) {
+      trace->seen.net = records->EndSpan();
+      trace->seen.end = records->end();
+      trace->seen.allocations = journal_->header().occurrences[faults::kHostOccurrences].load(std::memory_order_relaxed);
+      trace->seen.threads = journal_->header().occurrences[faults::kHostThreadOccurrences].load(std::memory_order_relaxed);
     }
     if (metered) {
       trace->host = host.End();
@@ -105,6 +118,7 @@ class Runner {
   template <typename Step>
   [[gnu::noinline]] void RunStep(const Step& step, void* state, StepTrace* trace) {
     stacks_->StartAt(__builtin_frame_address(0));
+    if (metering_.records != nullptr) metering_.records->StartAt(__builtin_frame_address(0));
     cycle_.ForgetOutputs();
     trace->ran = true;
     trace->begin = Clock();
@@ -132,6 +146,7 @@ class Runner {
   faults::Gate* gate_;
   faults::Journal* journal_;
   faults::StackTable* stacks_;
+  const Metering& metering_;
   bool with_stacks_ = false;
   Cycle cycle_;
 };
@@ -186,15 +201,20 @@ class GatedTrialWorld : public TrialWorld {
       gate_->NoteHeldPrimary(0);
     }
     const Diversion diversion(faults::Driver(&*gate_));
-    Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get());
+    Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get(), metering);
+    if (metering.records != nullptr) metering.records->Clear();
     trace->prepared = runner.Prepare(&trace->prepare);
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
       CycleTrace beyond;
       const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
       gate_->Rearm(i == 0 ? plan : faults::Plan(), with_stacks ? stacks_.get() : nullptr);
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
+      const bool turns = metering.records != nullptr && metering.count_turns && i == 0;
+      if (turns) metering.records->Refuse(journal_.journal(), &plan);
       runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, cycle);
+      if (turns) metering.records->Refuse(nullptr, nullptr);
       if (metering.all != nullptr) metering.all->push_back(cycle->host);
+      if (metering.spans != nullptr) metering.spans->push_back(cycle->seen);
       const bool failed = std::any_of(cycle->step, cycle->step + kSteps, [](const StepTrace& step) { return step.failed; });
       if (!failed || trace->first_failed != 0) continue;
       trace->first_failed = i + 1;

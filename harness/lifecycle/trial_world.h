@@ -26,6 +26,8 @@
 
 namespace cuaudit::harness {
 
+class HostRecords;
+
 // For which calls the program's stack is taken; it costs several times the call.
 enum class Stacks : std::uint8_t {
   None,
@@ -38,6 +40,10 @@ struct Metering {
   HostMeterSet first = {};  // the faulted one
   HostMeterSet others = {};
   std::vector<HostChange>* all = nullptr;  // one of each cycle; its memory is reserved beforehand
+  HostRecords* records = nullptr;          // where the host drop-in is here; what it saw of earlier runs is gone
+  bool stacks = false;                     // of what it sees
+  std::vector<HostSpan>* spans = nullptr;  // as `all`
+  bool count_turns = false;                // of what the program's own modules ask of the host, which the plan may refuse
 };
 
 class TrialWorld {

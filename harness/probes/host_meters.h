@@ -19,10 +19,12 @@ namespace cuaudit::harness {
 
 using faults::HostMeter;
 using faults::HostMeterSet;
+using faults::HostProbeRow;
 using faults::HostReading;
 using faults::kCheapHostMeters;
 using faults::kHostMeterCount;
 using faults::kHostMeters;
+using faults::kHostProbes;
 using faults::MeterNature;
 using faults::ReadHost;
 

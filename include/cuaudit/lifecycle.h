@@ -266,23 +266,26 @@ enum class AuditedDriver : std::uint8_t {
 };
 
 struct SweepOptions {
-  std::vector<std::string> hows = {"refuse"};  // of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky
-  bool all_codes = false;                      // every documented error of a call, not the likeliest one
-  std::vector<std::string> calls = {};         // base entry points that fail first; empty: all
-  int depth = 2;                               // faults of one trial: 1, or more by calls made while unwinding from the ones before
-  bool prune = true;                           // one trial for all faults at the same place with the same objects alive
-  std::size_t limit = 0;                       // trials, 0: no limit
-  bool isolate = false;                        // a process for each trial, so that a crash is a verdict; simulated driver only
-  std::uint32_t deadline_ms = 10000;           // without any driver call after which an isolated trial hangs
-  bool may_drift = false;                      // a case whose fault-free runs differ is no reason to call nothing proved
-  bool host = true;  // descriptors, threads, loaded libraries and heap bytes too: what a faulted cycle keeps each time it is run again
+  // Of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky; and of the host, with cuaudit::host: host_oom, host_thread.
+  std::vector<std::string> hows = {"refuse"};
+  bool all_codes = false;               // every documented error of a call, not the likeliest one
+  std::vector<std::string> calls = {};  // base entry points that fail first; empty: all
+  int depth = 2;                        // faults of one trial: 1, or more by calls made while unwinding from the ones before
+  bool prune = true;                    // one trial for all faults at the same place with the same objects alive
+  std::size_t limit = 0;                // trials, 0: no limit
+  bool isolate = false;                 // a process for each trial, so that a crash is a verdict; simulated driver only
+  std::uint32_t deadline_ms = 10000;    // without any driver call after which an isolated trial hangs
+  bool may_drift = false;               // a case whose fault-free runs differ is no reason to call nothing proved
+  // The host's resources too: what a faulted cycle keeps each time it is run again. Descriptors, threads, loaded libraries, heap bytes;
+  // with cuaudit::host (or libcuaudit_host.so preloaded) heap blocks, mutexes and references of libraries by the place that made them.
+  bool host = true;
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 struct CycleOptions {
   std::uint32_t warm_up = 1;  // cycles whose leftovers are taken for process-lifetime caches
   std::uint32_t cycles = 10;  // after those; none may leave more than the one before
-  bool host = true;           // descriptors, threads, loaded libraries, heap and mapped bytes too
+  bool host = true;           // the host's resources too, as in SweepOptions; and mapped bytes
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lifecycle_bench.cc: in-process trials of a lifecycle of twenty driver calls on the simulated driver, first and second order: trials a
-// second on one core, and their ratio to the 20,000 that the design asks for.
+// second on one core, and their ratio to the 20,000 that the design asks for. With the host drop-in linked, so all probes are on; host:0
+// has none of them, and blocks:20 makes and frees as many heap blocks in each cycle.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@ constexpr double kWanted = 20000;
 // Ten objects, made and released: twenty calls. What an init made is released in the opposite order when a later call of it fails.
 struct Pipeline {
   static constexpr std::size_t kEach = 3;
+  std::size_t blocks = 0;
   CUstream stream = nullptr;
   CUevent event[kEach] = {};
   CUdeviceptr memory[kEach] = {};
@@ -45,6 +47,13 @@ struct Pipeline {
     }
     return CUDA_SUCCESS;
   }
+  void Work() const {
+    for (std::size_t i = 0; i < blocks; ++i) {
+      void* block = malloc(64);
+      benchmark::DoNotOptimize(block);
+      free(block);
+    }
+  }
   CUresult Teardown(DriverRef driver) {
     CUresult first = CUDA_SUCCESS;
     while (made > 0) {
@@ -56,13 +65,14 @@ struct Pipeline {
 };
 
 void SweepTwentyCalls(benchmark::State& state) {
-  const auto pipeline = Lifecycle::Of<Pipeline>("pipeline").WithCurrentContext();
+  const auto pipeline = Lifecycle::Of<Pipeline>("pipeline", static_cast<std::size_t>(state.range(2))).WithCurrentContext();
   SweepOptions options;
   options.depth = static_cast<int>(state.range(0));
+  options.host = state.range(1) != 0;
   double trials = 0;
   for (auto _ : state) {
     const Audit audit = Sweep(pipeline, options);
-    if (!audit.clean() || audit.calls != 20) abort();
+    if (!audit.clean() || audit.calls != 20 || audit.unmetered.size() != (options.host ? 0 : 1)) abort();
     trials += static_cast<double>(audit.trials);
   }
   state.counters["trials"] = benchmark::Counter(trials, benchmark::Counter::kAvgIterations);
@@ -70,7 +80,7 @@ void SweepTwentyCalls(benchmark::State& state) {
   state.counters["of_20000"] = benchmark::Counter(trials / kWanted, benchmark::Counter::kIsRate);
 }
 
-BENCHMARK(SweepTwentyCalls)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond);
+BENCHMARK(SweepTwentyCalls)->ArgNames({"depth", "host", "blocks"})->ArgsProduct({{1, 2}, {0, 1}, {0, 20}})->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace cuaudit

@@ -168,6 +168,7 @@ TEST(Usage, ListsPrintEveryTable) {
   EXPECT_THAT(RunTool({"list", "kinds"}).out, HasSubstr("primary_context"));
   EXPECT_THAT(RunTool({"list", "rules"}).out, HasSubstr("use_after_release"));
   EXPECT_THAT(RunTool({"list", "hows", "--format=json"}).out, HasSubstr("\"refuse+garbage\""));
+  EXPECT_THAT(RunTool({"list", "probes"}).out, AllOf(HasSubstr("descriptors "), HasSubstr("host_heap "), HasSubstr(" us a block")));
   ExpectOneLine(RunTool({"list", "hows", "--format=junit"}), 2, "--format");
 }
 

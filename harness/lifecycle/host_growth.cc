@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/host_growth.h"
+
+#include <algorithm>
+#include <map>
+
+#include "harness/lifecycle/host_loss.h"
+#include "harness/lifecycle/lifecycle_cycles.h"
+#include "harness/lifecycle/trial_world.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::int64_t kZero = std::int64_t{1} << 40;  // so that a series stays positive where more goes than came
+
+struct Series {
+  std::vector<std::uint64_t> count;
+  std::vector<std::uint64_t> bytes;
+  HostTally last;
+};
+
+// One entry after each cycle; a place that was not yet seen stands at nothing.
+void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
+  for (const auto& [key, tally] : fold.places()) {
+    Series& series = (*all)[key];
+    series.count.resize(cycle, kZero);
+    series.bytes.resize(cycle, kZero);
+    series.count.push_back(static_cast<std::uint64_t>(kZero + tally.count));
+    series.bytes.push_back(static_cast<std::uint64_t>(kZero + tally.bytes));
+    series.last = tally;
+  }
+}
+
+std::vector<std::uint64_t> After(const std::vector<std::uint64_t>& series, std::uint32_t warm_up) {
+  return {series.begin() + std::max(warm_up, 1U) - 1, series.end()};
+}
+
+std::string Alive(const std::vector<std::uint64_t>& series) {
+  std::string text = "alive after each cycle:";
+  for (const std::uint64_t count : series) text.append(" ").append(std::to_string(static_cast<std::int64_t>(count) - kZero));
+  return text;
+}
+
+}  // namespace
+
+bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans) {
+  if ((records.View().header().flags.load() & faults::kRecordsDropped) != 0) return false;
+  return std::none_of(spans.begin(), spans.end(), [](const HostSpan& span) { return span.net.lost; });
+}
+
+bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up) {
+  HostFold fold;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const HostSpan& span = spans[i];
+    if (i >= std::max(warm_up, 1U) && (span.net.kept > 0 || span.net.kept_bytes > 0)) return true;
+    if (span.end != span.first) fold.Add(records.View().Part(span.first, span.end - span.first).records());
+  }
+  if (fold.Violations() != 0) return true;
+  return std::any_of(fold.places().begin(), fold.places().end(), [](const auto& place) { return place.second.count > 0; });
+}
+
+HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, bool blocks, HostRecords* records) {
+  HostGrown grown;
+  const Result<TrialWorld::Pointer> world = TrialWorld::Open(options.driver, false);
+  if (!world.ok()) {
+    grown.why_not = world.status().message();
+    return grown;
+  }
+  const std::size_t cycles = std::size_t{std::max(options.warm_up, 1U)} + options.cycles;
+  std::vector<HostSpan> spans;
+  spans.reserve(cycles);
+  Metering metering;
+  metering.records = records;
+  metering.stacks = true;
+  metering.spans = &spans;
+  TrialTrace trace;
+  (*world)->Run(lifecycle, faults::Plan(), Stacks::None, cycles, metering, &trace);
+  grown.host = records->View();
+  if (spans.size() != cycles || trace.first_failed != 0 || !AllWasSeen(*records, spans)) {
+    grown.why_not = trace.first_failed != 0 ? "run again for their call stacks, a cycle fails" : kMoreThanFollowed;
+    return grown;
+  }
+  HostFold fold;
+  std::map<HostPlaceKey, Series> all;
+  for (std::size_t i = 0; i < cycles; ++i) {
+    fold.Add(grown.host.Part(spans[i].first, spans[i].end - spans[i].first).records());
+    Append(fold, i, &all);
+  }
+  for (const auto& [key, series] : all) {
+    if (key.kind == driver::Kind::HostHeap && !blocks) continue;
+    if (key.rule != Rule::Leak) {
+      grown.findings.push_back(HostFinding(key, series.last, grown.host));
+      continue;
+    }
+    const std::vector<std::uint64_t> count = After(series.count, options.warm_up);
+    const std::vector<std::uint64_t> bytes = After(series.bytes, options.warm_up);
+    if (!Grows(count) && !Grows(bytes)) continue;
+    TrialFinding finding = HostFinding(key, series.last, grown.host);
+    finding.rule = Rule::Growth;
+    finding.count = std::max<std::uint64_t>(count.back() - std::min(count.front(), count.back()), 1);
+    finding.bytes = bytes.back() - std::min(bytes.front(), bytes.back());
+    finding.detail = Alive(series.count);
+    grown.findings.push_back(std::move(finding));
+  }
+  return grown;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// host_faults_test.cc: allocations and threads of the host refused one by one, in a lifecycle in process.
+#include <cuaudit/gtest.h>
+#include <gmock/gmock.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Key;
+
+constexpr bool kOwnHeap =
+#ifdef CUAUDIT_INSTRUMENTED
+    false;
+#else
+    true;
+#endif
+
+// Two blocks and a page-locked one between them.
+struct Buffers {
+  bool forgets;
+  void* first = nullptr;
+  void* pinned = nullptr;
+  void* second = nullptr;
+
+  CUresult Init(DriverRef driver) {
+    first = std::malloc(100);
+    if (first == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult code = driver.MemHostAlloc(&pinned, 4096, 0);
+    if (code != CUDA_SUCCESS) {
+      std::free(first);
+      return code;
+    }
+    second = std::malloc(200);
+    if (second != nullptr) return CUDA_SUCCESS;
+    code = forgets ? CUDA_SUCCESS : driver.MemFreeHost(pinned);
+    std::free(first);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  CUresult Teardown(DriverRef driver) {
+    std::free(second);
+    const CUresult code = driver.MemFreeHost(pinned);
+    std::free(first);
+    return code;
+  }
+};
+
+SweepOptions HostOom() {
+  SweepOptions options;
+  options.hows = {"host_oom"};
+  return options;
+}
+
+TEST(HostOom, EveryAllocationOfALifecycleFailsOnce) {
+  const auto repaired = Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext();
+  const Audit clean = Sweep(repaired, HostOom());
+  if (!kOwnHeap) {
+    EXPECT_EQ(clean.outcome, AuditOutcome::NotExercised);
+    EXPECT_THAT(clean.skipped, Contains(Key(HasSubstr("a sanitizer answers it"))));
+    GTEST_SKIP() << "a sanitizer's heap cannot be refused";
+  }
+  EXPECT_TRUE(clean.clean()) << clean.Text();
+  EXPECT_EQ(clean.fired, clean.trials);
+  EXPECT_GE(clean.trials, 3U) << "the state object, two blocks";
+  const Audit leak = Sweep(Lifecycle::Of<Buffers>("buffers", true).WithCurrentContext(), HostOom());
+  ASSERT_THAT(Texts(leak), ElementsAre("leak pinned_memory 1 after malloc#3=host_oom")) << leak.Text();
+  EXPECT_THAT(leak.findings.at(0).fault_stack, Contains(HasSubstr("host_faults_test.cc"))) << leak.Text();
+  EXPECT_THAT(leak.findings.at(0).replay, HasSubstr("CUAUDIT_FAULT='malloc#"));
+  const Audit again = Replay(Lifecycle::Of<Buffers>("buffers", true).WithCurrentContext(), leak.findings.at(0).faults);
+  EXPECT_EQ(Texts(again), Texts(leak)) << again.Text();
+}
+
+TEST(HostOom, SharesASweepWithDriverFaults) {
+  if (!kOwnHeap) GTEST_SKIP() << "a sanitizer's heap cannot be refused";
+  const auto lifecycle = Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext();
+  SweepOptions options;
+  const Audit driver = Sweep(lifecycle, options);
+  options.hows = {"refuse", "host_oom"};
+  const Audit both = Sweep(lifecycle, options);
+  EXPECT_TRUE(both.clean()) << both.Text();
+  EXPECT_GE(both.trials, driver.trials + 3);
+}
+
+// operator new throws; what was made before must go.
+TEST(HostOom, ABlockThatIsLostOnTheWayBack) {
+  if (!kOwnHeap) GTEST_SKIP() << "a sanitizer's heap cannot be refused";
+  static std::vector<void*> lost;
+  lost.clear();
+  lost.reserve(1000);
+  const auto lifecycle = Lifecycle("loses_a_block").WithCurrentContext().AnyCode().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    void* const first = std::malloc(50);
+    void* const second = first == nullptr ? nullptr : std::malloc(60);
+    if (second == nullptr && first != nullptr) {
+      lost.push_back(first);
+    } else {
+      std::free(first);
+    }
+    std::free(second);
+    const CUresult released = driver.EventDestroy(event);
+    return first == nullptr || second == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : released;
+  });
+  const Audit audit = Sweep(lifecycle, HostOom());
+  ASSERT_THAT(Texts(audit), ElementsAre("leak host_heap 1 after malloc#2=host_oom")) << audit.Text();
+  EXPECT_EQ(audit.findings.at(0).bytes, 50U);
+  for (void* const block : lost) std::free(block);
+}
+
+// The driver's own calls while unwinding fail in their turn.
+TEST(HostOom, IsUnwoundFromUnderASecondFault) {
+  if (!kOwnHeap) GTEST_SKIP() << "a sanitizer's heap cannot be refused";
+  const Audit audit =
+      Replay(Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext(), {"malloc#3=host_oom", "cuMemFreeHost#1=INVALID_VALUE,refuse"});
+  EXPECT_THAT(audit.verdicts, ElementsAre(::testing::Pair("release_refused", 1U))) << audit.Text();
+}
+
+TEST(HostThread, EveryThreadOfALifecycleFailsOnce) {
+  static int refused = 0;
+  refused = 0;
+  const auto lifecycle = Lifecycle("starts_threads").WithCurrentContext().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return StepResult::Of(code);
+    pthread_t thread{};
+    const int failed = pthread_create(
+        &thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
+    if (failed == 0) pthread_join(thread, nullptr);
+    refused += failed;
+    const CUresult released = driver.EventDestroy(event);
+    return failed != 0 ? StepResult::Failed() : StepResult::Of(released);
+  });
+  SweepOptions options;
+  options.hows = {"host_thread"};
+  const Audit audit = Sweep(lifecycle, options);
+  if (!kOwnHeap) {
+    EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);
+    GTEST_SKIP() << "a sanitizer starts the threads";
+  }
+  EXPECT_TRUE(audit.clean()) << audit.Text();
+  EXPECT_EQ(audit.fired, 1U);
+  EXPECT_NE(refused, 0);
+}
+
+TEST(HostOom, NeedsTheHostToBeWatched) {
+  SweepOptions options = HostOom();
+  options.host = false;
+  const Audit audit = Sweep(Lifecycle::Of<Buffers>("buffers", false).WithCurrentContext(), options);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_THAT(audit.message, HasSubstr("faults of the host: expected cuaudit's host drop-in"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
