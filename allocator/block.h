@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // block.h: a piece of a segment, and the segment; and where their records come from.
 //
-//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to
-//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; `slots` as
-//   they say;
-//             `used` set with them, cleared with the block at hand; everything else under the lock of the arena, or by who took the block
-//             out of circulation. BlockStore: any thread.
+//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe
+//             to read.
+//   Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; `slots` as they
+//             say; `used` set with them, cleared with the block at hand; everything else under the lock of the arena, or by who took the
+//             block out of circulation. BlockStore: any thread.
 //   Units     bytes; `key` in units of 512 bytes.
 //   Errors    Take answers nullptr when host memory ran out.
 //   Faults    makes no driver calls.
@@ -85,7 +85,7 @@ struct alignas(64) Block {
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
   std::uint64_t age = 0;           // the device's searches when it became free
   UseSlots slots;
-  UseSet uses;  // with room for what the slots hold, what `recorded` becomes, and one more
+  UseSet uses;      // with room for what the slots hold, what `recorded` becomes, and one more
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
   std::uint64_t given_in = 0;  // the capture that it was given out in, as far as is known; 0: none

@@ -54,8 +54,6 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: an empty StreamRef: Identify makes one");
   if (stream->device == nullptr) return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream's context is none of the allocator's");
   Device* const device = stream->device;
-  Arena* const arena = ArenaOf(device, RouteOf(device, stream), stream);
-  if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
 
   Request request;
   request.bytes = bytes;
@@ -65,13 +63,20 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   request.live = live;
   request.can_touch = !stream->own_thread || live == CU_STREAM_PER_THREAD;
   request.stack = CaptureStack();
+  ThreadCache* const cache = Cache();
+  const std::uint64_t noted = captures_noted.load(std::memory_order_acquire);
+  Pool* const pool = RouteOf(device, stream);
+  if ((error = LookAtCapture(pool, &request)) != CUDA_SUCCESS) return Note(error);
+  stream = request.stream;
+  Arena* const arena = ArenaOf(device, pool, stream);
+  if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
+  if (request.may_be_fast && pool == &shared_pool) EnterFastPath(stream, arena, noted);
+  if (cache != nullptr) cache->latest.unasked = 0;
   request.growths = arena->growths.load(std::memory_order_acquire);
 
-  ThreadCache* const cache = Cache();
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   Magazine* const magazine = counters == nullptr || Traced() ? nullptr : cache->FindOrMake(arena->index);
   Block* block = nullptr;
-  if ((error = LookAtCapture(arena, &request)) != CUDA_SUCCESS) return Note(error);
   if (magazine != nullptr && request.size < (std::size_t{1} << 40))
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
   if (block != nullptr) {
@@ -99,27 +104,64 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   return CUDA_SUCCESS;
 }
 
-// Memory of a private pool is mostly given out within a capture, and what was given out there has no earlier uses. A stream that was seen
-// in a capture is looked at again, as that may be over.
-CUresult Core::LookAtCapture(const Arena* arena, Request* request) noexcept {
+// Asked each time: nothing else tells whether a capture has begun or ended. The request is then for what the stream is there.
+CUresult Core::LookAtCapture(const Pool* pool, Request* request) noexcept {
   StreamRecord* const stream = request->stream;
-  const bool can_capture = !stream->is_default || stream->own_thread;
-  if (!can_capture || !request->can_touch) return CUDA_SUCCESS;
-  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0 && !WasInCapture(request->live)) return CUDA_SUCCESS;
-  CurrentContext current(driver, stream->context, true);
-  if (current.result() != CUDA_SUCCESS) return current.result();
+  request->may_be_fast = stream->scope == Scope::Stream;
+  if (stream->is_default && !stream->own_thread) return CUDA_SUCCESS;  // the legacy stream is never captured
+  CUstream live = request->live;
+  if (!request->can_touch) {  // a thread's default stream, of which only that thread can ask
+    if (stream->thread != std::this_thread::get_id()) return CUDA_SUCCESS;
+    live = CU_STREAM_PER_THREAD;
+  }
   CaptureView view;
-  CUresult result = LookAt(stream, request->live, &view);
-  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = CUDA_SUCCESS;  // a use of the block is told so, not its allocation
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  if (!stream->is_default) result = LookAt(stream, live, &view);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) {
+    CurrentContext current(driver, stream->context, true);
+    result = current.result();
+    if (result == CUDA_SUCCESS) result = LookAt(stream, live, &view);
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = left;
+  }
+  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {  // a use of the block is told so, not its allocation
+    request->may_be_fast = false;
+    return CUDA_SUCCESS;
+  }
+  if (result != CUDA_SUCCESS) return result;
   request->capture = view.id;
-  const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
+  if (view.id != 0) return EnterCapture(pool, live, request);
+  if (stream->scope == Scope::Stream) return CUDA_SUCCESS;
+  return Refuse(CUDA_ERROR_ILLEGAL_STATE, "Allocate: the StreamRef was made in a capture, and stream %p is in none: Identify it anew",
+                static_cast<void*>(live));
+}
+
+// Who was not told of the capture before it allocated may have given it what was cached: so that is refused when it is seen.
+CUresult Core::EnterCapture(const Pool* pool, CUstream live, Request* request) noexcept {
+  StreamRecord* const stream = request->stream;
+  request->may_be_fast = false;
+  const Scope scope = pool->is_private ? Scope::Pool : Scope::Capture;
+  const std::uint64_t scope_id = pool->is_private ? pool->id().second : request->capture;
+  if (stream->scope == scope && stream->scope_id == scope_id) return CUDA_SUCCESS;
+  StreamRecord* inside = FindCaptured(live, stream->context, scope, scope_id);
+  if (inside == nullptr && stream->device->routed.load(std::memory_order_acquire) == 0)
+    return Refuse(CUDA_ERROR_ILLEGAL_STATE,
+                  "Allocate: stream %p is being captured, and the allocator was not told: BeginAllocateToPool before the capture, or "
+                  "Identify in it before it allocates",
+                  static_cast<void*>(live));
+  const CUresult result = inside != nullptr ? CUDA_SUCCESS : MakeCaptured(live, stream->context, scope, scope_id, &inside);
+  if (result != CUDA_SUCCESS) return result;
+  inside->capture.store(request->capture, std::memory_order_release);
+  request->stream = inside;
+  request->live = live;
+  request->can_touch = true;
+  return CUDA_SUCCESS;
 }
 
 // So that other streams can be given what this one freed, without touching it later.
 CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
   StreamRecord* const stream = request.stream;
-  bool due = stream->stamp_wanted.load(std::memory_order_relaxed);
+  bool due = stream->IsStampDue();
   if (options.cross_stream != CrossStream::Never) {
     const Held held(arena->lock);
     arena->Collect();

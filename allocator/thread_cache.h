@@ -2,8 +2,10 @@
 // thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has the
-//   block. Units     keys are rounded sizes in units of 512 bytes. Errors    none; a magazine that host memory cannot make is done without.
+//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has
+//             the block.
+//   Units     keys are rounded sizes in units of 512 bytes.
+//   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
 #pragma once
 
@@ -23,6 +25,8 @@ namespace cuaudit::alloc {
 
 inline constexpr std::size_t kSlots = 16;
 inline constexpr std::size_t kMaxDevices = 64;
+// A capture that nobody announced is noticed after so many cached allocations of a thread. Prime, so that it falls on each step of a loop.
+inline constexpr std::uint32_t kMostUnasked = 61;
 
 class alignas(64) Magazine {
  public:
@@ -139,6 +143,7 @@ class ThreadCache {
     Magazine* magazine = nullptr;
     Counters* counters = nullptr;
     Block* block = nullptr;
+    std::uint32_t unasked = 0;  // allocations since one whose stream was asked whether it is being captured
   };
   Latest latest;  // by the owner alone
 
