@@ -245,6 +245,7 @@ class Core {
   // What the fast path reads, on one line.
   const std::uint64_t* serial_at = nullptr;  // in a page that a forked child finds wiped
   std::atomic<std::uint32_t> detours{0};     // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
+  std::uint32_t check_interval = 0;
   std::size_t cache_bytes = 0;
 
   const driver::DriverRef driver;

@@ -66,9 +66,8 @@ inline bool Core::TakeCached(std::size_t bytes, const StreamRecord* stream, CUde
   const Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
     return false;
-  if (latest.magazine == nullptr || latest.unasked == kMostUnasked) [[unlikely]]
+  if (latest.magazine == nullptr || ++latest.asked_ago >= check_interval) [[unlikely]]
     return false;
-  ++latest.unasked;
   Block* const block = latest.magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
   if (block == nullptr) [[unlikely]]
     return false;

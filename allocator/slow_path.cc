@@ -71,7 +71,7 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   Arena* const arena = ArenaOf(device, pool, stream);
   if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
   if (request.may_be_fast && pool == &shared_pool) EnterFastPath(stream, arena, noted);
-  if (cache != nullptr) cache->latest.unasked = 0;
+  if (cache != nullptr) cache->latest.asked_ago = 0;
   request.growths = arena->growths.load(std::memory_order_acquire);
 
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);

@@ -25,8 +25,6 @@ namespace cuaudit::alloc {
 
 inline constexpr std::size_t kSlots = 16;
 inline constexpr std::size_t kMaxDevices = 64;
-// A capture that nobody announced is noticed after so many cached allocations of a thread. Prime, so that it falls on each step of a loop.
-inline constexpr std::uint32_t kMostUnasked = 61;
 
 class alignas(64) Magazine {
  public:
@@ -143,7 +141,7 @@ class ThreadCache {
     Magazine* magazine = nullptr;
     Counters* counters = nullptr;
     Block* block = nullptr;
-    std::uint32_t unasked = 0;  // allocations since one whose stream was asked whether it is being captured
+    std::uint32_t asked_ago = 0;  // allocations since one whose stream was asked whether it is being captured
   };
   Latest latest;  // by the owner alone
 
