@@ -139,7 +139,7 @@ TEST_F(FailedUses, DebtsMadeDuringARecordingAreRemembered) {
     EXPECT_OK(allocator->RecordUse(used, user));
     before_record = nullptr;
     EXPECT_TRUE(is_nested);
-    const CUdeviceptr small = Get(2048, user);  // recorded on the way
+    const CUdeviceptr small = Get(used == x ? 2048 : 4096, user);  // recorded on the way, being nothing that is cached
     EXPECT_OK(a.d.StreamSynchronize(t));
     EXPECT_EQ(Get(12 * kMiB, own), z);
     EXPECT_OK(allocator->EmptyCache());
