@@ -262,6 +262,8 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     const bool retired = other->stream->retired.load(std::memory_order_acquire);
     if (other == arena || other->device != arena->device || other->pool != arena->pool) continue;
     if (!retired && options.cross_stream == CrossStream::Never) continue;
+    // A graph keeps what its capture was given: that comes from no memory that serves others, and goes to none.
+    if (!request.stream->SharesScope(*other->stream)) continue;
     EmptyMagazines(other);
     Block* block = nullptr;
     {

@@ -111,6 +111,7 @@ struct StreamRecord {
   // Of this stream; written under the lock.
   std::atomic<std::uint64_t> shared{0};  // stamps that others stand for
 
+  bool SharesScope(const StreamRecord& other) const noexcept { return scope == other.scope && scope_id == other.scope_id; }
   // The handle that stands for the stream on this thread; a thread's default stream has none.
   CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }
   // The number that a recording begun from now on has at least.
