@@ -108,6 +108,9 @@ struct StreamRecord {
   // Scope::Capture: the stream that it has turned out to be, and a number of that one's that ends what this one is owed.
   std::atomic<StreamRecord*> same{nullptr};
   std::uint64_t same_sequence = 0;
+  // Of another scope than Stream: its handle is of no use any more, having been retired as this stream; this one itself, if that is not
+  // known to be the one it was in the capture.
+  std::atomic<StreamRecord*> retired_as{nullptr};
   // Of this stream; written under the lock.
   std::atomic<std::uint64_t> shared{0};  // stamps that others stand for
 

@@ -120,7 +120,9 @@ StreamRecord* Core::FindStream(std::uint64_t id) noexcept {
 
 StreamRecord* Core::FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept {
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (record->scope == scope && record->scope_id == scope_id && IsOf(record, handle, context)) return record;
+    if (record->scope != scope || record->scope_id != scope_id || !IsOf(record, handle, context)) continue;
+    record->retired_as.store(nullptr, std::memory_order_release);
+    return record;
   }
   return nullptr;
 }
@@ -335,6 +337,10 @@ CUresult Core::RetireStream(int device, CUstream stream) noexcept {
   if (result == CUDA_SUCCESS) {
     record->retired.store(true, std::memory_order_release);
     record->ForgetWaits();
+    for (StreamRecord* other = streams.load(std::memory_order_acquire); other != nullptr; other = other->next_all) {
+      if (IsOf(other, stream, record->context))
+        other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
+    }
   }
   const CUresult left = current.Leave();
   return Note(result == CUDA_SUCCESS ? left : result);

@@ -112,8 +112,9 @@ void Core::Owe(Block* block, StreamRecord* stream) noexcept {
 
 // RecordStream's promise is due: what the stream was given until now.
 CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
-  if (stream->retired.load(std::memory_order_acquire)) {  // it was due then, and the stream may be gone
-    (void)block->uses.Add(stream, stream->NextSequence());
+  StreamRecord* const as = stream->retired_as.load(std::memory_order_acquire);
+  if (as != nullptr || stream->retired.load(std::memory_order_acquire)) {  // it was due then, and the stream may be gone
+    Owe(block, as != nullptr ? as : stream);
     return CUDA_SUCCESS;
   }
   if (stream->own_thread) {
