@@ -136,9 +136,6 @@ class Core {
   Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
   Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
-  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
-  CUresult LookAtCapture(const Pool* pool, Request* request) noexcept;
-  CUresult EnterCapture(const Pool* pool, CUstream live, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
@@ -146,6 +143,11 @@ class Core {
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+
+  // captured_requests.cc
+  CUresult LookAtCapture(const Pool* pool, Request* request) noexcept;
+  CUresult EnterCapture(const Pool* pool, CUstream live, Request* request) noexcept;
+  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
 
   // ladder.cc
   CUresult Grow(Arena* arena, Request* request, Block** out) noexcept;
