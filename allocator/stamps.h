@@ -101,7 +101,7 @@ struct StreamRecord {
   std::atomic<Arena*> arena{nullptr};       // in the shared pool
   std::atomic<Arena*> fast_arena{nullptr};  // the same, for the path without locks, which no capture may take: null while it is in one
   std::atomic<bool> retired{false};
-  std::atomic<std::uint64_t> stamp_wanted{0};  // debts on this stream await the recording of this number, the newest of them
+  std::atomic<std::uint64_t> wanted_stamp{0};  // debts on this stream await the recording of this number, the newest of them
   std::atomic<std::uint64_t> begun{0};         // recordings begun
   std::atomic<std::uint64_t> over{0};          // all recordings up to here are known to be over
   std::atomic<std::uint64_t> capture{0};       // the capture that it was last seen in
@@ -123,12 +123,12 @@ struct StreamRecord {
   }
   // A debt that the recording of that number pays. Recordings under way that are older do not.
   void Want(std::uint64_t sequence) noexcept {
-    std::uint64_t known = stamp_wanted.load(std::memory_order_relaxed);
-    while (known < sequence && !stamp_wanted.compare_exchange_weak(known, sequence, std::memory_order_relaxed)) {
+    std::uint64_t known = wanted_stamp.load(std::memory_order_relaxed);
+    while (known < sequence && !wanted_stamp.compare_exchange_weak(known, sequence, std::memory_order_relaxed)) {
     }
   }
   // Of one that failed the number is begun again.
-  bool IsStampDue() const noexcept { return stamp_wanted.load(std::memory_order_relaxed) > begun.load(std::memory_order_relaxed); }
+  bool IsStampDue() const noexcept { return wanted_stamp.load(std::memory_order_relaxed) > begun.load(std::memory_order_relaxed); }
   bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
   // This stream has waited for `other` up to `sequence`, itself or by waiting for a stream that had, or it is over.
   bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
