@@ -6,13 +6,21 @@
 //             DriverRef, contexts, streams, observers.
 //   Threads   every method from any thread, except Create, Close and the destructor: nobody else may be in a call then. No driver call
 //             is made with an arena's lock held; Free takes no lock at all. A thread that ends leaves its cache to the next one.
-//   Streams   a stream is touched only in calls that were handed it (RecordStream's: until Free), so it may be destroyed at any time
-//             between. Freeing a block of a destroyed stream is fine; its memory serves others once RetireStream told of it, or after
-//             EmptyCache.
+//   Streams   a stream is touched only in calls that were handed it, so it may be destroyed at any time between; but one of RecordStream
+//             must live until Free, or RetireStream: its handle is used once more. A handle that is another stream's by then is found out,
+//             and answers INVALID_HANDLE; one that is nobody's crashes a genuine driver. Freeing a block of a destroyed stream is fine;
+//             its memory serves others once RetireStream told of it, or after EmptyCache.
+//   Captures  must be announced: BeginAllocateToPool before, or Identify in the capture before it allocates. Memory for a capture is then
+//             kept apart from what its streams use outside, whichever StreamRef or trusted handle names them. The cached path asks the
+//             driver nothing, so it cannot know of any other capture: what that allocates may be memory that earlier work still uses.
+//             It is refused, with ILLEGAL_STATE, by every call that has to ask: the first that finds nothing cached, else every
+//             `capture_check_interval`-th of a thread, and all after that. A thread's default stream is asked on its own thread only.
+//             Memory from outside that a graph uses must live as long as the graph: nothing tells the allocator when that runs.
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,
-//             ILLEGAL_STATE (order of calls), NOT_INITIALIZED (a forked child: it never reaches the driver), DEINITIALIZED (the process is
-//             exiting: driver objects are left alone). The driver may give any of these too; of Free, FindBlock tells. noexcept.
+//             ILLEGAL_STATE (order of calls; a capture not announced), NOT_INITIALIZED (a forked child: it never reaches the driver),
+//             DEINITIALIZED (the process is exiting: driver objects are left alone). The driver may give any of these too; of Free,
+//             FindBlock tells. noexcept.
 //   Faults    per method below. Every one of them may fail: then nothing is lost and no lock is held.
 //   Source    PyTorch c10/cuda/CUDACachingAllocator.cpp (sizes, pools, order of the ladder); CUDA Driver API 13.0.
 //   Not here  option texts, histories, pickles, C functions, memory resources.
@@ -56,21 +64,24 @@ class Allocator final : public Backend {
 
   // The stream's identity; `device` matters for the default streams (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) only.
   // A stream that is being captured has another identity than outside, one for all captures that go to the same private pool, or for this
-  // capture alone; the driver tells no better one. A StreamRef made before the capture stays what it was.
+  // capture alone; the driver tells no better one. A StreamRef made before stands for that one in Allocate, once the capture was announced,
+  // and for the stream itself afterwards; one made in a capture is refused outside.
   // Calls CtxGetCurrent, CtxPushCurrent, StreamGetCaptureInfo, StreamGetId (StreamGetCtx during a capture), CtxPopCurrent; the first time
   // StreamGetCtx.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
-  // Calls nothing when the thread's cache or the arena has what is needed and nothing is pending, but StreamGetCaptureInfo for a private
-  // pool, or a stream that was last seen in a capture. Else: EventQuery, StreamIsCapturing, StreamGetCaptureInfo, StreamWaitEvent,
-  // EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by MemUnmap, MemRelease); when that fails
-  // what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture forbids.
+  // Calls nothing when the thread's cache has what is needed, but for every `capture_check_interval`-th; else StreamIsCapturing, in a
+  // capture StreamGetCaptureInfo, and when the arena has nothing that is free for certain: EventQuery, StreamIsCapturing,
+  // StreamGetCaptureInfo, StreamWaitEvent, EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by
+  // MemUnmap, MemRelease); when that fails what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture
+  // forbids.
   [[nodiscard]] CUresult Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept;
   // Identify, then the same.
   [[nodiscard]] CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept override;
-  // Calls nothing, except for streams of RecordStream: EventCreate, EventRecord, StreamIsCapturing.
+  // Calls nothing, except for streams of RecordStream: StreamIsCapturing, StreamGetId, EventCreate, EventRecord. INVALID_HANDLE: one of
+  // those is not the stream any more that it was; the block waits until all is synchronised.
   [[nodiscard]] CUresult Free(CUdeviceptr address) noexcept override;
-  // Calls Identify's.
+  // Calls Identify's. The stream must live until Free or RetireStream.
   [[nodiscard]] CUresult RecordStream(CUdeviceptr address, CUstream stream) noexcept override;
   [[nodiscard]] CUresult RecordStream(CUdeviceptr address, StreamRef stream) noexcept;
   // Calls Identify's, StreamGetCaptureInfo, EventCreate (when the pool has none), EventRecord or StreamWriteValue64. The stream may be
@@ -81,7 +92,8 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
 
-  // The stream is about to be destroyed, or will not allocate again: what it leaves serves others as soon as its work is over.
+  // The stream is about to be destroyed, or will neither allocate again nor be given to RecordStream (ILLEGAL_STATE): what it leaves serves
+  // others as soon as its work is over. What RecordStream promised for it is paid: later work of it is told of by RecordUse.
   // Calls Identify's, EventCreate, EventRecord.
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 

@@ -32,6 +32,7 @@ struct Request {
   bool can_touch = false;     // it means `stream` on this thread
   std::uint64_t growths = 0;  // the arena's, before it was searched
   std::uint64_t capture = 0;  // that the stream is in, if that was asked
+  bool may_be_fast = false;   // the next one need not be asked
   bool by_limit = false;      // refused by the limit, not the driver
   bool no_room = false;       // refused for want of addresses in the arena's range
   void* stack = nullptr;

@@ -4,9 +4,9 @@
 //
 //   Owns      by its implementation.
 //   Threads   every method from any thread. Free never waits for another thread's Allocate.
-//   Streams   a stream must live during the calls that name it; not later. A block belongs to the stream that it was allocated for: work on
-//             that stream needs no further order, work on any other must be told of, by RecordUse right after it was enqueued, or by
-//             RecordStream at any time before Free.
+//   Streams   a stream must live during the calls that name it, and one of RecordStream until Free. A block belongs to the stream that it
+//             was allocated for: work on that stream needs no further order, work on any other must be told of, by RecordUse right after
+//             it was enqueued, or by RecordStream at any time before Free.
 //   Units     bytes. Devices are indices into the list that the allocator was created with.
 //   Errors    CUresult, noexcept; host memory that runs out is CUDA_ERROR_OUT_OF_MEMORY. A call that answers an error has changed nothing
 //             unless it says so. LastErrorText explains this thread's latest one.
@@ -46,7 +46,8 @@ class Backend {
   // code is then the driver's own, which may be INVALID_VALUE too (FindBlock tells), and memory whose uses could not be told stays aside
   // until all is synchronised.
   [[nodiscard]] virtual CUresult Free(CUdeviceptr address) noexcept = 0;
-  // `stream` uses the block until Free: its work until then is recorded at Free, so the stream must live until then.
+  // `stream` uses the block until Free: its work until then is recorded at Free, so the stream must live until then (Allocator: or
+  // until RetireStream).
   [[nodiscard]] virtual CUresult RecordStream(CUdeviceptr address, CUstream stream) noexcept = 0;
   // `stream`'s last access to the block has been enqueued: it is recorded now. No-op for the block's own stream and for address 0.
   [[nodiscard]] virtual CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // block.h: a piece of a segment, and the segment; and where their records come from.
 //
-//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe to
-//   read. Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; `slots` as
-//   they say;
-//             `used` set with them, cleared with the block at hand; everything else under the lock of the arena, or by who took the block
-//             out of circulation. BlockStore: any thread.
+//   Owns      BlockStore owns all records: they are reused, never given back before it is destroyed, so a stale pointer to one is safe
+//             to read.
+//   Threads   Block::state by compare-and-exchange; `uses`, `recorded`, `captured` of a live block under its Editing bit; `slots` as they
+//             say; `used` set with them, cleared with the block at hand; everything else under the lock of the arena, or by who took the
+//             block out of circulation. BlockStore: any thread.
 //   Units     bytes; `key` in units of 512 bytes.
 //   Errors    Take answers nullptr when host memory ran out.
 //   Faults    makes no driver calls.

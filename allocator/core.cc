@@ -123,6 +123,7 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
   serial = next_serial.fetch_add(1, std::memory_order_relaxed);
   serial_at = new (page) std::uint64_t(serial);
   process_ = getpid();
+  check_interval = options.capture_check_interval;
   cache_bytes =
       options.thread_cache ? (options.thread_cache_bytes < std::size_t{1} << 40 ? options.thread_cache_bytes : std::size_t{1} << 40) : 0;
   for (const std::uint32_t divisions : options.roundup_power2_divisions) {

@@ -107,9 +107,13 @@ class Core {
   Arena* ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept;
   CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
                       std::uint64_t scope_id = 0) noexcept;
+  StreamRecord* FindStream(std::uint64_t id) noexcept;
+  StreamRecord* FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
+  CUresult MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept;
+  void LeaveFastPath(CUstream handle) noexcept;
+  void EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept;
   void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
-  bool WasInCapture(CUstream handle) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;
@@ -135,8 +139,6 @@ class Core {
   Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
   Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
-  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
-  CUresult LookAtCapture(const Arena* arena, Request* request) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
@@ -144,6 +146,11 @@ class Core {
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+
+  // captured_requests.cc
+  CUresult LookAtCapture(const Pool* pool, Request* request) noexcept;
+  CUresult EnterCapture(const Pool* pool, CUstream live, Request* request) noexcept;
+  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
 
   // ladder.cc
   CUresult Grow(Arena* arena, Request* request, Block** out) noexcept;
@@ -184,6 +191,9 @@ class Core {
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
   CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
+  void Owe(Block* block, StreamRecord* stream) noexcept;
+  CUresult FindNamed(StreamRecord* named, StreamRecord** out) noexcept;
+  static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device) noexcept;
@@ -240,6 +250,7 @@ class Core {
   // What the fast path reads, on one line.
   const std::uint64_t* serial_at = nullptr;  // in a page that a forked child finds wiped
   std::atomic<std::uint32_t> detours{0};     // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
+  std::uint32_t check_interval = 0;
   std::size_t cache_bytes = 0;
 
   const driver::DriverRef driver;
@@ -259,6 +270,7 @@ class Core {
   std::atomic<StreamRecord*> streams{nullptr};
   std::atomic<std::uint32_t> stream_count{0};
   std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
+  std::atomic<std::uint64_t> captures_noted{0};    // how often a stream was seen in a capture; under make_lock
   static constexpr std::size_t kBuckets = 1024;
   std::atomic<StreamRecord*> bucket[kBuckets] = {};     // by identity
   std::atomic<StreamRecord*> by_handle[kBuckets] = {};  // with trust_stream_handles: the latest

@@ -4,9 +4,10 @@
 //
 //   Owns      one entry of the thread's context stack, or the thread's capture mode, until Leave.
 //   Threads   the constructing one.
-//   Errors    result() of entering; Leave answers the error of the way back, tried again when that is safe. The destructor leaves if nobody
-//   did. Faults    CurrentContext: CtxGetCurrent, and unless it is current CtxPushCurrent, CtxPopCurrent. RelaxedCapture:
-//   ThreadExchangeStreamCaptureMode.
+//   Errors    result() of entering; Leave answers the error of the way back, tried again when that is safe. The destructor leaves if
+//             nobody did.
+//   Faults    CurrentContext: CtxGetCurrent, and unless it is current CtxPushCurrent, CtxPopCurrent.
+//             RelaxedCapture: ThreadExchangeStreamCaptureMode.
 #pragma once
 
 #include <cuda.h>

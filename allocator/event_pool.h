@@ -3,8 +3,9 @@
 //
 //   Owns      the events that nobody has taken.
 //   Threads   any thread. Events are created with no lock held.
-//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. Give never fails: room for an event is made before it
-//   is created. Faults    Take: CtxGetCurrent, CtxPushCurrent, EventCreate, CtxPopCurrent, EventDestroy. DestroyAll: EventDestroy.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. Give never fails: room for an event is made before
+//             it is created.
+//   Faults    Take: CtxGetCurrent, CtxPushCurrent, EventCreate, CtxPopCurrent, EventDestroy. DestroyAll: EventDestroy.
 #pragma once
 
 #include <cuda.h>

@@ -63,10 +63,10 @@ inline bool Core::TakeCached(std::size_t bytes, const StreamRecord* stream, CUde
   if (bytes - 1 >= kMostFast || known.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
     return false;
   ThreadCache::Latest& latest = known.cache->latest;
-  const Arena* const arena = stream->arena.load(std::memory_order_acquire);
+  const Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
     return false;
-  if (latest.magazine == nullptr) [[unlikely]]
+  if (latest.magazine == nullptr || ++latest.asked_ago >= check_interval) [[unlikely]]
     return false;
   Block* const block = latest.magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
   if (block == nullptr) [[unlikely]]

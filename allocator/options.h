@@ -68,6 +68,10 @@ struct Options {
   bool trust_stream_handles = false;  // handle -> identity is remembered: spares cuStreamGetId on each Allocate(CUstream), and asks the
                                       // caller to RetireStream before destroying a stream
 
+  // How often a thread asks whether the stream is being captured, while its cache serves it: every so many allocations, 1 to 1048576. 1:
+  // each time, so that a capture that the allocator was not told of is always refused, never given what other work may still use.
+  std::uint32_t capture_check_interval = 61;
+
   // The cache of each thread and stream: blocks of exactly the size that is asked for, reached without a lock.
   bool thread_cache = true;
   std::size_t thread_cache_bytes = std::size_t{64} << 20;  // for one thread and stream; larger blocks are never kept there

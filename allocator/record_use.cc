@@ -78,7 +78,7 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
     const bool withdrawn = block->uses.Withdraw(stream, recording.sequence, recording.before);
     EndEdit(block, 0);
     // A use that was added since may fall back to this one: then the next recording ends it.
-    if (!withdrawn) stream->stamp_wanted.store(true, std::memory_order_relaxed);
+    if (!withdrawn) stream->Want(recording.sequence);
   }
   stream->Cancel(recording);  // from here on the number is another's
   return result;

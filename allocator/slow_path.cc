@@ -54,8 +54,6 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: an empty StreamRef: Identify makes one");
   if (stream->device == nullptr) return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream's context is none of the allocator's");
   Device* const device = stream->device;
-  Arena* const arena = ArenaOf(device, RouteOf(device, stream), stream);
-  if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
 
   Request request;
   request.bytes = bytes;
@@ -65,13 +63,20 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   request.live = live;
   request.can_touch = !stream->own_thread || live == CU_STREAM_PER_THREAD;
   request.stack = CaptureStack();
+  ThreadCache* const cache = Cache();
+  const std::uint64_t noted = captures_noted.load(std::memory_order_acquire);
+  Pool* const pool = RouteOf(device, stream);
+  if ((error = LookAtCapture(pool, &request)) != CUDA_SUCCESS) return Note(error);
+  stream = request.stream;
+  Arena* const arena = ArenaOf(device, pool, stream);
+  if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
+  if (request.may_be_fast && pool == &shared_pool) EnterFastPath(stream, arena, noted);
+  if (cache != nullptr) cache->latest.asked_ago = 0;
   request.growths = arena->growths.load(std::memory_order_acquire);
 
-  ThreadCache* const cache = Cache();
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   Magazine* const magazine = counters == nullptr || Traced() ? nullptr : cache->FindOrMake(arena->index);
   Block* block = nullptr;
-  if ((error = LookAtCapture(arena, &request)) != CUDA_SUCCESS) return Note(error);
   if (magazine != nullptr && request.size < (std::size_t{1} << 40))
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
   if (block != nullptr) {
@@ -99,27 +104,10 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   return CUDA_SUCCESS;
 }
 
-// Memory of a private pool is mostly given out within a capture, and what was given out there has no earlier uses. A stream that was seen
-// in a capture is looked at again, as that may be over.
-CUresult Core::LookAtCapture(const Arena* arena, Request* request) noexcept {
-  StreamRecord* const stream = request->stream;
-  const bool can_capture = !stream->is_default || stream->own_thread;
-  if (!can_capture || !request->can_touch) return CUDA_SUCCESS;
-  if (!arena->pool->is_private && stream->capture.load(std::memory_order_relaxed) == 0 && !WasInCapture(request->live)) return CUDA_SUCCESS;
-  CurrentContext current(driver, stream->context, true);
-  if (current.result() != CUDA_SUCCESS) return current.result();
-  CaptureView view;
-  CUresult result = LookAt(stream, request->live, &view);
-  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = CUDA_SUCCESS;  // a use of the block is told so, not its allocation
-  request->capture = view.id;
-  const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
-}
-
 // So that other streams can be given what this one freed, without touching it later.
 CUresult Core::StampForOthers(Arena* arena, const Request& request) noexcept {
   StreamRecord* const stream = request.stream;
-  bool due = stream->stamp_wanted.load(std::memory_order_relaxed);
+  bool due = stream->IsStampDue();
   if (options.cross_stream != CrossStream::Never) {
     const Held held(arena->lock);
     arena->Collect();
@@ -220,6 +208,8 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     const bool retired = other->stream->retired.load(std::memory_order_acquire);
     if (other == arena || other->device != arena->device || other->pool != arena->pool) continue;
     if (!retired && options.cross_stream == CrossStream::Never) continue;
+    // A graph keeps what its capture was given: that comes from no memory that serves others, and goes to none.
+    if (!request.stream->SharesScope(*other->stream)) continue;
     EmptyMagazines(other);
     Block* block = nullptr;
     {
@@ -341,55 +331,6 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
   arena->Split(chosen, request.size);
   arena->GiveOut(chosen, request);
   arena->served_pending.fetch_add(1, std::memory_order_relaxed);
-  return chosen;
-}
-
-// In a capture: a block that was used by captured work which the graph orders before what this stream captures next.
-Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept {
-  if (!request.can_touch) return nullptr;
-  {
-    const Held held(arena->lock);
-    bool any = false;
-    for (const Block* block = arena->waiting; block != nullptr && !any; block = block->link) any = block->captured != nullptr;
-    if (!any) return nullptr;
-  }
-  CaptureView view;
-  CurrentContext current(driver, request.stream->context, true);
-  *error = current.result();
-  if (*error == CUDA_SUCCESS) *error = LookAt(request.stream, request.live, &view);
-  if (*error != CUDA_SUCCESS) return nullptr;
-  if (view.id == 0) {  // then what its last capture used may be free by now
-    {
-      const Held held(arena->lock);
-      arena->Resettle(kAll);
-    }
-    return TakeReady(arena, request, false, error);
-  }
-  if (!options.capture_reuse_by_topology) return nullptr;
-  Block* chosen = nullptr;
-  {
-    const Held held(arena->lock);
-    for (Block* block = arena->waiting; block != nullptr; block = block->link) {
-      bool fits = block->captured != nullptr && block->uses.empty() && block->large == request.large && block->size >= request.size &&
-                  (chosen == nullptr || block->size < chosen->size);
-      for (const CapturedUse* use = block->captured; use != nullptr; use = use->next) fits = fits && use->capture->id == view.id;
-      if (fits) chosen = block;
-    }
-    if (chosen == nullptr) return nullptr;
-    arena->Remove(chosen);
-  }
-  bool ordered = true;
-  for (const CapturedUse* use = chosen->captured; use != nullptr && ordered && *error == CUDA_SUCCESS; use = use->next)
-    *error = IsOrderedBefore(driver, use->nodes, view.last, &ordered);
-  const Held held(arena->lock);
-  if (*error != CUDA_SUCCESS || !ordered) {
-    arena->Settle(chosen);
-    return nullptr;
-  }
-  DropCaptured(chosen);
-  arena->Split(chosen, request.size);
-  arena->GiveOut(chosen, request);
-  arena->served_capture.fetch_add(1, std::memory_order_relaxed);
   return chosen;
 }
 

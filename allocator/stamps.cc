@@ -186,10 +186,11 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
     Recycle(stamp->event);
     // Its write may have been done, over the one before it, and so tells of that; over others', and so another write must tell of those.
     if (word != nullptr && stamp != stamps_.data()) (void)NoteValue(stamp - 1, *stamp);
-    if (word != nullptr && overlapped) stamp_wanted.store(true, std::memory_order_relaxed);
     stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
     // The next one has its number: else a debt that awaits it would count as paid.
-    begun.store(std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence), std::memory_order_release);
+    const std::uint64_t last = std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence);
+    begun.store(last, std::memory_order_release);
+    if (word != nullptr && overlapped) Want(last + 1);
     Advance();
   }
   return overlapped && std::all_of(stamps_.begin(), stamps_.end(), [this](Stamp& other) { return HasReturned(&other); });
@@ -204,7 +205,6 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
     return CUDA_SUCCESS;
   }
   const bool repeat = Finish(recording, true, false);
-  stamp_wanted.store(false, std::memory_order_relaxed);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
   // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
   Recording last;
@@ -243,7 +243,8 @@ void StreamRecord::Unpin(const Pinned& pinned, bool is_over) noexcept {
 // Calls `visit(event)`, without the lock, for as few stamps as stand for all that is not over up to `sequence`. `*possible` false: there
 // are recordings up to there that have not begun or not returned. `*newest` is the newest of them.
 template <typename Visit>
-CUresult StreamRecord::Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept {
+CUresult StreamRecord::VisitStamps(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest,
+                                   Visit visit) noexcept {
   *possible = true;
   std::unique_lock<Lock> held(lock_);
   *covered = *newest = sequence;
@@ -298,7 +299,7 @@ CUresult StreamRecord::Poll(driver::DriverRef driver, std::uint64_t sequence, bo
   RelaxedCapture relaxed(driver);
   if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
   std::uint64_t newest = 0;
-  CUresult result = Visit_(sequence, &possible, &covered, &newest, [&](CUevent event, bool* done) {
+  CUresult result = VisitStamps(sequence, &possible, &covered, &newest, [&](CUevent event, bool* done) {
     counts->polls.fetch_add(1, std::memory_order_relaxed);
     const CUresult answer = driver.EventQuery(event);
     *done = answer == CUDA_SUCCESS;
@@ -331,7 +332,7 @@ CUresult StreamRecord::WaitOn(driver::DriverRef driver, std::uint64_t sequence, 
   }
   std::uint64_t covered = 0;
   std::uint64_t newest = 0;
-  const CUresult result = Visit_(sequence, possible, &covered, &newest, [&](CUevent event, bool*) {
+  const CUresult result = VisitStamps(sequence, possible, &covered, &newest, [&](CUevent event, bool*) {
     counts->waits.fetch_add(1, std::memory_order_relaxed);
     return driver.StreamWaitEvent(live_waiter, event, 0);
   });
@@ -347,7 +348,7 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
   if (word == nullptr) {
     RelaxedCapture relaxed(driver);
     if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
-    const CUresult result = Visit_(sequence, &possible, &covered, &newest, [&](CUevent event, bool* is_over) {
+    const CUresult result = VisitStamps(sequence, &possible, &covered, &newest, [&](CUevent event, bool* is_over) {
       const CUresult answer = driver.EventSynchronize(event);
       *is_over = answer == CUDA_SUCCESS;
       return answer;

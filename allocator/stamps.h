@@ -2,11 +2,13 @@
 // stamps.h: what one stream was given until when, and how much of it is known to be over.
 //
 //   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
-//   Threads   any thread. The events are recorded, queried and waited for with no lock held; `pins` keeps one in use from being recorded
-//   anew. Streams   StreamRecord is a stream's identity; `handle` is used only with streams handed in by the call under way. Units     a
-//   sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are. Errors    CUresult as the
-//   driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace. Faults    Record: EventCreate (in the
-//   pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
+//   Threads   any thread. The events are recorded, queried and waited for with no lock held; one in use is pinned, so that it is not
+//             recorded anew.
+//   Streams   StreamRecord is a stream's identity; `handle` is used only while the stream lives: in calls that name it, and at Free for
+//             RecordStream.
+//   Units     a sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace.
+//   Faults    Record: EventCreate (in the pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
 //             Synchronize: EventSynchronize, CtxSynchronize.
 //   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
 //
@@ -96,24 +98,37 @@ struct StreamRecord {
   StreamRecord* next = nullptr;  // in the table's bucket
   StreamRecord* next_all = nullptr;
 
-  std::atomic<Arena*> arena{nullptr};  // in the shared pool
+  std::atomic<Arena*> arena{nullptr};       // in the shared pool
+  std::atomic<Arena*> fast_arena{nullptr};  // the same, for the path without locks, which no capture may take: null while it is in one
   std::atomic<bool> retired{false};
-  std::atomic<bool> stamp_wanted{false};  // a debt on this stream awaits its next recording
-  std::atomic<std::uint64_t> begun{0};    // recordings begun
-  std::atomic<std::uint64_t> over{0};     // all recordings up to here are known to be over
-  std::atomic<std::uint64_t> capture{0};  // the capture that it was last seen in
+  std::atomic<std::uint64_t> wanted_stamp{0};  // debts on this stream await the recording of this number, the newest of them
+  std::atomic<std::uint64_t> begun{0};         // recordings begun
+  std::atomic<std::uint64_t> over{0};          // all recordings up to here are known to be over
+  std::atomic<std::uint64_t> capture{0};       // the capture that it was last seen in
   // Scope::Capture: the stream that it has turned out to be, and a number of that one's that ends what this one is owed.
   std::atomic<StreamRecord*> same{nullptr};
   std::uint64_t same_sequence = 0;
+  // Of another scope than Stream: its handle is of no use any more, having been retired as this stream; this one itself, if that is not
+  // known to be the one it was in the capture.
+  std::atomic<StreamRecord*> retired_as{nullptr};
   // Of this stream; written under the lock.
   std::atomic<std::uint64_t> shared{0};  // stamps that others stand for
 
+  bool SharesScope(const StreamRecord& other) const noexcept { return scope == other.scope && scope_id == other.scope_id; }
   // The handle that stands for the stream on this thread; a thread's default stream has none.
   CUstream LiveHandle() const noexcept { return own_thread ? nullptr : handle; }
   // The number that a recording begun from now on has at least.
   std::uint64_t NextSequence() const noexcept {
     return retired.load(std::memory_order_acquire) ? begun.load(std::memory_order_acquire) : begun.load(std::memory_order_acquire) + 1;
   }
+  // A debt that the recording of that number pays. Recordings under way that are older do not.
+  void Want(std::uint64_t sequence) noexcept {
+    std::uint64_t known = wanted_stamp.load(std::memory_order_relaxed);
+    while (known < sequence && !wanted_stamp.compare_exchange_weak(known, sequence, std::memory_order_relaxed)) {
+    }
+  }
+  // Of one that failed the number is begun again.
+  bool IsStampDue() const noexcept { return wanted_stamp.load(std::memory_order_relaxed) > begun.load(std::memory_order_relaxed); }
   bool IsOver(std::uint64_t sequence) const noexcept { return over.load(std::memory_order_acquire) >= sequence; }
   // This stream has waited for `other` up to `sequence`, itself or by waiting for a stream that had, or it is over.
   bool HasWaited(const StreamRecord* other, std::uint64_t sequence) noexcept;
@@ -150,10 +165,7 @@ struct StreamRecord {
     return true;
   }
   // Of a quiet recording that was sent.
-  void Returned(std::uint64_t sequence) noexcept {
-    returned_[sequence % kReturning].store(sequence, std::memory_order_release);
-    if (stamp_wanted.load(std::memory_order_relaxed)) stamp_wanted.store(false, std::memory_order_relaxed);
-  }
+  void Returned(std::uint64_t sequence) noexcept { returned_[sequence % kReturning].store(sequence, std::memory_order_release); }
   void Cancel(const Recording& recording) noexcept;
   // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
   bool Leave(UseSlots* slots, std::size_t i) noexcept;
@@ -198,7 +210,7 @@ struct StreamRecord {
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>
-  CUresult Visit_(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
+  CUresult VisitStamps(std::uint64_t sequence, bool* possible, std::uint64_t* covered, std::uint64_t* newest, Visit visit) noexcept;
 
   static constexpr std::size_t kReturning = 8;
   static constexpr std::size_t kSpares = 32;

@@ -3,7 +3,8 @@
 //
 //   Owns      nothing. Valid as long as its allocator; copied freely.
 //   Threads   immutable.
-//   Streams   made by Allocator::Identify from a live stream. Whoever passes one to Allocate promises that the stream still lives then.
+//   Streams   made by Allocator::Identify from a live stream. Whoever passes one to Allocate promises that the stream still lives then, and
+//             that a capture of it was announced (allocator.h).
 //             The legacy default stream, and each thread's per-thread one, are streams of a context like others.
 //   Faults    makes no driver calls.
 #pragma once

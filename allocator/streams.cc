@@ -23,6 +23,9 @@ bool IsOf(const StreamRecord* record, CUstream handle) noexcept {
   if (record->scope == Scope::Stream || record->handle != handle) return false;
   return !record->own_thread || record->thread == std::this_thread::get_id();
 }
+bool IsOf(const StreamRecord* record, CUstream handle, CUcontext context) noexcept {
+  return IsOf(record, handle) && record->context == context;
+}
 
 }  // namespace
 
@@ -66,8 +69,7 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   }
   if (result == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
-  std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
-  for (found = head.load(std::memory_order_acquire); found != nullptr && found->id != id;) found = found->next;
+  found = FindStream(id);
   if (captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(stream, found);
   if (found == nullptr) {
     context = target->context;
@@ -106,13 +108,46 @@ CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t c
       scope_id = pool->id().second;
     }
   }
+  LeaveFastPath(stream);
+  return MakeCaptured(stream, context, scope, scope_id, out);
+}
+
+StreamRecord* Core::FindStream(std::uint64_t id) noexcept {
+  StreamRecord* found = bucket[id % kBuckets].load(std::memory_order_acquire);
+  while (found != nullptr && found->id != id) found = found->next;
+  return found;
+}
+
+StreamRecord* Core::FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept {
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (record->scope != scope || record->scope_id != scope_id || record->handle != stream) continue;
-    *out = record;
-    return CUDA_SUCCESS;
+    if (record->scope != scope || record->scope_id != scope_id || !IsOf(record, handle, context)) continue;
+    record->retired_as.store(nullptr, std::memory_order_release);
+    return record;
   }
+  return nullptr;
+}
+
+CUresult Core::MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept {
+  *out = FindCaptured(stream, context, scope, scope_id);
+  if (*out != nullptr) return CUDA_SUCCESS;
   const std::uint64_t id = kCapturedId | (captured_streams.fetch_add(1, std::memory_order_acq_rel) + 1);
   return MakeStream(id, stream, context, out, scope, scope_id);
+}
+
+// The stream is in a capture: what it is outside goes to the driver from now on, until it is seen there.
+void Core::LeaveFastPath(CUstream handle) noexcept {
+  const Held held(make_lock);
+  captures_noted.fetch_add(1, std::memory_order_acq_rel);
+  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
+    if (record->handle == handle) record->fast_arena.store(nullptr, std::memory_order_release);
+  }
+}
+
+// The stream was in no capture, asked after `noted` was read.
+void Core::EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept {
+  if (stream->fast_arena.load(std::memory_order_relaxed) == arena) return;
+  const Held held(make_lock);
+  if (captures_noted.load(std::memory_order_relaxed) == noted) stream->fast_arena.store(arena, std::memory_order_release);
 }
 
 // The stream was seen outside: the captures that its handle took part in are over. If it is a stream that was known before them, the
@@ -127,22 +162,14 @@ void Core::EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept {
     const Held held(make_lock);
     if (record->same.load(std::memory_order_relaxed) != nullptr) continue;
     record->same_sequence = seen->NextSequence();
-    seen->stamp_wanted.store(true, std::memory_order_relaxed);
+    seen->Want(record->same_sequence);
     record->same.store(seen, std::memory_order_release);
   }
 }
 
-// As far as is known it may be in one still.
-bool Core::WasInCapture(CUstream handle) noexcept {
-  if (captured_streams.load(std::memory_order_acquire) == 0) return false;
-  for (const StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (IsOf(record, handle) && record->capture.load(std::memory_order_relaxed) != 0) return true;
-  }
-  return false;
-}
-
 CUresult Core::LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept {
   const CUresult result = captures.LookAt(driver, stream, live, out);
+  if (out->id != 0) LeaveFastPath(live);
   if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live, stream);
   return result;
 }
@@ -180,7 +207,7 @@ CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, 
   StreamRecord* other = scope == Scope::Stream ? head.load(std::memory_order_relaxed) : streams.load(std::memory_order_relaxed);
   for (; other != nullptr; other = scope == Scope::Stream ? other->next : other->next_all) {
     const bool same =
-        other->scope == scope && other->scope_id == scope_id && (scope == Scope::Stream ? other->id == id : other->handle == stream);
+        other->scope == scope && other->scope_id == scope_id && (scope == Scope::Stream ? other->id == id : IsOf(other, stream, context));
     if (!same) continue;
     *out = other;  // another thread was first; a word stays unused
     return CUDA_SUCCESS;
@@ -310,6 +337,10 @@ CUresult Core::RetireStream(int device, CUstream stream) noexcept {
   if (result == CUDA_SUCCESS) {
     record->retired.store(true, std::memory_order_release);
     record->ForgetWaits();
+    for (StreamRecord* other = streams.load(std::memory_order_acquire); other != nullptr; other = other->next_all) {
+      if (IsOf(other, stream, record->context))
+        other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
+    }
   }
   const CUresult left = current.Leave();
   return Note(result == CUDA_SUCCESS ? left : result);

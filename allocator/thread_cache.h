@@ -2,8 +2,10 @@
 // thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has the
-//   block. Units     keys are rounded sizes in units of 512 bytes. Errors    none; a magazine that host memory cannot make is done without.
+//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has
+//             the block.
+//   Units     keys are rounded sizes in units of 512 bytes.
+//   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
 #pragma once
 
@@ -139,6 +141,7 @@ class ThreadCache {
     Magazine* magazine = nullptr;
     Counters* counters = nullptr;
     Block* block = nullptr;
+    std::uint32_t asked_ago = 0;  // allocations since one whose stream was asked whether it is being captured
   };
   Latest latest;  // by the owner alone
 

@@ -29,7 +29,7 @@ void StreamRecord::Withdraw(const Recording& recording) noexcept {
     noted.store(recording.before, std::memory_order_relaxed);
   } else {
     // A use that was noted since may fall back to this one: then the next recording ends it.
-    stamp_wanted.store(true, std::memory_order_relaxed);
+    Want(recording.sequence);
   }
 }
 

@@ -80,18 +80,19 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
   CUresult first = CUDA_SUCCESS;
   for (const Use& use : block->recorded.entries()) {
-    const CUresult result = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
+    CUresult result = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
     if (result == CUDA_SUCCESS) continue;
     // Then it is told by whatever the stream records next, or by synchronising everything.
-    (void)block->uses.Add(use.stream, use.stream->NextSequence());
-    use.stream->stamp_wanted.store(true, std::memory_order_relaxed);
+    Owe(block, use.stream);
+    if (result == CUDA_ERROR_INVALID_HANDLE)
+      result = Refuse(result,
+                      "Free: %p: the handle of a stream of RecordStream is not that stream's any more: streams live until Free, or "
+                      "RetireStream",
+                      Shown(address));
     if (first == CUDA_SUCCESS) first = Note(result);
   }
   block->recorded.Clear();
-  if ((state & kForeign) != 0) {
-    (void)block->uses.Add(block->stream, block->stream->NextSequence());
-    block->stream->stamp_wanted.store(true, std::memory_order_relaxed);
-  }
+  if ((state & kForeign) != 0) Owe(block, block->stream);
   ThreadCache* const cache = Cache();
   Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
   if (magazine != nullptr && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
@@ -102,8 +103,20 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   return first;
 }
 
+// What the stream was given until now is over when its next recording is.
+void Core::Owe(Block* block, StreamRecord* stream) noexcept {
+  const std::uint64_t sequence = stream->NextSequence();
+  (void)block->uses.Add(stream, sequence);
+  stream->Want(sequence);
+}
+
 // RecordStream's promise is due: what the stream was given until now.
 CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
+  StreamRecord* const as = stream->retired_as.load(std::memory_order_acquire);
+  if (as != nullptr || stream->retired.load(std::memory_order_acquire)) {  // it was due then, and the stream may be gone
+    Owe(block, as != nullptr ? as : stream);
+    return CUDA_SUCCESS;
+  }
   if (stream->own_thread) {
     // The handle means this thread's stream, which need not be the one that was named.
     StreamRef here;
@@ -127,6 +140,7 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   CUresult result = LookAt(stream, stream->handle, &view);
   if (result != CUDA_SUCCESS) return result;
   if (view.id != 0) {
+    if (IsOwner(block, stream, view.id)) return CUDA_SUCCESS;
     Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
     Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
@@ -147,8 +161,14 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
     uses_captured.fetch_add(1, std::memory_order_relaxed);
     return CUDA_SUCCESS;
   }
+  StreamRecord* const named = stream;
+  if (!named->is_default && (result = FindNamed(named, &stream)) != CUDA_SUCCESS) return result;
+  if (stream == nullptr) {
+    Owe(block, named);
+    return CUDA_SUCCESS;
+  }
   std::uint64_t sequence = 0;
-  result = stream->Record(driver, stream->handle, &sequence);
+  result = stream->Record(driver, named->handle, &sequence);
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
   if (Traced())
@@ -157,11 +177,26 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   return CUDA_SUCCESS;
 }
 
+// The stream that was named, as it is outside captures; INVALID_HANDLE if its handle is another's. What was named in a capture is known
+// only if it had been known before: else nobody can say whose handle it is now (nullptr).
+CUresult Core::FindNamed(StreamRecord* named, StreamRecord** out) noexcept {
+  *out = nullptr;
+  unsigned long long id = 0;
+  const CUresult result = driver.StreamGetId(named->handle, &id);
+  if (result != CUDA_SUCCESS) return result;
+  StreamRecord* const known = FindStream(id);
+  if (named->scope == Scope::Stream && known != named) return CUDA_ERROR_INVALID_HANDLE;
+  if (known != nullptr && known->handle == named->handle && known->index <= named->index) *out = known;
+  return CUDA_SUCCESS;
+}
+
 CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   CUresult error = Usable("RecordStream");
   if (error != CUDA_SUCCESS) return error;
   if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordStream: an empty StreamRef: Identify makes one");
+  if (stream->retired.load(std::memory_order_acquire))
+    return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RecordStream: the stream has been retired: RecordUse tells of its uses");
   Block* const block = Edit(address, "RecordStream", &error);
   if (block == nullptr) return error;
   const bool own = stream == block->stream;
@@ -170,13 +205,20 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
 
+// The block was given to what the stream is in this capture, and is told of by what the stream is outside.
+bool Core::IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept {
+  const StreamRecord* const owner = block->stream;
+  return block->given_in == capture && owner->scope != Scope::Stream && owner->handle == stream->handle && !owner->own_thread;
+}
+
 // A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
 bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
   if (block->given_in == capture) return true;
   if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
+  const std::uint64_t sequence = stream->NextSequence();
   std::uint64_t before = 0;
-  if (!block->uses.Add(stream, stream->NextSequence(), RoomBeyond(block), &before)) return false;
-  stream->stamp_wanted.store(true, std::memory_order_relaxed);
+  if (!block->uses.Add(stream, sequence, RoomBeyond(block), &before)) return false;
+  stream->Want(sequence);
   return true;
 }
 
@@ -196,6 +238,11 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
   if (block == nullptr) return error;
+  if (IsOwner(block, stream, view.id)) {
+    EndEdit(block, 0);
+    CountUse(&ThreadCache::uses_own, &uses_own);
+    return CUDA_SUCCESS;
+  }
   if (!OweEager(block, stream, view.id)) {
     EndEdit(block, 0);
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);

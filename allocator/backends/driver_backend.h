@@ -2,17 +2,16 @@
 // driver_backend.h: allocators without a cache of their own: each block is the driver's, stream-ordered or plain.
 //
 //   Owns      the blocks until Free, one stream per device for what a free has to wait for, the pools (StreamOrderedBackend), and a
-//   reference
-//             to each device's primary context unless a context was given. Borrows the DriverRef, contexts, streams.
+//             reference to each device's primary context unless a context was given. Borrows the DriverRef, contexts, streams.
 //   Threads   as backend.h. One lock around the books, none during driver calls.
 //   Streams   more than backend.h asks: the block's own stream must live until Free as well, since the driver is told of it there.
 //   Errors    as backend.h. What the driver refuses to take back stays aside, counted in `releases_refused`, until EmptyCache or the
-//   destructor. Faults    Allocate: MemAllocFromPoolAsync, or ThreadExchangeStreamCaptureMode and MemAlloc. Free: MemFreeAsync or MemFree;
-//   with uses
-//             EventCreate, EventRecord, StreamWaitEvent, EventDestroy before it, StreamCreate the first time, StreamSynchronize (uncached).
-//             All: CtxGetCurrent, CtxPushCurrent, CtxPopCurrent; StreamIsCapturing, StreamGetCtx. Create: DevicePrimaryCtxRetain,
-//             MemPoolCreate, MemPoolSetAttribute; the destructor and a failed Create: MemPoolDestroy, StreamDestroy,
-//             DevicePrimaryCtxRelease.
+//             destructor.
+//   Faults    Allocate: MemAllocFromPoolAsync, or ThreadExchangeStreamCaptureMode and MemAlloc. Free: MemFreeAsync or MemFree; with
+//             uses EventCreate, EventRecord, StreamWaitEvent, EventDestroy before it, StreamCreate the first time, StreamSynchronize
+//             (uncached). All: CtxGetCurrent, CtxPushCurrent, CtxPopCurrent; StreamIsCapturing, StreamGetCtx. Create:
+//             DevicePrimaryCtxRetain, MemPoolCreate, MemPoolSetAttribute; the destructor and a failed Create: MemPoolDestroy,
+//             StreamDestroy, DevicePrimaryCtxRelease.
 //   Source    CUDA Driver API 13.0; that a free waits on a stream of its own is PyTorch's idea for cudaMallocAsync.
 //   Not here  RecordUse as such: it is RecordStream here, counted in `uses_degraded`, told once through `warn`, and shown by a snapshot's
 //             `backend`.

@@ -7,14 +7,12 @@
 //     torch.cuda.memory.change_current_allocator(allocator)
 //
 //   Owns      one backend per device, made by the first allocation on it, in the device's primary context, and never destroyed: the
-//   process's
-//             end is not a place to call the driver. Settings come from CUAUDIT_ALLOC_CONF (settings.def).
+//             process's end is not a place to call the driver. Settings come from CUAUDIT_ALLOC_CONF (settings.def).
 //   Threads   any.
 //   Streams   as backend.h.
 //   Units     bytes.
 //   Errors    cuaudit_malloc throws std::runtime_error with the whole account when memory runs out or the settings are wrong: PyTorch would
-//   hand
-//             out a null pointer as a tensor's memory. All others are noexcept; those that answer an int answer a CUresult, and
+//             hand out a null pointer as a tensor's memory. All others are noexcept; those that answer an int answer a CUresult, and
 //             cuaudit_last_error says what this thread's latest failure was about.
 //   Faults    as the backend's; cuInit, cuDeviceGet the first time.
 //   Source    signatures: torch/csrc/cuda/CUDAPluggableAllocator.h. Its MempoolId_t is a pair of two unsigned long long.

@@ -161,5 +161,31 @@ TEST_F(OvertakenUses, AreNotOverWithTheLaterOnes) {
   }
 }
 
+// What could not be recorded at a free, while another recording of the stream is in the driver, is not paid by that one, but by the next.
+TEST_F(FailedUses, DebtsMadeDuringARecordingAreRemembered) {
+  const CUdeviceptr x = Get(512, own);
+  const CUdeviceptr z = Get(12 * kMiB, own);
+  EXPECT_OK(allocator->RecordUse(x, user));  // so that the next one takes the short way
+  for (const CUdeviceptr used : {x, Get(1024, own)}) {
+    EXPECT_OK(allocator->RecordStream(z, user));
+    bool is_nested = false;
+    before_record = [&] {
+      if (is_nested) return CUDA_ERROR_UNKNOWN;
+      is_nested = true;
+      EXPECT_EQ(allocator->Free(z), CUDA_ERROR_UNKNOWN);
+      return CUDA_SUCCESS;
+    };
+    EXPECT_OK(allocator->RecordUse(used, user));
+    before_record = nullptr;
+    EXPECT_TRUE(is_nested);
+    const CUdeviceptr small = Get(used == x ? 2048 : 4096, user);  // recorded on the way, being nothing that is cached
+    EXPECT_OK(a.d.StreamSynchronize(t));
+    EXPECT_EQ(Get(12 * kMiB, own), z);
+    EXPECT_OK(allocator->EmptyCache());
+    EXPECT_OK(allocator->Free(small));
+    EXPECT_OK(allocator->Free(used));
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc

@@ -204,6 +204,7 @@ TEST(Input, OptionsThatMakeNoSense) {
   refuses([](Options* o) { o->deterministic = true; }, "deterministic");
   refuses([](Options* o) { o->cross_stream = CrossStream::Wait; }, "cross_stream");
   refuses([](Options* o) { o->max_stamps_per_stream = 3; }, "max_stamps_per_stream");
+  refuses([](Options* o) { o->capture_check_interval = 0; }, "capture_check_interval");
   refuses(
       [](Options* o) {
         o->completion = Completion::StreamWrites;

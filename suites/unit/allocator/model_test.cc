@@ -73,6 +73,8 @@ class Reached {
         {"checkpoints restored", outcome.restores},
         {"graphs launched", outcome.launches},
         {"streams retired", outcome.retired},
+        {"promises of RecordStream paid by RetireStream", outcome.paid},
+        {"allocations in a capture through a StreamRef from before", outcome.moved},
         {"steps on other threads", outcome.borrowed_threads},
         {"pending uses asked after", outcome.checked_pending},
         {"uses on another device's stream", outcome.far_uses},

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A handle that is a new stream's after it was a destroyed one's.
 #define __CUDA_API_VERSION_INTERNAL
+#include <cstdint>
+#include <string>
+
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/recycled_handle.h"
 
@@ -93,6 +96,62 @@ TEST_P(Recycled, AfterACaptureItTellsNothingOfWhoWasCaptured) {
     allocator->GetStatistics(0, &statistics);
     EXPECT_EQ(statistics.reserved_bytes[0].current, 0);
   }
+  EXPECT_OK(allocator->Close());
+}
+
+// RecordStream's stream is gone when the block is freed, and its handle another's, who knows nothing of the block.
+TEST_P(Recycled, RecordStreamIsNotPaidByWhoHasTheHandleAtFree) {
+  const CUdeviceptr x = Get(12 * kMiB, t);
+  a.Write(x, 12 * kMiB, t);
+  a.Order(t, recycled.means);
+  a.Write(x, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->RecordStream(x, handle));
+  Replace();
+  EXPECT_EQ(allocator->Free(x), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_NE(std::string(allocator->LastErrorText()).find("is not that stream's any more"), std::string::npos);
+  for (int i = 0; i < 2; ++i) {
+    const CUdeviceptr y = Get(12 * kMiB, t);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, t);
+    EXPECT_OK(a.d.StreamSynchronize(recycled.means));
+    EXPECT_OK(allocator->Free(Get(512, handle)));  // nor later
+    EXPECT_OK(allocator->Free(y));
+  }
+  EXPECT_OK(allocator->EmptyCache());
+  Statistics statistics;
+  allocator->GetStatistics(0, &statistics);
+  EXPECT_EQ(statistics.active_bytes[0].current, 0) << "synchronising settles it";
+  EXPECT_OK(allocator->Close());
+}
+
+// Told of its end, the allocator has what it needs; the handle is not asked about at Free.
+TEST_P(Recycled, RecordStreamIsPaidByRetireStream) {
+  const CUdeviceptr x = Get(12 * kMiB, t);
+  a.Write(x, 12 * kMiB, t);
+  a.Order(t, recycled.means);
+  a.Write(x, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->RecordStream(x, handle));
+  EXPECT_OK(allocator->RetireStream(0, handle));
+  StreamRef retired;
+  ASSERT_OK(allocator->Identify(0, handle, &retired));
+  const CUdeviceptr z = Get(512, t);
+  EXPECT_EQ(allocator->RecordStream(z, retired), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_OK(allocator->Free(z));
+  CUevent end = nullptr;
+  ASSERT_OK(a.d.EventCreate(&end, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(a.d.EventRecord(end, recycled.means));
+  a.Destroy(recycled.means);
+  recycled.means = reinterpret_cast<CUstream>(std::uintptr_t{8});  // whose use would be refused
+  EXPECT_OK(allocator->Free(x)) << allocator->LastErrorText();
+  const CUdeviceptr y = Get(12 * kMiB, t);
+  EXPECT_EQ(y == x, GetParam() == Reuse::Wait) << "who is made to wait may have it";
+  a.Write(y, 12 * kMiB, t);
+  EXPECT_OK(a.d.EventSynchronize(end));
+  EXPECT_OK(a.d.EventDestroy(end));
+  EXPECT_OK(allocator->Free(y));
+  const CUdeviceptr w = Get(12 * kMiB, t);
+  const CUdeviceptr v = Get(12 * kMiB, t);
+  EXPECT_TRUE(w == x || v == x);
   EXPECT_OK(allocator->Close());
 }
 

@@ -129,12 +129,23 @@ void Execution::MakeStream(int place) {
   streams_.push_back(std::move(stream));
 }
 
+// What the stream is outside captures; of one in a capture only if that was asked for before.
+StreamRef Execution::OutsideOf(Stream* stream) {
+  if (stream->outside || stream->capturing) return stream->outside;
+  Say("r%d = Identify(s%d);", stream->number, stream->number);
+  if (!Took(allocator_->Identify(stream->device, stream->handle, &stream->outside), "Identify")) stream->outside = StreamRef();
+  return stream->outside;
+}
+
 void Execution::DoAllocate(const Step& step) {
   Stream* const stream = At(step.b);
   if (In(step.a) != nullptr) return;
   CUdeviceptr address = 0;
-  Say("x%d = Allocate(%zu, s%d);", step.a, step.bytes, stream->number);
-  const CUresult result = allocator_->Allocate(stream->device, step.bytes, stream->handle, &address);
+  const StreamRef outside = step.by_ref ? OutsideOf(stream) : StreamRef();
+  Say("x%d = Allocate(%zu, %c%d);", step.a, step.bytes, outside ? 'r' : 's', stream->number);
+  const CUresult result = outside ? allocator_->Allocate(step.bytes, outside, &address)
+                                  : allocator_->Allocate(stream->device, step.bytes, stream->handle, &address);
+  outcome_.moved += outside && stream->capturing;
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
   if (result != CUDA_SUCCESS && address != 0) return Fail("an address beside an error");
   if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(stream->device, step.bytes);
@@ -186,21 +197,28 @@ void Execution::DoFree(Block* block) {
 void Execution::DoGoodbye(const Step& step) {
   Stream* const stream = At(step.a);
   if (streams_.size() == kMostStreams || stream->capturing || AnyCapture()) return;
+  // With handles that are trusted the allocator must hear of the end, and with promises of RecordStream.
+  const bool is_retired = step.act == Act::Retire || program_.options.trust_stream_handles;
   for (const auto& [address, block] : blocks_) {
-    if (block->promised.count(stream->number) != 0) return;
+    if (block->promised.count(stream->number) != 0 && !is_retired) return;
   }
   for (const auto& [address, block] : blocks_) {
-    if (block->untold.count(stream->number) != 0) Tell(block.get(), stream);
+    if (block->untold.count(stream->number) != 0 && block->promised.count(stream->number) == 0) Tell(block.get(), stream);
   }
   stream->tail = Mark(*stream);
-  // With handles that are trusted the allocator must hear of the end.
-  if (step.act == Act::Retire || program_.options.trust_stream_handles) {
+  if (is_retired) {
     Say("RetireStream(s%d);", stream->number);
     ++outcome_.retired;
     if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) {
       (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
       stream->tail = nullptr;
       return;
+    }
+    for (const auto& [address, block] : blocks_) {
+      if (block->promised.erase(stream->number) == 0) continue;
+      block->told.push_back({stream->number, Mark(*stream)});
+      block->untold.erase(stream->number);
+      ++outcome_.paid;
     }
   }
   Say("cuStreamDestroy(s%d);", stream->number);

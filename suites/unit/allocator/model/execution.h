@@ -45,7 +45,7 @@ struct Outcome {
   std::vector<std::uint64_t> trace;  // addresses from the world's first on, and sizes
   Statistics statistics;             // before the end
   std::size_t steps = 0;             // that were done
-  std::uint64_t captures = 0, launches = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
+  std::uint64_t captures = 0, launches = 0, moved = 0, paid = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
   std::size_t fired = 0;   // of the faults
   bool is_certain = true;  // to the end; no context was lost, and nothing released or mapped behind the allocator's back
   std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
@@ -71,6 +71,7 @@ class Execution {
     int device = 0;
     CUstream handle = nullptr;
     std::uint64_t id = 0;
+    StreamRef outside;       // once it was asked for
     CUevent tail = nullptr;  // of a stream that is gone: the end of its work
     Clock clock;
     bool capturing = false;
@@ -120,6 +121,7 @@ class Execution {
   void DoFree(Block* block);
   void DoGoodbye(const Step& step);
   void MakeStream(int place);
+  StreamRef OutsideOf(Stream* stream);
   // execution_pools.cc
   void DoPool(const Step& step);
   void DoRestore(UserPool* pool);

@@ -15,6 +15,7 @@ constexpr int kMostTries = 8;  // more than there are faults, each of them twice
 void Execution::Open() {
   const DeviceConfig configs[kDevices] = {{0, nullptr}, {1, nullptr}};
   fired_before_ = 0;
+  for (const auto& stream : streams_) stream->outside = StreamRef();
   for (int again = 0; again < kMostTries && allocator_ == nullptr && !failed() && !NothingIsCertain(); ++again) {
     if (again == kMostTries / 2) faulty_->Mend();
     if (Took(Allocator::Create(theirs_, configs, program_.devices, program_.options, &allocator_), "Create") || failed()) return;

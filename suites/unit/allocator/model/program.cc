@@ -136,6 +136,8 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
     if (step.act == Act::BeginCapture) AddCapturedWork(draw, &program, step.b);
     if (late.OneIn(24)) AddLateUse(late, &program);
   }
+  Draw refs(seed ^ 0x5265667300000000);
+  for (Step& step : program.steps) step.by_ref = step.act == Act::Allocate && refs.OneIn(3);
   return program;
 }
 

@@ -45,7 +45,7 @@ enum class Act : std::uint8_t {
   EndPool,
   ReleasePool,
   EmptyPool,
-  Retire,        // a: stream: RetireStream, then it is destroyed and another takes its place
+  Retire,        // a: stream: RetireStream, which pays RecordStream's promises, then it is destroyed and another takes its place
   Destroy,       // the same without telling
   BeginCapture,  // a: graph slot, b: stream
   EndCapture,
@@ -64,6 +64,7 @@ struct Step {
   std::uint8_t a = 0;
   std::uint8_t b = 0;
   std::size_t bytes = 0;
+  bool by_ref = false;  // Allocate: through the StreamRef that the stream had outside captures
 };
 
 struct Program {

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Captures and StreamRefs from outside them: what the allocator was told of is kept apart, what it was not told of is refused.
+#include <string>
+#include <thread>
+
+#include "suites/unit/allocator/allocating.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+struct Case {
+  sim::Schedule schedule;
+  Reuse reuse;
+  bool large;
+};
+
+class Told : public testing::TestWithParam<Case> {
+ protected:
+  static Options With(std::uint32_t interval, bool trusting = false) {
+    Options options;
+    options.reuse = GetParam().reuse;
+    options.capture_check_interval = interval;
+    options.trust_stream_handles = trusting;
+    return options;
+  }
+  static Setting On() { return {.schedule = GetParam().schedule}; }
+
+  // Eager work on memory that goes back to the cache; then a capture begins.
+  void Begin(Allocating* a) {
+    s_ = a->Stream();
+    u_ = a->Stream();
+    outside_ = a->Ref(s_);
+    p_ = Get(a, outside_);
+    a->Write(p_, bytes_, s_);
+    a->Drop(p_);
+    ASSERT_OK(a->d.StreamBeginCapture(s_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  }
+  CUdeviceptr Get(Allocating* a, StreamRef ref) const {
+    CUdeviceptr address = 0;
+    EXPECT_OK((*a)->Allocate(bytes_, ref, &address)) << a->LastText();
+    return address;
+  }
+  // The graph runs on another stream, beside what this one did and does.
+  void EndAndLaunch(Allocating* a) {
+    CUgraph graph = nullptr;
+    ASSERT_OK(a->d.StreamEndCapture(s_, &graph));
+    ASSERT_OK(a->d.GraphInstantiateWithFlags(&exec_, graph, 0));
+    ASSERT_OK(a->d.GraphDestroy(graph));
+    ASSERT_OK(a->d.GraphLaunch(exec_, u_));
+  }
+  void Finish(Allocating* a) const {
+    EXPECT_OK(a->d.StreamSynchronize(s_));
+    EXPECT_OK(a->d.StreamSynchronize(u_));
+    EXPECT_OK(a->d.GraphExecDestroy(exec_));
+  }
+  void EndUnused(Allocating* a) const {
+    CUgraph graph = nullptr;
+    ASSERT_OK(a->d.StreamEndCapture(s_, &graph));
+    ASSERT_OK(a->d.GraphDestroy(graph));
+  }
+
+  const std::size_t bytes_ = GetParam().large ? 12 * kMiB : 4 * kKiB;
+  CUstream s_ = nullptr;
+  CUstream u_ = nullptr;
+  StreamRef outside_;
+  CUdeviceptr p_ = 0;
+  CUgraphExec exec_ = nullptr;
+};
+
+TEST_P(Told, ByIdentifyInIt) {
+  Allocating a(With(1000), On());
+  Begin(&a);
+  EXPECT_NE(a.Ref(s_), outside_);
+  const CUdeviceptr q = Get(&a, outside_);
+  EXPECT_NE(q, p_);
+  a.Write(q, bytes_, s_);
+  a.Drop(q);
+  EXPECT_EQ(Get(&a, outside_), q) << "what the capture freed serves it again";
+  a.Drop(q);
+  EndAndLaunch(&a);
+  const CUdeviceptr e = Get(&a, outside_);
+  EXPECT_EQ(e, p_) << "the stream's own again";
+  a.Write(e, bytes_, s_);
+  const CUdeviceptr f = Get(&a, outside_);
+  EXPECT_NE(f, q) << "the graph has it";
+  a.Write(f, bytes_, s_);
+  Finish(&a);
+}
+
+TEST_P(Told, ByARoute) {
+  for (const bool trusting : {false, true}) {
+    Allocating a(With(1000, trusting), On());
+    PoolId pool;
+    ASSERT_OK(a->CreatePool({}, &pool));
+    ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));  // before the eager work, which so comes from the pool as well
+    Begin(&a);
+    const CUdeviceptr q = trusting ? a.Get(bytes_, s_) : Get(&a, outside_);
+    EXPECT_NE(q, p_);
+    a.Write(q, bytes_, s_);
+    a.Drop(q);
+    EndAndLaunch(&a);
+    const CUdeviceptr e = Get(&a, outside_);
+    EXPECT_EQ(e, p_);
+    a.Write(e, bytes_, s_);
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    Finish(&a);
+    ASSERT_OK(a->ReleasePool(pool));
+  }
+}
+
+// A route of other streams is enough: while there is one, each allocation asks.
+TEST_P(Told, ByARouteOfOthers) {
+  Allocating a(With(1000), On());
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {.applies = [](void*, StreamRef) noexcept { return false; }}));
+  Begin(&a);
+  const CUdeviceptr q = Get(&a, outside_);
+  EXPECT_NE(q, p_);
+  a.Write(q, bytes_, s_);
+  a.Drop(q);
+  EndAndLaunch(&a);
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+  const CUdeviceptr e = Get(&a, outside_);
+  a.Write(e, bytes_, s_);
+  const CUdeviceptr f = Get(&a, outside_);
+  a.Write(f, bytes_, s_);
+  EXPECT_NE(e, q);
+  EXPECT_NE(f, q);
+  Finish(&a);
+}
+
+TEST_P(Told, OrItIsRefused) {
+  for (const bool trusting : {false, true}) {
+    Allocating a(With(1, trusting), On());
+    Begin(&a);
+    for (int i = 0; i < 2; ++i) {
+      CUdeviceptr q = 1;
+      EXPECT_EQ(trusting ? a->Allocate(0, bytes_, s_, &q) : a->Allocate(bytes_, outside_, &q), CUDA_ERROR_ILLEGAL_STATE);
+      EXPECT_EQ(q, 0U);
+      EXPECT_NE(a.LastText().find("is being captured, and the allocator was not told"), std::string::npos) << a.LastText();
+    }
+    EndUnused(&a);
+    EXPECT_EQ(Get(&a, outside_), p_) << "outside all is as before";
+  }
+}
+
+// With nothing cached it is seen at once; else after as many allocations as the option says, of any one stream.
+TEST_P(Told, OrItIsRefusedSoon) {
+  Allocating a(With(Options().capture_check_interval), On());
+  Begin(&a);
+  CUdeviceptr q = 0;
+  EXPECT_EQ(a->Allocate(2 * bytes_, outside_, &q), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_EQ(a->Allocate(bytes_, outside_, &q), CUDA_ERROR_ILLEGAL_STATE) << "known from then on";
+  EndUnused(&a);
+  a.Drop(Get(&a, outside_));
+  ASSERT_OK(a.d.StreamBeginCapture(s_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  CUresult result = CUDA_SUCCESS;
+  std::uint32_t given = 0;
+  for (; result == CUDA_SUCCESS && given <= a->options().capture_check_interval; ++given) {
+    result = a->Allocate(bytes_, outside_, &q);
+    if (result == CUDA_SUCCESS) a.Drop(q);
+  }
+  EXPECT_EQ(result, CUDA_ERROR_ILLEGAL_STATE);
+  EndUnused(&a);
+}
+
+TEST_P(Told, ARefMadeInOneIsOfNoUseOutside) {
+  Allocating a(With(1000), On());
+  Begin(&a);
+  const StreamRef inside = a.Ref(s_);
+  const CUdeviceptr q = Get(&a, inside);
+  a.Write(q, bytes_, s_);
+  a.Drop(q);
+  EndAndLaunch(&a);
+  CUdeviceptr e = 0;
+  EXPECT_EQ(a->Allocate(bytes_, inside, &e), CUDA_ERROR_ILLEGAL_STATE) << "the graph runs, and has its memory";
+  EXPECT_NE(a.LastText().find("made in a capture"), std::string::npos) << a.LastText();
+  ASSERT_OK(a.d.StreamBeginCapture(s_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_EQ(a->Allocate(bytes_, inside, &e), CUDA_ERROR_ILLEGAL_STATE) << "nor in another capture that nobody told of";
+  EXPECT_NE(a.Ref(s_), inside);
+  e = Get(&a, inside);  // what it is in this capture
+  EXPECT_NE(e, q);
+  a.Write(e, bytes_, s_);
+  EndUnused(&a);
+  Finish(&a);
+}
+
+// The stream is told of by another name than its memory has in the capture: it is the same stream.
+TEST_P(Told, ItsOwnUseIsItsOwnUnderEitherName) {
+  Allocating a(With(1000), On());
+  Begin(&a);
+  (void)a.Ref(s_);
+  const CUdeviceptr q = Get(&a, outside_);
+  a.Write(q, bytes_, s_);
+  EXPECT_OK(a->RecordUse(q, outside_)) << a.LastText();
+  EXPECT_OK(a->RecordStream(q, outside_)) << a.LastText();
+  EXPECT_EQ(a.Stats().uses_captured, 0U);
+  EXPECT_EQ(a.Stats().uses_own_stream, 1U);
+  a.Drop(q);
+  EXPECT_EQ(Get(&a, outside_), q);
+  EndUnused(&a);
+}
+
+// The default streams of two threads have one handle, and in a capture each is itself all the same.
+TEST_P(Told, ThreadsDefaultStreamsInOneCaptureAreTwo) {
+  Allocating a(With(1), On());
+  CUevent fork = nullptr;
+  CUevent join = nullptr;
+  ASSERT_OK(a.d.EventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(a.d.EventCreate(&join, CU_EVENT_DISABLE_TIMING));
+  ASSERT_OK(a.d.StreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
+  const StreamRef mine = a.Ref(CU_STREAM_PER_THREAD);
+  ASSERT_OK(a.d.EventRecord(fork, CU_STREAM_PER_THREAD));
+  StreamRef theirs;
+  std::thread([&] {
+    EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+    EXPECT_OK(a.d.StreamWaitEvent(CU_STREAM_PER_THREAD, fork, 0));
+    theirs = a.Ref(CU_STREAM_PER_THREAD);
+    EXPECT_OK(a.d.EventRecord(join, CU_STREAM_PER_THREAD));
+  }).join();
+  EXPECT_NE(mine, theirs);
+  ASSERT_OK(a.d.StreamWaitEvent(CU_STREAM_PER_THREAD, join, 0));
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(CU_STREAM_PER_THREAD, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  ASSERT_OK(a.d.EventDestroy(fork));
+  ASSERT_OK(a.d.EventDestroy(join));
+}
+
+TEST_P(Told, AThreadsDefaultStreamIsAskedOnItsThread) {
+  Allocating a(With(1), On());
+  const StreamRef outside = a.Ref(CU_STREAM_PER_THREAD);
+  ASSERT_OK(a.d.StreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUdeviceptr q = 0;
+  EXPECT_EQ(a->Allocate(bytes_, outside, &q), CUDA_ERROR_ILLEGAL_STATE);
+  const StreamRef inside = a.Ref(CU_STREAM_PER_THREAD);
+  EXPECT_NE(inside, outside);
+  EXPECT_OK(a->Allocate(bytes_, outside, &q)) << a.LastText();
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(CU_STREAM_PER_THREAD, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+}
+
+constexpr Case kCases[] = {{sim::Schedule::Lazy, Reuse::Poll, false},        {sim::Schedule::Lazy, Reuse::Wait, true},
+                           {sim::Schedule::Random, Reuse::Poll, true},       {sim::Schedule::Random, Reuse::Wait, false},
+                           {sim::Schedule::Adversarial, Reuse::Poll, false}, {sim::Schedule::Adversarial, Reuse::Wait, true}};
+std::string NameOfCase(const testing::TestParamInfo<Case>& chosen) {
+  constexpr const char* kNames[] = {"Lazy", "Fifo", "Random", "Adversarial"};
+  return std::string(kNames[static_cast<std::size_t>(chosen.param.schedule)]) + (chosen.param.reuse == Reuse::Poll ? "Poll" : "Wait") +
+         (chosen.param.large ? "Large" : "Small");
+}
+INSTANTIATE_TEST_SUITE_P(All, Told, testing::ValuesIn(kCases), NameOfCase);
+
+}  // namespace
+}  // namespace cuaudit::alloc
