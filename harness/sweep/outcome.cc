@@ -19,6 +19,8 @@ std::string InWords(Missed missed, const std::string& dir) {
       return "journal overflow, give it more with --records";
     case Missed::NoSpace:
       return "no space left for the journal in " + dir;
+    case Missed::Vanished:
+      return "not judged, a child process vanished with driver objects";
   }
   return {};
 }

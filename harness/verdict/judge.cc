@@ -252,6 +252,10 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   } else {
     judgement.verdict = Verdict::Pass;
   }
+  judgement.unjudged = !left.unjudged.empty();
+  if (judgement.unjudged && violations.empty() && left.leaks.empty() && recovery.findings.empty() && reporting.findings.empty()) {
+    judgement.verdict = Verdict::NotExercised;
+  }
   Append(&judgement.findings, std::move(violations));
   Append(&judgement.findings, std::move(left.leaks));
   Append(&judgement.findings, std::move(recovery.findings));
@@ -259,6 +263,7 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   Append(&judgement.notes, std::move(left.refused));
   Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(left.process_lifetime));
+  Append(&judgement.notes, std::move(left.unjudged));
   return judgement;
 }
 

@@ -123,6 +123,45 @@ CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
   EXPECT_EQ(judgement.notes.size(), 1U);
 }
 
+// A child makes a stream and an event, and loses the stream when the event is refused; it says its end, or not.
+Trace InAChild(bool refused, bool says) {
+  constexpr std::uint32_t kChild = 4243;
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x10).Process(kChild).Stack(1);
+  if (refused) {
+    t.Call(CallId::EventCreate).Refused().Process(kChild).Stack(2);
+    t.Call(CallId::MemFree_v2).In(0, 0).Process(kChild).Stack(5);  // it goes on
+  } else {
+    t.DestroyStream(0x10).Process(kChild).Stack(4);
+  }
+  if (says) t.Event(ProcessEvent::Exit, kChild);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+CUAUDIT_CASE(Unjudged, AChildThatVanishedWithAStreamMakesNoPass) {
+  const JournalImage before(InAChild(false, false));
+  const JournalImage after(InAChild(true, false));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::NotExercised);
+  EXPECT_TRUE(judgement.unjudged);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::Unjudged);
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Stream);
+}
+
+CUAUDIT_CASE(Leak, AChildThatSaysItsEndIsJudgedLikeAnyProcess) {
+  const JournalImage before(InAChild(false, true));
+  const JournalImage after(InAChild(true, true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+}
+
 CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {
   Trace rehearsal;
   rehearsal.CreateStream(0x10).Stack(1);

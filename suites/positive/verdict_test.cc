@@ -87,6 +87,30 @@ CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
+// A worker that is killed when it is no longer needed holds a stream, in every run.
+CUAUDIT_CASE(Unjudged, AKilledWorkerHoldsWhatItHoldsWithoutFaults) {
+  const auto program = [](bool refused) {
+    constexpr std::uint32_t kChild = 4243;
+    Trace t;
+    t.Event(ProcessEvent::Start);
+    t.Event(ProcessEvent::Fork, kChild, kProcess);
+    t.CreateStream(0x10).Process(kChild).Stack(1);
+    t.Host(faults::HostCall::Allocate, 0x5000, refused ? 64 : 32).Process(kChild).Stack(refused ? 7 : 6);
+    const Step event = t.Call(CallId::EventCreate).Stack(2);
+    if (refused) Step(event).Refused();
+    if (!refused) Step(event).Out(0, 0x11);
+    if (!refused) t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3);
+    t.Event(ProcessEvent::Exit);
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_FALSE(judgement.unjudged);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
 // What the loader allocates goes with the library or the thread that it was for.
 CUAUDIT_CASE(KeptByLibrary, BlocksOfALibraryOrAThreadAreNotSaidTwice) {
   Trace trial = Lifecycle(false, false);
