@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 
 #include "faults/plan/fault.h"
 #include "harness/cli/commands.h"
@@ -88,6 +89,11 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   return sweep;
 }
 
+// A finished sweep was begun again: its verdict is the earlier one.
+std::string NothingAnew(const WorkDir& dir) {
+  return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
+}
+
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
@@ -105,6 +111,7 @@ Exit SweepCommand(const Options& options) {
   report::Run run = session->NewReport();
   int interrupted = 0;
   Status status;
+  std::string nothing_anew;
   Result<Rehearsal> rehearsal = Rehearse(session->subject(), session->dir(), 2, &interrupted);
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
@@ -119,6 +126,7 @@ Exit SweepCommand(const Options& options) {
       if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
       if (engine.resumed() != 0)
         Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+      if (engine.Finished() && engine.resumed() != 0) nothing_anew = NothingAnew(session->dir());
     }
     while (status.ok() && !engine.Finished()) {
       progress.Show(engine.done(), engine.total());
@@ -132,7 +140,13 @@ Exit SweepCommand(const Options& options) {
   SayWarnings(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
       std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings"));
-  return Deliver(run, options);
+  const Exit delivered = Deliver(run, options);
+  if (nothing_anew.empty()) return delivered;
+  Say(nothing_anew);
+  // A report for programs has the same bytes however often a sweep was begun.
+  const bool read_by_people = options.output.empty() && options.format == "text";
+  const Status said = read_by_people ? WriteAll(STDOUT_FILENO, nothing_anew + "\n", "stdout") : Status();
+  return said.ok() ? delivered : said.exit();
 }
 
 Exit ReplayCommand(const Options& options) {

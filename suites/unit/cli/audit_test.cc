@@ -114,6 +114,24 @@ TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
   EXPECT_THAT(said.err, HasSubstr("holds the plan of another sweep"));
 }
 
+// A program whose argument names a file: the file is part of what was swept.
+TEST(Sweep, ChangedFilesMakeAnotherSweepAndAFinishedOneSaysThatNothingWasRun) {
+  const TemporaryDir dir;
+  const std::string input = dir.File("input");
+  ASSERT_TRUE(WriteFile(input, "one", Exit::Failure).ok());
+  const auto sweep = [&] { return Tool({"sweep", "--work-dir", dir.File("work")}, {"sound", input}); };
+  const Said first = sweep();
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out, testing::Not(HasSubstr("nothing was run anew")));
+  const Said again = sweep();
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("nothing was run anew"));
+  ASSERT_TRUE(WriteFile(input, "two", Exit::Failure).ok());
+  const Said changed = sweep();
+  EXPECT_EQ(changed.status, 2) << changed.out;
+  EXPECT_THAT(changed.err, HasSubstr("of another build of the program"));
+}
+
 TEST(Sweep, LeavesNoJournalsBehindUnlessKept) {
   const TemporaryDir dir;
   EXPECT_EQ(Tool({"sweep", "--limit=2", "--work-dir", dir.File("a")}, {"sound"}).status, 0);
