@@ -142,9 +142,9 @@ Exit SweepCommand(const Options& options) {
       std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings"));
   const Exit delivered = Deliver(run, options);
   if (nothing_anew.empty()) return delivered;
-  Say(nothing_anew);
   // A report for programs has the same bytes however often a sweep was begun.
   const bool read_by_people = options.output.empty() && options.format == "text";
+  if (!read_by_people) Say(nothing_anew);
   const Status said = read_by_people ? WriteAll(STDOUT_FILENO, nothing_anew + "\n", "stdout") : Status();
   return said.ok() ? delivered : said.exit();
 }

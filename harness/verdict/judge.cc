@@ -215,7 +215,15 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   }
 
   Leftovers left = CompareObjects(beside, trial);
-  const bool abandoned = faulted && !options.abandoned_is_leak && Abandoned(trial, *fault);
+  Reporting reporting;
+  RecoveryCheck recovery;
+  if (faulted) {
+    reporting = JudgeReporting(rehearsal, trial, options);
+    recovery = CheckRecovery(rehearsal, trial);
+  }
+  // Who ends with success after the fault gave nothing up. Of a child we are not told with what it ended.
+  const bool claims = faulted && reporting.said == Said::Success && fault->pid == FirstRecord(*trial.journal)->pid;
+  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
   bool anything_abandoned = false;
   if (abandoned) {
     const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });
@@ -224,12 +232,6 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
     anything_abandoned = !left.leaks.empty();
     Append(&judgement.notes, WithRule(std::move(left.leaks), Rule::AbandonedAtExit));
     left.leaks.clear();
-  }
-  Reporting reporting;
-  RecoveryCheck recovery;
-  if (faulted) {
-    reporting = JudgeReporting(rehearsal, trial, options);
-    recovery = CheckRecovery(rehearsal, trial);
   }
   judgement.said = reporting.said;
   judgement.recovery = recovery.recovery;

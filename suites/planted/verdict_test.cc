@@ -111,6 +111,17 @@ CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
   EXPECT_EQ(Judge(rehearsal.Evidence(), trial.Evidence(1), true, strict).verdict, Verdict::Leak);
 }
 
+CUAUDIT_CASE(Leak, WhoEndsWithSuccessAbandonedNothing) {
+  Trace t = Cut();
+  t.Event(ProcessEvent::Exit);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+}
+
 CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
   Trace t;
   t.Push(0xa);

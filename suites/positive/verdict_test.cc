@@ -55,6 +55,18 @@ CUAUDIT_CASE(AbandonedAtExit, NothingWasHeldWhenItLeft) {
   ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
 }
 
+CUAUDIT_CASE(Leak, WhoseLastReleaseIsRefusedMayEndWithSuccess) {
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2);
+  t.DestroyStream(0x10).Stack(3);
+  t.ReleasePrimary().Stack(4).Refused(CUDA_ERROR_INVALID_CONTEXT);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeTrial(t, 0);
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
 CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
   Trace t;
   t.Retain().Stack(1);
