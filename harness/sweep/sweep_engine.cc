@@ -372,6 +372,7 @@ void SweepEngine::Report(report::Run* run) {
   run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
                                    [this](std::uint64_t site) { return SiteInWords(site); });
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
+  RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
