@@ -194,6 +194,7 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
     header->fired[fault].store(0, std::memory_order_relaxed);
   }
   journal_->Continue(header, SlotRecords(slot));
+  fork_pid_ = getpid();
   gate_->Continue(*plan_);
   if (host_ != nullptr) host_(header, SlotRecords(slot), static_cast<std::uint32_t>(getpid()), Gate::ProcessName());
   node_ = index;

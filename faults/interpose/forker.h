@@ -31,6 +31,8 @@ class Forker {
   void Start(Gate* gate, Journal* journal, sim::World* world, Plan* plan) noexcept;
   // Of `world`, once.
   bool Attend() noexcept;
+  // The process that this fork was made to be.
+  bool IsFork(pid_t pid) const noexcept { return pid == fork_pid_; }
   // In a process that the program itself forked: it has no part in this.
   void Leave() noexcept;
 
@@ -57,6 +59,7 @@ class Forker {
   sim::World* world_ = nullptr;
   Plan* plan_ = nullptr;
   HostContinue host_ = nullptr;
+  pid_t fork_pid_ = 0;
   unsigned attendants_ = 0;
   std::uint32_t node_ = 0;
   std::uint32_t slot_ = kNoSlot;

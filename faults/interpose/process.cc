@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -36,6 +37,7 @@ constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
 constinit std::atomic<bool> fault_seen{false};
 constinit std::atomic<bool> exit_noted{false};
+constinit std::atomic<pid_t> own_pid{0};  // of the process whose memory this is
 constinit sim::World* simulated_world = nullptr;
 constinit std::atomic<bool> closes{false};
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
@@ -219,6 +221,7 @@ void OpenDriver() noexcept {
 
 void AfterForkInChild() noexcept {
   exit_noted.store(false, std::memory_order_relaxed);
+  own_pid.store(getpid(), std::memory_order_relaxed);
   forker.Leave();
   gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
 }
@@ -227,8 +230,10 @@ void AfterForkInChild() noexcept {
 __attribute__((constructor)) void OnLoad() {
   pthread_once(&load_once, &Load);
   gate.Attach(journal.is_open() ? &journal : nullptr);
+  own_pid.store(getpid(), std::memory_order_relaxed);
   gate.Note(ProcessEvent::Start, static_cast<std::uint64_t>(getppid()));
   pthread_atfork(nullptr, nullptr, &AfterForkInChild);
+  if (journal.is_open()) at_quick_exit(&NoteExit);
 }
 
 __attribute__((destructor)) void OnUnload() { NoteExit(); }
@@ -292,7 +297,13 @@ void NoteFailure() noexcept {
   // Exit handlers run in reverse order: this one before all that the program has registered up to its fault.
   const int saved = errno;
   atexit(&NoteExit);
+  at_quick_exit(&NoteExit);
   errno = saved;
+}
+
+void NoteLeaving() noexcept {
+  const auto self = static_cast<pid_t>(syscall(SYS_getpid));
+  if (self == own_pid.load(std::memory_order_relaxed) || forker.IsFork(self)) NoteExit();
 }
 
 }  // namespace cuaudit::faults

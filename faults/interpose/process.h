@@ -32,4 +32,7 @@ void NoteInit() noexcept;
 // For a driver call that did not succeed: after the first fault, an exit handler is due (ProcessEvent::Exit).
 void NoteFailure() noexcept;
 
+// For a process that leaves without exit handlers: ProcessEvent::Exit now, unless it only borrows this memory (vfork).
+void NoteLeaving() noexcept;
+
 }  // namespace cuaudit::faults

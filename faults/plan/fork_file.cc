@@ -51,7 +51,7 @@ const char* Describe(ForkRefusal why) noexcept {
     case ForkRefusal::Children:
       return "the program has processes of its own there";
     case ForkRefusal::Timer:
-      return "the program has a timer armed there";
+      return "the program has a timer there";
     case ForkRefusal::Indirect:
       return "the driver is called by another process than the one that was started";
     case ForkRefusal::Sanitizer:

@@ -38,7 +38,7 @@ enum class ForkRefusal : std::uint32_t {
   Descriptor,    // an open file, pipe or socket: its state would be shared
   SharedMemory,  // a mapping that others see
   Children,      // it waits for processes that a forked child could not wait for
-  Timer,         // armed, and a fork does not inherit it
+  Timer,         // a fork does not inherit it
   Indirect,      // another process than the one that the tool started
   Sanitizer,     // takes its own threads for its parent's in a forked child
   Driver,        // not the simulated one

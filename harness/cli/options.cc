@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace cuaudit::harness {
@@ -83,6 +86,16 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
+// A device or a pipe would be read for ever.
+std::string WhyNoConfig(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};  // said by who reads it
+  if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
+  if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
+  return {};
+}
+
 struct OptionsParser::Parts {
   CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
   std::vector<std::pair<Command, CLI::App*>> commands;
@@ -94,7 +107,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
   CLI::App& app = parts_->app;
   app.require_subcommand(1);
   app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
-  app.set_config("--config", "", "TOML file with options, one section per command");
+  app.set_config("--config", "", "TOML file with options, one section per command")->check(&WhyNoConfig);
   app.allow_config_extras(CLI::config_extras_mode::error);
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     const CommandRow& row = kCommands[i];

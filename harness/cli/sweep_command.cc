@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "faults/plan/fault.h"
@@ -100,6 +101,11 @@ Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& s
   return Rehearse(session.subject(), session.dir(), 2, interrupted);
 }
 
+// A finished sweep was begun again: its verdict is the earlier one.
+std::string NothingAnew(const WorkDir& dir) {
+  return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
+}
+
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
@@ -117,6 +123,7 @@ Exit SweepCommand(const Options& options) {
   report::Run run = session->NewReport();
   int interrupted = 0;
   Status status;
+  std::string nothing_anew;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
@@ -131,6 +138,7 @@ Exit SweepCommand(const Options& options) {
       if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
       if (engine.resumed() != 0)
         Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+      if (engine.Finished() && engine.resumed() != 0) nothing_anew = NothingAnew(session->dir());
     }
     while (status.ok() && !engine.Finished()) {
       progress.Show(engine.done(), engine.total());
@@ -144,7 +152,13 @@ Exit SweepCommand(const Options& options) {
   SayWarnings(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
       std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings"));
-  return Deliver(run, options);
+  const Exit delivered = Deliver(run, options);
+  if (nothing_anew.empty()) return delivered;
+  // A report for programs has the same bytes however often a sweep was begun.
+  const bool read_by_people = options.output.empty() && options.format == "text";
+  if (!read_by_people) Say(nothing_anew);
+  const Status said = read_by_people ? WriteAll(STDOUT_FILENO, nothing_anew + "\n", "stdout") : Status();
+  return said.ok() ? delivered : said.exit();
 }
 
 Exit ReplayCommand(const Options& options) {

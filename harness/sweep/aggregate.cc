@@ -34,7 +34,7 @@ std::string VerdictOf(const std::string& rule) {
   for (const Rule said : {Rule::Swallowed, Rule::Spurious, Rule::WrongCode, Rule::OutputWritten, Rule::BenignFailed}) {
     if (rule == Name(said)) return std::string(Name(Verdict::Misreported));
   }
-  if (rule == Name(Rule::BenignNeverFired)) return std::string(Name(Verdict::NotExercised));
+  if (rule == Name(Rule::BenignNeverFired) || rule == Name(Rule::Unjudged)) return std::string(Name(Verdict::NotExercised));
   return rule == Name(Rule::ProcessLifetime) ? std::string() : std::string(Name(Verdict::Misuse));
 }
 
@@ -74,6 +74,8 @@ std::string TitleOf(const TrialResult& trial) {
       return "not judged: journal overflow (--records)";
     case Missed::NoSpace:
       return "not judged: no space left for the journal";
+    case Missed::Vanished:
+      return "not judged: a child process was killed, or left unseen, and held driver objects";
   }
   return {};
 }
@@ -214,6 +216,7 @@ class Adder {
   void NotFired(const TrialResult& trial) {
     if (trial.missed == Missed::Elsewhere) ++run_->totals.skipped["planned sites: the fault hit elsewhere"];
     if (trial.missed == Missed::Overflow) ++run_->totals.skipped["trials whose journal overflowed (--records)"];
+    if (trial.missed == Missed::Vanished) ++run_->totals.skipped["trials in which a child process vanished with driver objects"];
     if (trial.missed == Missed::NoSpace) ++run_->totals.skipped["trials without space for their journal"];
     for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
       report::Finding note = TrialNote(Verdict::NotExercised, TitleOf(trial));
@@ -368,7 +371,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
                                     [](const Object& object) { return object.driver_owned && object.state != State::Released; });
   if (const std::size_t unchecked = ChildrenWithoutExit(run_seen.journal); unchecked != 0) {
-    run->totals.skipped["child processes that left without exit (_exit, exec or a signal): not checked for leaks"] = unchecked;
+    run->totals.skipped["child processes that wrote no end (exec or a signal): not checked for leaks"] = unchecked;
   }
   if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;

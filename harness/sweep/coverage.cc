@@ -22,6 +22,8 @@ std::string WhyMissed(Missed missed) {
       return "journal overflow (--records)";
     case Missed::NoSpace:
       return "no space left for the journal";
+    case Missed::Vanished:
+      return "a child process vanished with driver objects";
   }
   return {};
 }

@@ -224,6 +224,10 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
     seen_[node.trial] = true;
     if (node.control) {
       control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+    } else if (ended.ending.timed_out || ended.ending.signal != 0) {
+      // Something that only a fork lacks may be what it waits for or stumbles over: a death is a finding when the program dies so too.
+      Status spawned = Spawn(given_[node.trial], ended.ending.timed_out ? "a fork hung, tried again" : "a fork died, tried again");
+      if (!spawned.ok()) return spawned;
     } else {
       ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
     }

@@ -19,6 +19,8 @@ std::string InWords(Missed missed, const std::string& dir) {
       return "journal overflow, give it more with --records";
     case Missed::NoSpace:
       return "no space left for the journal in " + dir;
+    case Missed::Vanished:
+      return "not judged, a child process vanished with driver objects";
   }
   return {};
 }
@@ -80,6 +82,16 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
     run->message = "clean for " + HowMany(planned, possible, "planned faults");
   }
   if (run->outcome == "not_exercised") run->message = "not exercised: " + run->message;
+}
+
+void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run) {
+  const auto abandoned = run->totals.verdicts.find(std::string(Name(Verdict::AbandonedAtExit)));
+  if (abandoned == run->totals.verdicts.end() || run->outcome != "clean") return;
+  if ((header.flags.load() & faults::kHostProbesActive) != 0) return;
+  run->outcome = "not_exercised";
+  run->message =
+      "not exercised: " + HowMany(abandoned->second, run->totals.trials, "trials abandoned at exit, and only driver calls were looked at") +
+      ": --host tells whether they unwound, --abandoned-is-leak reports what they left";
 }
 
 }  // namespace cuaudit::harness

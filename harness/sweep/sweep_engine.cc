@@ -11,6 +11,7 @@
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
 #include "harness/sweep/sited_calls.h"
+#include "harness/sweep/subject_content.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -51,6 +52,7 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   hash = HashNumber(subject.launch.host_probes ? 1 : 0, hash);
   hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
   hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
+  hash = HashNumber(SubjectContent(subject, rehearsal), hash);
   // A program that never does the same twice can only be told by its command line.
   return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.journal), hash) : hash;
 }
@@ -112,8 +114,8 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
       const Result<PlanFile> before = ParsePlan(*text, path);
       if (!before.ok()) return before.status();
       if (before->subject != plan.subject || before->faults != plan.faults) {
-        return {Exit::Usage, path + ": holds the plan of another sweep (digest " + Hex(before->Digest()) + ", this one has " +
-                                 Hex(plan.Digest()) + "): choose another --work-dir"};
+        return {Exit::Usage, path + ": holds the plan of another sweep, of another build of the program, or of other files (digest " +
+                                 Hex(before->Digest()) + ", this one has " + Hex(plan.Digest()) + "): choose another --work-dir"};
       }
       // Threads may have taken turns in another order this time: each fault stays meant for the place that its trials so far were held to.
       plan.sites = before->sites;
@@ -394,6 +396,7 @@ void SweepEngine::Report(report::Run* run) {
   run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
                                    [this](std::uint64_t site) { return SiteInWords(site); });
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
+  RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 

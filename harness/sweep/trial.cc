@@ -53,6 +53,8 @@ std::string_view Name(Missed missed) noexcept {
       return "overflow";
     case Missed::NoSpace:
       return "no_space";
+    case Missed::Vanished:
+      return "vanished";
   }
   return {};
 }
@@ -107,6 +109,8 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
     result.missed = Missed::Unfired;
   } else if (HitElsewhere(sites, trial)) {
     result.missed = Missed::Elsewhere;
+  } else if (judgement.unjudged && judgement.verdict == Verdict::NotExercised) {
+    result.missed = Missed::Vanished;
   } else {
     result.verdict = std::string(Name(judgement.verdict));
     result.fired = true;

@@ -46,8 +46,9 @@ enum class Missed : std::uint8_t {
   Elsewhere,  // it fired, at another place than planned: threads took turns in another order
   Overflow,   // the journal was too small
   NoSpace,    // the file system had no storage for the journal
+  Vanished,   // a child process was killed, or left unseen, and held what the fault-free one gives back
 };
-std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space"
+std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished"
 
 struct TrialResult {
   std::size_t index = 0;  // in the plan

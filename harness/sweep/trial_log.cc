@@ -87,7 +87,7 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
 }
 
 std::optional<Missed> ToMissed(const std::string& name) {
-  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace}) {
+  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace, Missed::Vanished}) {
     if (Name(missed) == name) return missed;
   }
   return std::nullopt;

@@ -215,7 +215,15 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   }
 
   Leftovers left = CompareObjects(beside, trial);
-  const bool abandoned = faulted && !options.abandoned_is_leak && Abandoned(trial, *fault);
+  Reporting reporting;
+  RecoveryCheck recovery;
+  if (faulted) {
+    reporting = JudgeReporting(rehearsal, trial, options);
+    recovery = CheckRecovery(rehearsal, trial);
+  }
+  // Who ends with success after the fault gave nothing up. Of a child we are not told with what it ended.
+  const bool claims = faulted && reporting.said == Said::Success && fault->pid == FirstRecord(*trial.journal)->pid;
+  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
   bool anything_abandoned = false;
   if (abandoned) {
     const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });
@@ -224,12 +232,6 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
     anything_abandoned = !left.leaks.empty();
     Append(&judgement.notes, WithRule(std::move(left.leaks), Rule::AbandonedAtExit));
     left.leaks.clear();
-  }
-  Reporting reporting;
-  RecoveryCheck recovery;
-  if (faulted) {
-    reporting = JudgeReporting(rehearsal, trial, options);
-    recovery = CheckRecovery(rehearsal, trial);
   }
   judgement.said = reporting.said;
   judgement.recovery = recovery.recovery;
@@ -252,6 +254,10 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   } else {
     judgement.verdict = Verdict::Pass;
   }
+  judgement.unjudged = !left.unjudged.empty();
+  if (judgement.unjudged && violations.empty() && left.leaks.empty() && recovery.findings.empty() && reporting.findings.empty()) {
+    judgement.verdict = Verdict::NotExercised;
+  }
   Append(&judgement.findings, std::move(violations));
   Append(&judgement.findings, std::move(left.leaks));
   Append(&judgement.findings, std::move(recovery.findings));
@@ -259,6 +265,7 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   Append(&judgement.notes, std::move(left.refused));
   Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(left.process_lifetime));
+  Append(&judgement.notes, std::move(left.unjudged));
   return judgement;
 }
 

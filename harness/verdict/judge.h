@@ -77,7 +77,8 @@ struct TrialFinding {
 struct Judgement {
   Verdict verdict = Verdict::NotExercised;
   bool fired = false;
-  Site fault_site;  // of the first injected call
+  bool unjudged = false;  // a child process vanished with driver objects: without findings the verdict is NotExercised
+  Site fault_site;        // of the first injected call
   std::uint64_t fault_key = 0;
   std::vector<TrialFinding> findings;  // rules of level Finding
   std::vector<TrialFinding> notes;     // rules of level Note

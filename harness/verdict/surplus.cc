@@ -170,6 +170,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     std::uint64_t key;
   };
   std::vector<Left> unmatched;
+  std::vector<Left> of_vanished;
   const auto Refused = [&](const Object& object, std::uint64_t key, const Site& where) {
     TrialFinding finding = FindingOf(Rule::ReleaseRefused, object, key);
     finding.where = where;
@@ -201,7 +202,10 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       refused.Add(Refused(object, key, object.released));
       continue;
     }
-    if (vanished.count(object.pid) != 0) continue;
+    if (vanished.count(object.pid) != 0) {
+      if (!IsHost(object)) of_vanished.push_back({&object, key});
+      continue;
+    }
     Allowance& allowance = allowances[{object.kind, key}];
     if (rehearsal == nullptr || Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
       lifetime.Add(Kept(object, key));
@@ -233,7 +237,16 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     }
     leaks.Add(finding);
   }
-  return {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take()};
+  Groups unjudged;
+  for (const Left& left : of_vanished) {
+    Allowance& allowance = allowances[{left.object->kind, left.key}];
+    if (Take(&allowance.live) || Take(&allowance.orphaned)) {
+      lifetime.Add(Kept(*left.object, left.key));
+    } else {
+      unjudged.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
+    }
+  }
+  return {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), unjudged.Take()};
 }
 
 std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {

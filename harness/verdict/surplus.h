@@ -21,10 +21,11 @@ struct Leftovers {
   std::vector<TrialFinding> refused;           // release_refused, and what a refused release keeps a destructor from freeing
   std::vector<TrialFinding> retried;           // retained_for_retry: released after all
   std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
+  std::vector<TrialFinding> unjudged;          // driver objects of vanished children, beyond the rehearsal's count at that place
 };
 
 // Without a rehearsal (null) everything left is process-lifetime. Beside a rehearsal, what is left by a child process that wrote no
-// Exit event is not listed: nobody told us whether it chose to leave.
+// Exit event is unjudged: nobody told us whether it chose to leave.
 [[nodiscard]] Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial);
 
 // Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.

@@ -78,6 +78,13 @@ TEST(Hostile, ImmediateExitInMidFlightIsAbandonedToo) {
   EXPECT_EQ(audit.verdicts(), R"({"abandoned_at_exit":1})") << audit.findings();
 }
 
+TEST(Hostile, ExitWithSuccessRightAfterTheFaultAbandonsNothing) {
+  const Audit audit = Replay("shrug");
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.verdicts(), R"({"leak":1})");
+  EXPECT_THAT(audit.findings(), HasSubstr("context 1"));
+}
+
 TEST(Hostile, AnotherExitStatusIsRefusedUnlessExpected) {
   const Audit refused = RunAudit({"sweep"}, {Program("hostile"), "other"});
   EXPECT_EQ(refused.outcome.exit, 3);

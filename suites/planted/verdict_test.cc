@@ -114,6 +114,17 @@ CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
   EXPECT_EQ(Judge(rehearsal.Evidence(), trial.Evidence(1), true, strict).verdict, Verdict::Leak);
 }
 
+CUAUDIT_CASE(Leak, WhoEndsWithSuccessAbandonedNothing) {
+  Trace t = Cut();
+  t.Event(ProcessEvent::Exit);
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(t);
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+}
+
 CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
   Trace t;
   t.Push(0xa);
@@ -124,6 +135,45 @@ CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
   const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
   EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
   EXPECT_EQ(judgement.notes.size(), 1U);
+}
+
+// A child makes a stream and an event, and loses the stream when the event is refused; it says its end, or not.
+Trace InAChild(bool refused, bool says) {
+  constexpr std::uint32_t kChild = 4243;
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x10).Process(kChild).Stack(1);
+  if (refused) {
+    t.Call(CallId::EventCreate).Refused().Process(kChild).Stack(2);
+    t.Call(CallId::MemFree_v2).In(0, 0).Process(kChild).Stack(5);  // it goes on
+  } else {
+    t.DestroyStream(0x10).Process(kChild).Stack(4);
+  }
+  if (says) t.Event(ProcessEvent::Exit, kChild);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+CUAUDIT_CASE(Unjudged, AChildThatVanishedWithAStreamMakesNoPass) {
+  const JournalImage before(InAChild(false, false));
+  const JournalImage after(InAChild(true, false));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::NotExercised);
+  EXPECT_TRUE(judgement.unjudged);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::Unjudged);
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Stream);
+}
+
+CUAUDIT_CASE(Leak, AChildThatSaysItsEndIsJudgedLikeAnyProcess) {
+  const JournalImage before(InAChild(false, true));
+  const JournalImage after(InAChild(true, true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
 }
 
 CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {

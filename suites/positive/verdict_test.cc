@@ -55,6 +55,18 @@ CUAUDIT_CASE(AbandonedAtExit, NothingWasHeldWhenItLeft) {
   ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
 }
 
+CUAUDIT_CASE(Leak, WhoseLastReleaseIsRefusedMayEndWithSuccess) {
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2);
+  t.DestroyStream(0x10).Stack(3);
+  t.ReleasePrimary().Stack(4).Refused(CUDA_ERROR_INVALID_CONTEXT);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeTrial(t, 0);
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
 CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
   Trace t;
   t.Retain().Stack(1);
@@ -84,6 +96,30 @@ CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   const JournalImage after(trial);
   const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
   EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+// A worker that is killed when it is no longer needed holds a stream, in every run.
+CUAUDIT_CASE(Unjudged, AKilledWorkerHoldsWhatItHoldsWithoutFaults) {
+  const auto program = [](bool refused) {
+    constexpr std::uint32_t kChild = 4243;
+    Trace t;
+    t.Event(ProcessEvent::Start);
+    t.Event(ProcessEvent::Fork, kChild, kProcess);
+    t.CreateStream(0x10).Process(kChild).Stack(1);
+    t.Host(faults::HostCall::Allocate, 0x5000, refused ? 64 : 32).Process(kChild).Stack(refused ? 7 : 6);
+    const Step event = t.Call(CallId::EventCreate).Stack(2);
+    if (refused) Step(event).Refused();
+    if (!refused) Step(event).Out(0, 0x11);
+    if (!refused) t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3);
+    t.Event(ProcessEvent::Exit);
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_FALSE(judgement.unjudged);
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 

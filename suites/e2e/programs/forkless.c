@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
-// Usage   forkless thread|file|pipe|memory|wiped|child|timer|nothing
+// Usage   forkless thread|file|pipe|memory|wiped|child|timer|posix_timer|nothing
+//         forkless owned     where the middle fails it waits for what only the process that it began as is sent
 //         forkless pid|status|declared     at its end it is another process than at its start: keeps the buffer, ends or reports otherwise
 #include <cuaudit/mark.h>
 #include <cuda.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int wake[2];
@@ -31,6 +33,8 @@ int main(int argc, char **argv) {
   int file = -1, threaded = 0, failed, other;
   CUcontext context;
   CUdeviceptr buffer = 0;
+  timer_t clock;
+  int clocked = 0;
   if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 1;
   if (strcmp(what, "thread") == 0 || strcmp(what, "pipe") == 0 || strcmp(what, "child") == 0) {
     if (pipe(wake) != 0) return 2;
@@ -47,7 +51,10 @@ int main(int argc, char **argv) {
     if (madvise(memory, 4096, MADV_WIPEONFORK) != 0) return 3;
   }
   if (strcmp(what, "timer") == 0) setitimer(ITIMER_REAL, &day, NULL);
+  if (strcmp(what, "posix_timer") == 0) clocked = timer_create(CLOCK_MONOTONIC, NULL, &clock) == 0;
   failed = cuMemAlloc(&buffer, 4096) != CUDA_SUCCESS;
+  while (failed && strcmp(what, "owned") == 0 && getpid() != began) pause();
+  if (clocked) timer_delete(clock);
   setitimer(ITIMER_REAL, &none, NULL);
   if (memory != NULL) munmap(memory, 4096);
   if (file >= 0) close(file);

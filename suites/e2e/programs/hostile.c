@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hostile.c: programs that behave badly as soon as the allocation in the middle of their lifecycle fails.
-// Usage   hostile crash|abort|hang|leave|kill|give_up|half_exit|other|daemon|flood|always_crash|always_hang
-//   leave    _exit(0) in mid-flight · give_up  exit(1) right after the fault · other  unwinds, but always ends with status 7
-//   half_exit  as give_up, with an exit handler that releases half of what there is
+// Usage   hostile crash|abort|hang|leave|shrug|kill|give_up|half_exit|other|daemon|flood|always_crash|always_hang
+//   leave    _exit(1) in mid-flight · shrug  exit(0) there · give_up  exit(1) right after the fault
+//   other    unwinds, but always ends with status 7 · half_exit  as give_up, with an exit handler that releases half of what there is
 //   daemon   leaves a child behind that holds the output open, 20 s at most · flood  10 MB on stdout · always_*  without any fault
 #include <cuda.h>
 #include <signal.h>
@@ -23,7 +23,8 @@ static void misbehave(void) {
   if (is("crash")) raise(SIGSEGV);
   if (is("abort")) abort();
   while (is("hang")) pause();
-  if (is("leave")) _exit(0);
+  if (is("leave")) _exit(1);
+  if (is("shrug")) exit(0);
   if (is("kill")) kill(getpid(), SIGKILL);
   if (is("give_up") || is("half_exit")) exit(1);
 }

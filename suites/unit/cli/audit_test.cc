@@ -82,7 +82,11 @@ TEST(Sweep, CrashAbortAndHangAreVerdictsOfTheirOwn) {
 }
 
 TEST(Sweep, LeavingByExitIsNoLeakUnlessAsked) {
-  const Said visible = Tool({"sweep"}, {"exits"});
+  // Only driver calls are seen: whether it gave up or unwound the rest is not known.
+  const Said unseen = Tool({"sweep"}, {"exits"});
+  EXPECT_EQ(unseen.status, 3);
+  EXPECT_THAT(unseen.out, AllOf(HasSubstr("not exercised"), HasSubstr("1 of "), HasSubstr("trials abandoned at exit")));
+  const Said visible = Tool({"sweep", "--host"}, {"exits"});
   EXPECT_EQ(visible.status, 0);
   EXPECT_THAT(visible.out, AllOf(HasSubstr("clean, 1 trial abandoned at exit"), HasSubstr("fault cuMemAlloc#1=")));
   const Said said = Tool({"sweep", "--abandoned-is-leak", "--format=json"}, {"exits"});
@@ -112,6 +116,24 @@ TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
   EXPECT_EQ(said.status, 2);
   EXPECT_TRUE(IsOneLine(said.err)) << said.err;
   EXPECT_THAT(said.err, HasSubstr("holds the plan of another sweep"));
+}
+
+// A program whose argument names a file: the file is part of what was swept.
+TEST(Sweep, ChangedFilesMakeAnotherSweepAndAFinishedOneSaysThatNothingWasRun) {
+  const TemporaryDir dir;
+  const std::string input = dir.File("input");
+  ASSERT_TRUE(WriteFile(input, "one", Exit::Failure).ok());
+  const auto sweep = [&] { return Tool({"sweep", "--work-dir", dir.File("work")}, {"sound", input}); };
+  const Said first = sweep();
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out, testing::Not(HasSubstr("nothing was run anew")));
+  const Said again = sweep();
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("nothing was run anew"));
+  ASSERT_TRUE(WriteFile(input, "two", Exit::Failure).ok());
+  const Said changed = sweep();
+  EXPECT_EQ(changed.status, 2) << changed.out;
+  EXPECT_THAT(changed.err, HasSubstr("of another build of the program"));
 }
 
 TEST(Sweep, LeavesNoJournalsBehindUnlessKept) {

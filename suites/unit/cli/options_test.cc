@@ -124,6 +124,10 @@ TEST(CommandLine, RefusesAConfigFileItDoesNotUnderstand) {
     WhyNot({"sweep", "--config", path, "--", "prog"});
   }
   WhyNot({"sweep", "--config", dir.File("none"), "--", "prog"});
+  // One that never ends, and one that no configuration needs.
+  EXPECT_THAT(WhyNot({"sweep", "--config", "/dev/zero", "--", "prog"}), HasSubstr("expected a regular file"));
+  ASSERT_TRUE(WriteFile(path, std::string((1U << 20U) + 1, '#'), Exit::Failure).ok());
+  EXPECT_THAT(WhyNot({"sweep", "--config", path, "--", "prog"}), HasSubstr("at most 1 MiB"));
 }
 
 TEST(CommandLine, HelpNamesEveryOptionOfItsCommand) {

@@ -238,9 +238,11 @@ TEST(Judge, OfAChildThatWroteNoExitNothingIsClaimed) {
     if (exits) t.Event(ProcessEvent::Exit, 200);
     t.Event(ProcessEvent::Exit);
     const Judgement judgement = JudgeTrial(t);
-    EXPECT_EQ(judgement.verdict, exits ? Verdict::AbandonedAtExit : Verdict::Pass);
+    EXPECT_EQ(judgement.verdict, exits ? Verdict::AbandonedAtExit : Verdict::NotExercised);
+    EXPECT_EQ(judgement.unjudged, !exits);
     EXPECT_THAT(judgement.findings, IsEmpty());
-    EXPECT_EQ(judgement.notes.empty(), !exits);
+    ASSERT_FALSE(judgement.notes.empty());
+    EXPECT_EQ(judgement.notes[0].rule, exits ? Rule::AbandonedAtExit : Rule::Unjudged);
   }
 }
 
