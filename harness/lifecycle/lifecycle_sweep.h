@@ -54,6 +54,7 @@ class LifecycleSweep {
   const Lifecycle& lifecycle_;
   const cuaudit::SweepOptions& options_;
   Audit* audit_;
+  const Prune prune_;
   TrialWorld::Pointer rehearsed_in_;  // its journal is the rehearsal's and stays as it is
   TrialWorld::Pointer world_;
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
@@ -62,7 +63,7 @@ class LifecycleSweep {
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, everything that is done once having been done
   bool rehearsal_spotless_ = false;
-  States first_states_;
+  FirstFaults first_faults_;
   std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how
   std::vector<faults::Fault> benign_;             // where only: code and how mean nothing
   std::vector<bool> benign_seen_;

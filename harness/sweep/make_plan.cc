@@ -9,6 +9,7 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
+#include "harness/sweep/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -81,7 +82,8 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan.skipped[kNotChosen];
-    const bool same = options.prune && place.state != 0 && !known.insert(place.state).second;
+    const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
+    const bool same = comparable && !known.insert(place.state).second;
     for (const std::string& how : options.hows) {
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
@@ -93,16 +95,17 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
       fault.occurrence = record.occurrence;
       if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
+        ++plan.possible;
         if (same) {
           if (wanted) ++plan.pruned[kSameState];
           continue;
         }
-        ++plan.possible;
         fault.code = code;
         PlannedWay& way = plan.ways.emplace_back();
         way.way.fault = TextOf(fault);
         way.way.site = place.site;
         way.way.phase = record.phase;
+        way.state = place.state;
         if (!wanted) way.why_not = kNotChosen;
         way.trial = plan.faults.size();
         if (!wanted) continue;
@@ -146,6 +149,10 @@ void AddressBySite(const CallState& call, faults::Fault* fault) {
 std::string TextOf(const faults::Fault& fault) {
   char text[faults::kMaxFaultText];
   return {text, faults::FormatFault(fault, text, sizeof(text))};
+}
+
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
+  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
 }
 
 }  // namespace cuaudit::harness

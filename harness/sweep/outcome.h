@@ -19,8 +19,8 @@
 
 namespace cuaudit::harness {
 
-// Sets run->outcome and run->message from `trials` and run->findings. `possible`: how many faults there were before the user's own choice
-// of calls and number. `dir`: where the journals lie.
+// Sets run->outcome and run->message from `trials`, run->findings and run->totals.pruned. `possible`: how many faults there were before the
+// user's own choice of calls and number, and before pruning. `dir`: where the journals lie.
 void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run);
 
 // Too little fault coverage is as good as not exercised, unless there are findings. `tenths`: of a percent.

@@ -10,6 +10,7 @@
 #include "faults/journal/key_memo.h"
 #include "faults/journal/stack_key.h"
 #include "harness/verdict/judge.h"
+#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -42,6 +43,15 @@ std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
       (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
   const auto [found, fresh] = memo->site_keys.try_emplace(place, 0);
   if (fresh) found->second = Key(journal, site, frames);
+  return found->second;
+}
+
+std::uint64_t SiteKeys::Of(const Site& site) {
+  if (site.record_kind == RecordKind::Empty) return 0;
+  const std::uint64_t place =
+      (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
+  const auto [found, added] = keys_.try_emplace(place, 0);
+  if (added) found->second = SiteKey(*journal_, site);
   return found->second;
 }
 
