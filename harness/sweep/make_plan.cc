@@ -21,6 +21,22 @@ faults::ParseError ParseHow(const std::string& how, faults::Fault* fault) {
   return faults::ParseFault(std::string(kHowProbe) + how, fault);
 }
 
+constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
+                                 {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
+                                 {"after", "forwarded, then the error is returned; a release has happened all the same"},
+                                 {"persist", "refused from that call on"},
+                                 {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
+                                 {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
+                                 {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
+                                 {"sticky", "the context is lost: this and every later call fails with the same error"}};
+
+std::string ExpectedOf(std::string_view how) {
+  if (how.starts_with("burst")) return "burst:K with a count K from 1";
+  std::string words;
+  for (const HowWord& one : kHowWords) words.append(words.empty() ? "one of " : ", ").append(one.word);
+  return words;
+}
+
 bool WritesOutput(driver::CallId call) {
   const driver::Shape& shape = driver::ShapeOf(call);
   return std::any_of(shape.parameter, shape.parameter + shape.count, [](const driver::Parameter& one) { return one.output; });
@@ -53,12 +69,13 @@ constexpr const char* kSameState = "first faults: same place and state as an ear
 
 }  // namespace
 
+std::span<const HowWord> HowWords() noexcept { return kHowWords; }
+
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
     if (faults::HostFaultAsked(how) != nullptr) continue;
     faults::Fault ignored;
-    const faults::ParseError error = ParseHow(how, &ignored);
-    if (error.expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + error.expected};
+    if (ParseHow(how, &ignored).expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + ExpectedOf(how)};
   }
   for (const std::string& call : options.calls) {
     if (driver::FindBase(call) == driver::kBaseCount) {

@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
@@ -50,6 +52,13 @@ struct PlannedFaults {
   std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
   std::vector<PlannedWay> ways;                  // all that are possible and not pruned, in order
 };
+
+// What `hows` may hold; K stands for a number.
+struct HowWord {
+  std::string_view word;
+  std::string_view meaning;
+};
+[[nodiscard]] std::span<const HowWord> HowWords() noexcept;
 
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);

@@ -146,8 +146,15 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   EXPECT_TRUE(CheckPlanOptions(options).ok());
   options.hows = {"refuse", "gently"};
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'gently': expected one of refuse"));
+  for (const HowWord& one : HowWords()) EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr(std::string(one.word)));
   options.hows = {"burst:0"};
-  EXPECT_FALSE(CheckPlanOptions(options).ok());
+  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("expected burst:K with a count K from 1"));
+  for (const HowWord& one : HowWords()) {
+    std::string word(one.word);
+    if (word.back() == 'K') word.back() = '2';
+    options.hows = {word};
+    EXPECT_TRUE(CheckPlanOptions(options).ok()) << word;
+  }
   options.hows = {"refuse"};
   options.calls = {"cuMemAlloc_v2"};
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'cuMemAlloc_v2': expected a driver entry point without version suffix"));
