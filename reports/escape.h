@@ -20,7 +20,11 @@ std::string ForTerminal(std::string_view bytes);
 // Characters that XML 1.0 forbids become U+FFFD; markup characters are left to the XML writer.
 std::string ForXml(std::string_view bytes);
 
-// One line that a POSIX shell reads back as the same words.
+// One word that a shell reads back as it is: without quotes when it needs none, always one line. Control characters take $'...', which bash
+// and POSIX.1-2024 know.
+std::string ShellWord(std::string_view word);
+
+// One line that a shell reads back as the same words.
 std::string ForShell(const std::vector<std::string>& words);
 
 }  // namespace cuaudit::report

@@ -90,6 +90,7 @@ Json ToJson(const Coverage& coverage) {
   }
   return Json{{"reachable", coverage.reachable},
               {"reached", coverage.reached},
+              {"pruned", coverage.pruned},
               {"percent", static_cast<double>(PerMille(coverage)) / 10},
               {"codes_tried", coverage.codes_tried},
               {"codes_documented", coverage.codes_documented},

@@ -185,6 +185,7 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   if (run.coverage) {
     Property(properties, "coverage.reached", std::to_string(run.coverage->reached));
     Property(properties, "coverage.reachable", std::to_string(run.coverage->reachable));
+    Property(properties, "coverage.pruned", std::to_string(run.coverage->pruned));
   }
   if (run.totals.recovered != 0) Property(properties, "recovery_checked", std::to_string(run.totals.recovered));
   if (run.totals.shrinking != 0) Property(properties, "shrinking_runs", std::to_string(run.totals.shrinking));

@@ -109,6 +109,7 @@ struct Coverage {
   std::uint64_t codes_tried = 0;       // pairs of call and error
   std::uint64_t codes_documented = 0;  // for the same calls
   std::vector<NotReached> not_reached;
+  std::uint64_t pruned = 0;  // faults, not ways: not tried, because one in an equal state was to be
 };
 
 // In tenths of a percent, rounded down: 1000 only when all were reached.

@@ -199,8 +199,10 @@ std::string Describe(const Kernels& kernels) {
 
 std::string Describe(const Coverage& coverage) {
   const std::uint64_t tenths = PerMille(coverage);
-  return fmt::format("{}.{} %: {} of {} ways to fail, {} of {} documented errors of these calls", tenths / 10, tenths % 10,
-                     coverage.reached, coverage.reachable, coverage.codes_tried, coverage.codes_documented);
+  std::string text = fmt::format("{}.{} %: {} of {} ways to fail, {} of {} documented errors of these calls", tenths / 10, tenths % 10,
+                                 coverage.reached, coverage.reachable, coverage.codes_tried, coverage.codes_documented);
+  if (coverage.pruned != 0) text += fmt::format("; {} not tried, pruned as equal", Plural(coverage.pruned, "fault"));
+  return text;
 }
 
 std::string DescribeOrigin(const std::vector<Frame>& stack) {

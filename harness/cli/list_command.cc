@@ -13,6 +13,7 @@
 #include "harness/cli/session.h"
 #include "harness/ledger/rules.h"
 #include "harness/probes/host_meters.h"
+#include "harness/sweep/make_plan.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -66,15 +67,9 @@ Table Rules() {
 }
 
 Table Hows() {
-  return {{"how", "meaning"},
-          {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
-           {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
-           {"after", "forwarded, then the error is returned; a release has happened all the same"},
-           {"persist", "refused from that call on"},
-           {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
-           {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
-           {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
-           {"sticky", "the context is lost: this and every later call fails with the same error"}}};
+  Table table{{"how", "meaning"}, {}};
+  for (const HowWord& one : HowWords()) table.rows.push_back({std::string(one.word), std::string(one.meaning)});
+  return table;
 }
 
 Table Probes() {

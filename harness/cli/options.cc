@@ -64,6 +64,7 @@ Status CheckOptions(const Options& options) {
   if (options.command == kRun && options.format != "text" && options.output.empty()) {
     return {Exit::Usage, "run --format " + options.format + ": expected --output FILE, because stdout belongs to the program"};
   }
+  if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }

@@ -75,7 +75,7 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   sweep.plan.all_codes = options.codes == "all";
   sweep.plan.calls = options.call;
   sweep.plan.limit = options.limit;
-  sweep.plan.prune = !options.no_prune;
+  sweep.plan.prune = options.no_prune ? Prune::None : options.prune == "all" ? Prune::All : Prune::Second;
   sweep.depth = static_cast<int>(options.depth);
   sweep.shrink = !options.no_shrink;
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
@@ -151,7 +151,8 @@ Exit SweepCommand(const Options& options) {
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
   SayWarnings(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
-      std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings"));
+      std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings") +
+      (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)"));
   const Exit delivered = Deliver(run, options);
   if (nothing_anew.empty()) return delivered;
   // A report for programs has the same bytes however often a sweep was begun.

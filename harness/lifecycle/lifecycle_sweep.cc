@@ -43,6 +43,18 @@ std::string WordsFor(const std::string& lifecycle, const std::vector<std::string
   return words.append("'; with SweepOptions::isolate that is a verdict\n");
 }
 
+harness::Prune PruneOf(cuaudit::Prune prune) {
+  switch (prune) {
+    case cuaudit::Prune::None:
+      return harness::Prune::None;
+    case cuaudit::Prune::Second:
+      return harness::Prune::Second;
+    case cuaudit::Prune::All:
+      return harness::Prune::All;
+  }
+  return harness::Prune::None;
+}
+
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
@@ -51,6 +63,7 @@ LifecycleSweep::LifecycleSweep(const Lifecycle& lifecycle, const cuaudit::SweepO
     : lifecycle_(lifecycle),
       options_(options),
       audit_(audit),
+      prune_(PruneOf(options.prune)),
       host_(options.host && !options.isolate, IsGenuine(options.driver)),
       texts_(lifecycle.name()) {
   audit->lifecycle = lifecycle.name();
@@ -174,12 +187,12 @@ Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
   plan_options.all_codes = options_.all_codes;
   plan_options.calls = options_.calls;
   plan_options.limit = options_.limit;
-  plan_options.prune = options_.prune;
+  plan_options.prune = prune_;
   Status status = CheckPlanOptions(plan_options);
   if (!status.ok()) return status;
-  const CallStates states = StatesOf(rehearsal_.journal, rehearsal_.ledger);
-  if (!states.threaded) first_states_ = AllStates(states);
+  const CallStates states = StatesOf(rehearsal_.journal, rehearsal_.ledger, {}, StatesFor(prune_));
   const PlannedFaults plan = MakePlan(states, plan_options);
+  first_faults_ = FirstFaults(states, plan);
   for (const auto& [reason, count] : plan.skipped) audit_->skipped[reason] += count;
   for (const auto& [reason, count] : plan.pruned) audit_->pruned[reason] += count;
   for (const std::string& text : plan.faults) trials->push_back({text});
@@ -196,11 +209,10 @@ void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, s
     const auto end = std::find_if(records.begin(), records.end(), [&](const faults::Record& one) { return one.begin > second.begin; });
     trial.journal = trial.journal.Part(0, static_cast<std::size_t>(end - records.begin()));
   }
-  const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_states_, trial, faults.size(), options_.prune);
+  const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_faults_, trial, faults, prune_);
   for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
   for (const NextFault& one : unwinding.faults) {
-    const std::uint64_t way = HashText(one.fault.substr(one.fault.find('=')), HashNumber(one.state, kHashSeed));
-    if (options_.prune && one.state != 0 && !ways_tried_.insert(way).second) {
+    if (prune_ != harness::Prune::None && one.state != 0 && !ways_tried_.insert(WayAt(one.fault, one.state)).second) {
       ++audit_->pruned["second faults at the same place and state as an earlier one"];
     } else if (options_.limit != 0 && audit_->trials + 1 + next->size() >= options_.limit) {
       ++audit_->skipped["trials beyond the limit"];
@@ -313,6 +325,9 @@ void LifecycleSweep::Conclude() {
   } else {
     audit_->outcome = AuditOutcome::Clean;
     audit_->message = std::to_string(audit_->fired) + " faults fired, each unwound cleanly";
+    std::uint64_t pruned = 0;
+    for (const auto& [reason, count] : audit_->pruned) pruned += count;
+    if (pruned != 0) audit_->message += "; " + std::to_string(pruned) + " pruned as equal (SweepOptions::prune = Prune::None tries them)";
   }
 }
 

@@ -65,6 +65,7 @@ class LifecycleSweep {
   const Lifecycle& lifecycle_;
   const cuaudit::SweepOptions& options_;
   Audit* audit_;
+  const Prune prune_;
   TrialWorld::Pointer rehearsed_in_;  // its journal is the rehearsal's and stays as it is
   TrialWorld::Pointer world_;
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
@@ -78,7 +79,7 @@ class LifecycleSweep {
   bool host_stacks_ = false;  // of the runs from now on
   bool host_faults_ = false;  // allocations or threads of the host are to be refused
   bool rehearsal_spotless_ = false;
-  States first_states_;
+  FirstFaults first_faults_;
   std::unordered_set<std::uint64_t> ways_tried_;  // of second and later faults: place, state and how
   std::vector<faults::Fault> benign_;             // where only: code and how mean nothing
   std::vector<bool> benign_seen_;

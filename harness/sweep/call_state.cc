@@ -2,8 +2,11 @@
 #include "harness/sweep/call_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "faults/driver/call_id.h"
@@ -17,7 +20,7 @@ namespace {
 using faults::Record;
 using faults::RecordKind;
 
-constexpr std::uint64_t kMany = 3;
+constexpr std::uint64_t kMany = 3;  // of coarse states
 
 // Its context may have died later: lost it is all the same.
 bool IsLeft(const Object& object) { return object.state != State::Released; }
@@ -29,12 +32,50 @@ bool IsOrderedCall(const Record& record) {
   return record.call < driver::kCallCount && record.occurrence != 0;
 }
 
+// Modules whose functions run a program that is not in their own code: file names up to the first character that is no letter.
+constexpr std::string_view kInterpreters[] = {
+    "python",  "libpython", "pypy",   "libpypy",      "node",        "libnode",    "java", "libjvm",   "ruby",   "libruby", "perl",
+    "libperl", "lua",       "liblua", "luajit",       "libluajit",   "julia",      "php",  "libjulia", "libphp", "mono",    "dotnet",
+    "guile",   "tclsh",     "libtcl", "liboctinterp", "libmonosgen", "libcoreclr", "libR", "libguile", "Rscript"};
+
+bool IsInterpreter(std::string_view path) {
+  const std::string_view name = path.substr(path.find_last_of('/') + 1);
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const std::string_view word = name.substr(0, static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), letter) - name.begin()));
+  return std::find(std::begin(kInterpreters), std::end(kInterpreters), word) != std::end(kInterpreters);
+}
+
+// Which call stacks pass through an interpreter or through code that is in no file.
+class InterpretedStacks {
+ public:
+  explicit InterpretedStacks(const faults::JournalView& journal) : journal_(&journal) {
+    for (const faults::ModuleRow& module : journal.modules()) interpreters_.push_back(IsInterpreter(module.path));
+  }
+  bool Contain(std::uint32_t stack) {
+    const auto [found, added] = known_.try_emplace(stack, false);
+    if (!added) return found->second;
+    for (const std::uint64_t frame : journal_->Stack(stack)) {
+      const std::uint64_t module = faults::FrameModule(frame);
+      found->second = found->second || module >= interpreters_.size() || interpreters_[module];
+    }
+    return found->second;
+  }
+
+ private:
+  const faults::JournalView* journal_;
+  std::vector<bool> interpreters_;  // by number of the module
+  std::unordered_map<std::uint32_t, bool> known_;
+};
+
 std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* threaded) {
   std::vector<CallState> calls;
   SiteKeys keys(journal);
   const bool dropped = (journal.header().flags.load() & faults::kStacksDropped) != 0;
   for (const Record& record : journal.own_records()) {
-    if (IsOrderedCall(record)) calls.push_back({&record, record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record))});
+    if (!IsOrderedCall(record)) continue;
+    CallState& call = calls.emplace_back();
+    call.record = &record;
+    call.site = record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record));
   }
   *threaded = IsThreaded(journal);
   std::sort(calls.begin(), calls.end(), [](const CallState& a, const CallState& b) { return a.record->begin < b.record->begin; });
@@ -51,6 +92,7 @@ std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* th
 // their count.
 class LiveHash {
  public:
+  explicit LiveHash(StatesAre states) : most_(states == StatesAre::Coarse ? kMany : std::uint64_t(-1)) {}
   std::uint64_t value() const { return sum_; }
   void Add(driver::Kind kind, std::uint64_t site, std::int64_t by) {
     std::uint64_t& count = counts_[{kind, site}];
@@ -60,9 +102,9 @@ class LiveHash {
   }
 
  private:
-  static std::uint64_t Term(driver::Kind kind, std::uint64_t site, std::uint64_t count) {
+  std::uint64_t Term(driver::Kind kind, std::uint64_t site, std::uint64_t count) const {
     if (count == 0) return 0;
-    return Scatter(HashNumber(std::min(count, kMany), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed))));
+    return Scatter(HashNumber(std::min(count, most_), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed))));
   }
   // Terms are added up, so counts that differ by one must not differ by a small number: two of those would cancel out. (The finalizer of
   // SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.)
@@ -73,6 +115,7 @@ class LiveHash {
   }
   std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> counts_;
   std::uint64_t sum_ = 0;
+  const std::uint64_t most_;
 };
 
 struct Turn {
@@ -108,24 +151,19 @@ bool IsThreaded(const faults::JournalView& journal) {
   return false;
 }
 
-std::uint64_t SiteKeys::Of(const Site& site) {
-  if (site.record_kind == RecordKind::Empty) return 0;
-  const std::uint64_t id =
-      (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
-  const auto [found, added] = keys_.try_emplace(id, 0);
-  if (added) found->second = SiteKey(*journal_, site);
-  return found->second;
-}
-
-CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without) {
+CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without, StatesAre are) {
   CallStates states;
   states.calls = CallsInOrder(journal, &states.threaded);
   std::unordered_map<std::uint64_t, std::uint32_t> turns_at;
-  for (CallState& call : states.calls) call.turn = ++turns_at[call.site];
+  InterpretedStacks interpreted(journal);
+  for (CallState& call : states.calls) {
+    call.turn = ++turns_at[call.site];
+    call.interpreted = interpreted.Contain(call.record->stack);
+  }
   if (states.threaded) return states;
   const std::vector<Turn> turns = TurnsOf(ledger, without, states.calls.empty() ? 0 : states.calls.front().record->begin);
   SiteKeys keys(journal);
-  LiveHash live;
+  LiveHash live(are);
   std::size_t next = 0;
   for (CallState& call : states.calls) {
     for (; next < turns.size() && turns[next].ticket < call.record->begin; ++next) {
@@ -133,7 +171,8 @@ CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, co
       live.Add(object.kind, keys.Of(object.acquired), turns[next].gone ? -1 : 1);
     }
     if (call.record->stack == 0 || call.site == 0) continue;
-    const std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
+    std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
+    if (are == StatesAre::Exact) hash = HashNumber(call.record->cycle, hash);
     call.state = std::max<std::uint64_t>(HashNumber(live.value(), hash), 1);
   }
   return states;

@@ -4,7 +4,9 @@
 //   Owns      its rows.
 //   Threads   one thread.
 //   Units     rows: one for each place, phase, error and way, apart for first faults and for faults while unwinding. However many calls and
-//             states fall under it, a row is reached when one fault of it fired where it was to.
+//             states fall under it, a row is reached when one fault of it fired where it was to. Pruned faults are no rows of their
+//             own: what stands for one is in its row, and where that never fired the row is not reached. How many were not tried for
+//             that reason is said beside the rows.
 //   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    facts on fault anchors, section 8 (13).
@@ -30,7 +32,7 @@ struct WayToFail {
   std::string fault;  // text
   std::uint64_t site = 0;
   faults::Phase phase = faults::Phase::Any;
-  bool unwinding = false;
+  bool unwinding = false;  // on the way back from an earlier fault; a program that has recovered from one is where first faults are
 };
 
 class CoverageTable {

@@ -9,6 +9,7 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
+#include "harness/sweep/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -18,6 +19,22 @@ constexpr std::string_view kHowProbe = "cuInit#1=ILLEGAL_ADDRESS,";
 
 faults::ParseError ParseHow(const std::string& how, faults::Fault* fault) {
   return faults::ParseFault(std::string(kHowProbe) + how, fault);
+}
+
+constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
+                                 {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
+                                 {"after", "forwarded, then the error is returned; a release has happened all the same"},
+                                 {"persist", "refused from that call on"},
+                                 {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
+                                 {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
+                                 {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
+                                 {"sticky", "the context is lost: this and every later call fails with the same error"}};
+
+std::string ExpectedOf(std::string_view how) {
+  if (how.starts_with("burst")) return "burst:K with a count K from 1";
+  std::string words;
+  for (const HowWord& one : kHowWords) words.append(words.empty() ? "one of " : ", ").append(one.word);
+  return words;
 }
 
 bool WritesOutput(driver::CallId call) {
@@ -54,12 +71,13 @@ constexpr const char* kSameState = "first faults: same place and state as an ear
 
 }  // namespace
 
+std::span<const HowWord> HowWords() noexcept { return kHowWords; }
+
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
     if (faults::HostFaultAsked(how) != nullptr) continue;
     faults::Fault ignored;
-    const faults::ParseError error = ParseHow(how, &ignored);
-    if (error.expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + error.expected};
+    if (ParseHow(how, &ignored).expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + ExpectedOf(how)};
   }
   for (const std::string& call : options.calls) {
     if (driver::FindBase(call) == driver::kBaseCount) {
@@ -88,7 +106,9 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan.skipped[kNotChosen];
-    const bool same = options.prune && (place.again || (place.state != 0 && !known.insert(place.state).second));
+    const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
+    const bool stood_for = options.prune != Prune::None && place.again;
+    const bool same = stood_for || (comparable && !known.insert(place.state).second);
     for (const std::string& how : options.hows) {
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
@@ -100,16 +120,17 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
       fault.occurrence = record.occurrence;
       if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
+        ++plan.possible;
         if (same) {
           if (wanted) ++plan.pruned[place.again ? kLaterTurn : kSameState];
           continue;
         }
-        ++plan.possible;
         fault.code = code;
         PlannedWay& way = plan.ways.emplace_back();
         way.way.fault = TextOf(fault);
         way.way.site = place.site;
         way.way.phase = record.phase;
+        way.state = place.state;
         if (!wanted) way.why_not = kNotChosen;
         way.trial = plan.faults.size();
         if (!wanted) continue;
@@ -165,6 +186,10 @@ void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* 
 std::string TextOf(const faults::Fault& fault) {
   char text[faults::kMaxFaultText];
   return {text, faults::FormatFault(fault, text, sizeof(text))};
+}
+
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
+  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
 }
 
 }  // namespace cuaudit::harness

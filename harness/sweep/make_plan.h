@@ -7,19 +7,23 @@
 //   Faults    makes no driver calls.
 //   Source    design section 7, step 2, first order.
 //
-// Order: that of CallStates. Of calls in one state (call_state.h) the first stands for all, unless `prune` is off.
+// Order: that of CallStates. Every call that can fail is tried, in each of the ways asked for: a fault that was never made proves nothing,
+// whatever a journal takes it for. Only Prune::All lets the first of calls in one state (call_state.h) stand for all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "faults/plan/fault.h"
 #include "harness/sweep/call_state.h"
 #include "harness/sweep/coverage.h"
+#include "harness/sweep/prune.h"
 #include "harness/sweep/status.h"
 
 namespace cuaudit::harness {
@@ -29,24 +33,32 @@ struct PlanOptions {
   bool all_codes = false;
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // trials, 0: no limit
-  bool prune = true;               // one trial for all faults in one state
+  Prune prune = Prune::Second;
 };
 
-// A fault that is possible; of those in one state the first.
+// A fault that is possible and is not pruned.
 struct PlannedWay {
   WayToFail way;
-  std::string why_not;    // why it is not tried; empty: it is
-  std::size_t trial = 0;  // its number in PlannedFaults::faults
+  std::uint64_t state = 0;  // in which it hits; 0: unknown
+  std::string why_not;      // why it is not tried; empty: it is
+  std::size_t trial = 0;    // its number in PlannedFaults::faults
 };
 
 struct PlannedFaults {
   std::vector<std::string> faults;
   std::vector<std::uint64_t> sites;              // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
-  std::size_t possible = 0;                      // faults without --call and --limit
+  std::size_t possible = 0;                      // faults without --call, --limit and pruning
   std::map<std::string, std::uint64_t> skipped;  // reason -> calls or trials
   std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
-  std::vector<PlannedWay> ways;                  // all that are possible, in order
+  std::vector<PlannedWay> ways;                  // all that are possible and not pruned, in order
 };
+
+// What `hows` may hold; K stands for a number.
+struct HowWord {
+  std::string_view word;
+  std::string_view meaning;
+};
+[[nodiscard]] std::span<const HowWord> HowWords() noexcept;
 
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
@@ -67,5 +79,8 @@ void AddressBySite(const CallState& call, faults::Fault* fault);
 void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault);
 
 std::string TextOf(const faults::Fault& fault);
+
+// One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where);
 
 }  // namespace cuaudit::harness

@@ -80,6 +80,9 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
     run->message = possible == 0 ? "no call of the program can be made to fail" : "--call or --limit left no fault to try";
   } else if (tried && planned < possible && run->findings.empty()) {
     run->message = "clean for " + HowMany(planned, possible, "planned faults");
+    std::uint64_t pruned = 0;
+    for (const auto& [reason, count] : run->totals.pruned) pruned += count;
+    if (pruned != 0) run->message += ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)";
   }
   if (run->outcome == "not_exercised") run->message = "not exercised: " + run->message;
 }

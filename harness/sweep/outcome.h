@@ -19,8 +19,8 @@
 
 namespace cuaudit::harness {
 
-// Sets run->outcome and run->message from `trials` and run->findings. `possible`: how many faults there were before the user's own choice
-// of calls and number. `dir`: where the journals lie.
+// Sets run->outcome and run->message from `trials`, run->findings and run->totals.pruned. `possible`: how many faults there were before the
+// user's own choice of calls and number, and before pruning. `dir`: where the journals lie.
 void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run);
 
 // Of a sweep, after SetOutcome: without host records nobody can tell a program that gave up from one that unwound all but its driver

@@ -24,7 +24,7 @@ constexpr int kAttemptsBySite = 12;
 // What decides which trials a plan leads to, and what they come to.
 std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
   hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
-  hash = HashNumber(options.plan.prune ? 1 : 0, hash);
+  hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
   hash = HashNumber(options.judge.exit_is_said ? 1 : 0, hash);
   for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
   for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
@@ -37,10 +37,12 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   return hash;
 }
 
-// One way to fail at one place or in one state: what comes after '#n' in the text is code and how.
-std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
-  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
 }
+
+constexpr const char* kSameSecond = "second faults: same place and state as an earlier one";
 
 }  // namespace
 
@@ -73,8 +75,8 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   rehearsal_ = std::move(rehearsal);
   by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
   const CallStates states = CallsToPlan();
-  if (!states.threaded) first_states_ = AllStates(states);
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
+  first_faults_ = FirstFaults(states, first);
   AppendHostFaults(rehearsal_->run.journal, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   first_sites_.insert(first.sites.begin(), first.sites.end());
@@ -87,16 +89,17 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   }
   possible_ = first.possible;
   skipped_ = std::move(first.skipped);
-  pruned_ = std::move(first.pruned);
+  pruned_ = first.pruned;
   Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject));
   return loaded.ok() ? BeginRounds() : loaded;
 }
 
 CallStates SweepEngine::CallsToPlan() {
   std::vector<CallStates> runs;
-  runs.push_back(StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger));
+  const StatesAre are = StatesFor(options_.plan.prune);
+  runs.push_back(StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger, {}, are));
   if (!by_site_) return std::move(runs.front());
-  for (const Observation& other : rehearsal_->others) runs.push_back(StatesOf(other.journal, other.ledger));
+  for (const Observation& other : rehearsal_->others) runs.push_back(StatesOf(other.journal, other.ledger, {}, are));
   return SitedCalls(runs);
 }
 
@@ -137,7 +140,10 @@ Status SweepEngine::TakeLogged(std::size_t from) {
   for (std::size_t index = from; index < plan_.size(); ++index) {
     Result<std::vector<TrialResult>> logged = log_->Take(index, plan_[index].faults);
     if (!logged.ok()) return logged.status();
-    for (TrialResult& trial : *logged) Keep(std::move(trial));
+    for (TrialResult& trial : *logged) {
+      if (!trial.stray) Claim(index, &trial.unwinding);
+      Keep(std::move(trial));
+    }
   }
   resumed_ = results_.size();
   return {};
@@ -186,32 +192,52 @@ bool SweepEngine::PlanNext() {
   }
 }
 
+// What an earlier trial of the plan stands for is let go at once: ways back through a loop are many, and few of them are new. Which trial
+// stands for it in the end, the plan decides.
+void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
+  if (options_.plan.prune == Prune::None) return;
+  std::erase_if(unwinding->faults, [&](const NextFault& next) {
+    if (!IsChosen(options_.plan, next.fault)) return false;
+    const auto [claim, fresh] = claims_.try_emplace(WayAt(next.fault, next.state), index);
+    if (fresh || claim->second >= index) {
+      claim->second = index;
+      return false;
+    }
+    ++unwinding->pruned[kSameSecond];
+    return true;
+  });
+}
+
 // The next round: every way in which the trials of this one may fail again on their way back, each place and state once.
 void SweepEngine::PlanUnwinding() {
   std::unordered_set<std::uint64_t> known;
+  claims_.clear();
   const std::size_t end = plan_.size();
   for (std::size_t index = 0; index < end; ++index) {
     if (plan_[index].faults.size() != static_cast<std::size_t>(round_)) continue;
     Unwinding unwinding = std::move(results_.at(index).unwinding);
     results_.at(index).unwinding = Unwinding();
-    for (const auto& [reason, count] : unwinding.pruned) pruned_[reason] += count;
+    for (const auto& [reason, count] : unwinding.pruned) {
+      pruned_[reason] += count;
+      possible_ += count;
+    }
     for (const LeftOut& one : unwinding.left_out) {
-      coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, true}, one.why);
+      coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, one.fault.on_the_way_back}, one.why);
       ++skipped_["second faults: " + one.why];
     }
     for (NextFault& next : unwinding.faults) {
-      const WayToFail way = {next.fault, next.site, next.phase, true};
+      const WayToFail way = {next.fault, next.site, next.phase, next.on_the_way_back};
       if (!IsChosen(options_.plan, next.fault)) {
         coverage_.LeaveOut(way, "not chosen by --call");
         ++skipped_["second faults: not chosen by --call"];
         continue;
       }
-      const bool same = options_.plan.prune && !known.insert(WayAt(next.fault, next.state)).second;
+      const bool same = options_.plan.prune != Prune::None && !known.insert(WayAt(next.fault, next.state)).second;
+      ++possible_;
       if (same) {
-        ++pruned_["second faults: same place and state as an earlier one"];
+        ++pruned_[kSameSecond];
         continue;
       }
-      ++possible_;
       if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
         coverage_.LeaveOut(way, "--limit");
         ++skipped_["trials beyond --limit"];
@@ -307,8 +333,9 @@ Status SweepEngine::Step() {
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   if (trial.fired && round_ < options_.depth) {
-    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_states_, one->seen, planned.faults.size(), options_.plan.prune,
+    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_faults_, one->seen, planned.faults, options_.plan.prune,
                                            by_site_ ? &first_sites_ : nullptr);
+    if (!trial.stray) Claim(one->index, &trial.unwinding);
   }
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
@@ -395,6 +422,7 @@ void SweepEngine::Report(report::Run* run) {
   ReportBenign(&groups, run);
   run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
                                    [this](std::uint64_t site) { return SiteInWords(site); });
+  for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);

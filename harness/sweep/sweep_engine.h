@@ -83,6 +83,7 @@ class SweepEngine {
   Status BeginRounds();
   Status GiveRound(std::size_t from);
   bool PlanNext();  // false: nothing is left to do
+  void Claim(std::size_t index, Unwinding* unwinding);
   void PlanUnwinding();
   void PlanShrinking();
   void FindShrinkable();
@@ -101,7 +102,7 @@ class SweepEngine {
   const Reproduction reproduction_;
   SiteTexts sites_;
   std::optional<Rehearsal> rehearsal_;
-  States first_states_;
+  FirstFaults first_faults_;
   std::vector<PlannedTrial> plan_;
   std::size_t possible_ = 0;
   std::map<std::string, std::uint64_t> skipped_;
@@ -118,6 +119,7 @@ class SweepEngine {
     std::vector<std::size_t> tries;
     bool settled = false;
   };
+  std::unordered_map<std::uint64_t, std::size_t> claims_;  // of this round: way and state -> the first trial known to lead there
   std::vector<Shrinking> shrinking_;
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;

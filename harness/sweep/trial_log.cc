@@ -93,7 +93,9 @@ std::optional<Missed> ToMissed(const std::string& name) {
   return std::nullopt;
 }
 
-Json FromNext(const NextFault& next) { return Json::array({next.fault, next.site, next.state, static_cast<int>(next.phase)}); }
+Json FromNext(const NextFault& next) {
+  return Json::array({next.fault, next.site, next.state, static_cast<int>(next.phase), next.on_the_way_back});
+}
 
 NextFault ToNext(const Json& row) {
   NextFault next;
@@ -101,6 +103,7 @@ NextFault ToNext(const Json& row) {
   next.site = row.at(1).get<std::uint64_t>();
   next.state = row.at(2).get<std::uint64_t>();
   next.phase = static_cast<faults::Phase>(row.at(3).get<unsigned>() % (static_cast<unsigned>(faults::Phase::Unwind) + 1));
+  next.on_the_way_back = row.at(4).get<bool>();
   return next;
 }
 

@@ -10,29 +10,40 @@
 // Unwinding are all fallible calls after the last fault, up to the end of the cycle where the program marks its cycles. A release fails in
 // two ways: refused, and the object lives on; after, and it is gone. Other calls are refused.
 //
-// On its way back, until it acquires something again, a program knows that it has failed: a call in the same place with the same objects
-// alive may be treated otherwise than in the fault-free run, so it is tried once for all first faults that lead there. After that a call
-// in a state (call_state.h) in which the fault-free run makes it too is not tried: the program has recovered, and a first fault there told
-// all that a second one could. What the first fault lost for good does not count for that. So the second order costs what programs do on
-// the way back, not what they do afterwards.
+// What stands for what (Prune::Second). A fault on the way back, until the program acquires something again, is tried once for each state
+// (call_state.h) and each first fault that the rehearsal cannot tell apart from it by state: of two turns of a loop that begin with the
+// same objects alive, neither stands for the other; of the ways back from a loop that gathers objects, each step is tried once, not once
+// for each turn that leads there. After that a call in a state in which a first fault is tried the same way is not tried: the program has
+// recovered. What the first fault lost for good does not count for that.
+//
+// Where an interpreter or generated code is in the call stack, the stack does not tell the program's line. There nothing stands for the way
+// back from another first fault, and a program has recovered only where all that it goes on to do, to the end of the run or cycle, is what
+// the fault-free run does too. A program with several threads has no states: a place stands for itself, once for each place of a first
+// fault.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "harness/sweep/call_state.h"
 #include "harness/sweep/observation.h"
+#include "harness/sweep/prune.h"
 
 namespace cuaudit::harness {
+
+struct PlannedFaults;
 
 struct NextFault {
   std::string fault;        // text
   std::uint64_t site = 0;   // where it is to hit
-  std::uint64_t state = 0;  // in which state; 0: unknown
+  std::uint64_t state = 0;  // equal ones stand for one another; 0: unknown
   faults::Phase phase = faults::Phase::Any;
+  bool on_the_way_back = true;  // false: the program has acquired something since
 };
 
 struct LeftOut {
@@ -46,16 +57,31 @@ struct Unwinding {
   std::map<std::string, std::uint64_t> pruned;  // reason -> faults
 };
 
-// Every state in which the fault-free run makes a call.
-using States = std::unordered_set<std::uint64_t>;
-[[nodiscard]] States AllStates(const CallStates& calls);
+// What a second fault is compared with.
+class FirstFaults {
+ public:
+  FirstFaults() = default;
+  FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan);
+
+  // Whether a first fault is tried in that state, in the way that `fault` names.
+  bool Tried(const std::string& fault, std::uint64_t state) const;
+  // Which of the calls in its state the first fault hits, counted from 1; 0: it hits a call in no known state, or none of the rehearsal.
+  std::uint32_t TurnOf(const faults::Fault& fault) const;
+  // The states of a cycle's calls, in order.
+  std::span<const std::uint64_t> StatesIn(std::uint32_t cycle) const;
+
+ private:
+  std::unordered_set<std::uint64_t> ways_;
+  std::unordered_map<std::uint64_t, std::uint32_t> turns_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> states_;
+};
 
 // Call stacks from which some fault-free run makes a call.
 using Places = std::unordered_set<std::uint64_t>;
 
-// `faults`: how many the trial had. `first`: the states of the rehearsal. Without `prune` every call after the last fault counts. `by_site`
-// given: faults are addressed by place, those of the thread that was hit counted from where it was.
-[[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const States& first, const Observation& trial,
-                                             std::size_t faults, bool prune, const Places* by_site = nullptr);
+// `faults`: the texts of the trial's faults. `first`: those of the rehearsal. With Prune::None every call after the last fault counts.
+// `by_site` given: faults are addressed by place, those of the thread that was hit counted from where it was.
+[[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const FirstFaults& first, const Observation& trial,
+                                             std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
 
 }  // namespace cuaudit::harness

@@ -10,6 +10,7 @@
 #include "faults/journal/key_memo.h"
 #include "faults/journal/stack_key.h"
 #include "harness/verdict/judge.h"
+#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -32,16 +33,28 @@ std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::spa
   return faults::MixStack(hash, frames, modules.data(), modules.size());
 }
 
+// One number for each call, stack and kind of record of a journal.
+std::uint64_t PlaceOf(const Site& site) {
+  return (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
+}
+
 }  // namespace
 
 std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
   const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   faults::KeyMemo* const memo = journal.memo();
   if (memo == nullptr || (frames.empty() && site.stack != 0)) return Key(journal, site, frames);
-  const std::uint64_t place =
-      (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
+  const std::uint64_t place = PlaceOf(site);
   const auto [found, fresh] = memo->site_keys.try_emplace(place, 0);
   if (fresh) found->second = Key(journal, site, frames);
+  return found->second;
+}
+
+std::uint64_t SiteKeys::Of(const Site& site) {
+  if (site.record_kind == RecordKind::Empty) return 0;
+  const std::uint64_t place = PlaceOf(site);
+  const auto [found, added] = keys_.try_emplace(place, 0);
+  if (added) found->second = SiteKey(*journal_, site);
   return found->second;
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -15,24 +15,6 @@ using driver::Kind;
 using faults::ProcessEvent;
 using faults::Record;
 using faults::RecordKind;
-
-// SiteKey walks a stack; equal (call, stack) pairs are looked up once.
-class Keys {
- public:
-  explicit Keys(const faults::JournalView& journal) : journal_(&journal) {}
-  std::uint64_t Of(const Site& site) {
-    if (site.record_kind == faults::RecordKind::Empty) return 0;
-    const std::uint64_t id =
-        (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
-    const auto [found, added] = keys_.try_emplace(id, 0);
-    if (added) found->second = SiteKey(*journal_, site);
-    return found->second;
-  }
-
- private:
-  const faults::JournalView* journal_;
-  std::unordered_map<std::uint64_t, std::uint64_t> keys_;
-};
 
 // Collects findings that agree in rule, kind and all places, in order of first appearance. Two calls that collide are one finding however
 // many buffers they collide in.
@@ -80,7 +62,7 @@ using Allowances = std::map<std::pair<Kind, std::uint64_t>, Allowance>;
 
 Allowances AllowancesOf(const Evidence& rehearsal) {
   Allowances allowances;
-  Keys keys(*rehearsal.journal);
+  SiteKeys keys(*rehearsal.journal);
   for (const Object& object : rehearsal.ledger->objects) {
     if (!IsOwnLeak(object)) continue;
     Allowance& allowance = allowances[{object.kind, keys.Of(object.acquired)}];
@@ -111,7 +93,7 @@ using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
 // Host resources that the rehearsal gave back in callbacks of the driver, by where they were acquired.
 Counts FreedByDestructors(const Evidence& rehearsal) {
   Counts counts;
-  Keys keys(*rehearsal.journal);
+  SiteKeys keys(*rehearsal.journal);
   for (const Object& object : rehearsal.ledger->objects) {
     if (!IsHost(object) || object.driver_owned || object.state != State::Released || object.released.record_kind != RecordKind::Host)
       continue;
@@ -164,7 +146,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     kept = KeptFromDestruction(*trial.ledger);
     if (kept != nullptr) undestroyed = FreedByDestructors(*rehearsal);
   }
-  Keys keys(*trial.journal);
+  SiteKeys keys(*trial.journal);
   struct Left {
     const Object* object;
     std::uint64_t key;
@@ -254,12 +236,12 @@ std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evi
   std::set<std::uint32_t> vanished;
   if (rehearsal != nullptr) {
     vanished = Vanished(*trial.journal);
-    Keys keys(*rehearsal->journal);
+    SiteKeys keys(*rehearsal->journal);
     for (const Violation& violation : rehearsal->ledger->violations) {
       ++allowed[{violation.rule, violation.kind, keys.Of(violation.where), keys.Of(violation.other)}];
     }
   }
-  Keys keys(*trial.journal);
+  SiteKeys keys(*trial.journal);
   Groups groups;
   for (const Violation& violation : trial.ledger->violations) {
     if (violation.rule == Rule::ContextStack && vanished.count(violation.pid) != 0) continue;

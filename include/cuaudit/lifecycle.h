@@ -265,13 +265,21 @@ enum class AuditedDriver : std::uint8_t {
   Genuine,
 };
 
+// What a sweep leaves out because a fault in an equal state stands for it: same phase, same call stack, same objects alive. Data that is in
+// none of these can make equal states differ: what is left out is counted, and a clean audit says so.
+enum class Prune : std::uint8_t {
+  None,
+  Second,  // faults made while unwinding; objects are counted one by one
+  All,     // first ones too; none, one, two or many objects of a kind: of a loop the first turns only
+};
+
 struct SweepOptions {
   // Of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky; and of the host, with cuaudit::host: host_oom, host_thread.
   std::vector<std::string> hows = {"refuse"};
   bool all_codes = false;               // every documented error of a call, not the likeliest one
   std::vector<std::string> calls = {};  // base entry points that fail first; empty: all
   int depth = 2;                        // faults of one trial: 1, or more by calls made while unwinding from the ones before
-  bool prune = true;                    // one trial for all faults at the same place with the same objects alive
+  Prune prune = Prune::Second;          // every first fault is tried
   std::size_t limit = 0;                // trials, 0: no limit
   bool isolate = false;                 // a process for each trial, so that a crash is a verdict; simulated driver only
   std::uint32_t deadline_ms = 10000;    // without any driver call after which an isolated trial hangs
@@ -325,7 +333,7 @@ struct Audit {
   std::uint64_t fired = 0;
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> checks or trials left out
-  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
+  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that were not tried, because another one stands for them
   std::vector<std::string> unmetered;            // resources of the host that were not looked at, each with the reason
   std::vector<Finding> findings;
   std::vector<Finding> notes;

@@ -23,7 +23,16 @@ class AllocatorLifecycle : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(AllocatorLifecycle, EveryCallOfItFailsInTurnAndNothingIsLost) {
-  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4", "--depth=1"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  ASSERT_EQ(audit.result(), "clean") << audit.findings();
+  EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 250);
+  EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
+}
+
+// It forks no copies (it would notice), so each trial is a process: the whole second order is suites/lifecycle's.
+TEST_P(AllocatorLifecycle, CallsOfItsUnwindingFailInTurn) {
+  const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4", "--prune=all"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
   ASSERT_EQ(audit.result(), "clean") << audit.findings();
   EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 100);

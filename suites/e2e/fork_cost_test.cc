@@ -37,7 +37,7 @@ Cost SweepOf(int calls) {
   {
     harness::ForkRunner runner(subject, *dir, {2, false, subject.record_capacity}, *rehearsal);
     harness::SweepOptions options;
-    options.plan.prune = false;
+    options.plan.prune = harness::Prune::None;
     harness::SweepEngine engine(&runner, nullptr, options, {});
     Status status = engine.Prepare(std::move(*rehearsal), 0);
     while (status.ok() && !engine.Finished()) status = engine.Step();

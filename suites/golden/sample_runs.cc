@@ -231,7 +231,7 @@ Run SecondFaults() {
   run.totals.recovered = 71;
   run.totals.shrinking = 3;
   run.driver.kernels = report::Kernels{3, 1, 0};
-  run.coverage = report::Coverage{128, 126, 29, 140, {}};
+  run.coverage = report::Coverage{128, 126, 29, 140, {}, 8199};
   run.coverage->not_reached.push_back({"cuMemFree",
                                        "INVALID_VALUE",
                                        "after",

@@ -81,7 +81,7 @@ TEST(Positive, NothingIsPrunedAwayThatFires) {
   SweepOptions options;
   options.hows = kAllHows;
   options.all_codes = true;
-  options.prune = false;
+  options.prune = cuaudit::Prune::None;
   const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), options);
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_GT(audit.trials, 300U);
@@ -152,11 +152,11 @@ TEST(Positive, ALifecycleWithAContextOfItsOwn) {
 // What a sticky fault lost is lost in the clean cycle too, where the program could not give it back.
 TEST(Positive, AContextOfItsOwnThatIsLost) {
   const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
-  const Audit once = Sweep(lifecycle, {.hows = {"sticky"}, .depth = 1, .prune = false});
+  const Audit once = Sweep(lifecycle, {.hows = {"sticky"}, .depth = 1, .prune = cuaudit::Prune::None});
   EXPECT_EQ(once.outcome, AuditOutcome::Clean) << once.Text();
   EXPECT_GE(once.fired, 6U);
   EXPECT_THAT(once.skipped, Contains(Pair("recovery: the release of the lost context was refused", 1U))) << once.Text();
-  const Audit twice = Sweep(lifecycle, {.hows = {"sticky"}, .prune = false});
+  const Audit twice = Sweep(lifecycle, {.hows = {"sticky"}, .prune = cuaudit::Prune::None});
   EXPECT_EQ(twice.outcome, AuditOutcome::Clean) << twice.Text();
 }
 
@@ -260,7 +260,8 @@ TEST(Positive, RetainedForRetry) {
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U)));
   // What the second teardown calls is not failed: nothing is planned there that could not fire.
-  const Audit deep = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown(), {.prune = false});
+  const Audit deep =
+      Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext().RetryTeardown(), {.prune = cuaudit::Prune::None});
   EXPECT_EQ(deep.outcome, AuditOutcome::Clean) << deep.Text();
   // In a lost context the second teardown fails as the first did.
   const Audit lost =

@@ -46,7 +46,7 @@ inline void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows) {
   for (const Row& row : rows) EXPECT_EQ(Lost(Replay(defective, {row.fault})), row.lost) << defective.name() << " under " << row.fault;
   SweepOptions options;
   options.depth = 1;
-  options.prune = false;
+  options.prune = cuaudit::Prune::None;
   const Audit audit = Sweep(defective, options);
   const auto call = [](const std::string& fault) { return fault.substr(0, fault.find('=')); };
   std::vector<std::string> expected;

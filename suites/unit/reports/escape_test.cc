@@ -63,6 +63,7 @@ TEST(Escape, AShellReadsTheSameWordsBack) {
   for (const std::string& word : words) expected += "[" + word + "]";
   EXPECT_EQ(ReadBack(ForShell(words)), expected);
   EXPECT_EQ(ForShell({"./prog", "--n=1,10"}), "./prog --n=1,10") << "nothing is quoted without need";
+  EXPECT_EQ(ForShell({"a\nb", "c"}), "$'a\\012b' c") << "one line";
 }
 
 }  // namespace

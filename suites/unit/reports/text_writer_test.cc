@@ -230,7 +230,7 @@ TEST(TextWriter, ColourOnlyWhenAsked) {
 TEST(TextWriter, ControlCharactersNeverReachTheTerminal) {
   const std::string text = Written(suites::HostileStrings());
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
-  EXPECT_TRUE(Holds(text, "\\x1b[31mred"));
+  EXPECT_TRUE(Holds(text, "\\033[31mred"));
 }
 
 TEST(TextWriter, AFailedStreamIsTold) {

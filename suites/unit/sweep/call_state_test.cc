@@ -23,10 +23,10 @@ class CallStateTest : public testing::Test {
     record.argument[0] = handle;
     return record;
   }
-  std::vector<std::uint64_t> States() {
+  std::vector<std::uint64_t> States(StatesAre are = StatesAre::Exact) {
     const Observation seen = journal_.Read();
     std::vector<std::uint64_t> states;
-    for (const CallState& call : StatesOf(seen.journal, seen.ledger).calls) states.push_back(call.state);
+    for (const CallState& call : StatesOf(seen.journal, seen.ledger, {}, are).calls) states.push_back(call.state);
     return states;
   }
 
@@ -45,9 +45,22 @@ TEST_F(CallStateTest, EqualPlacesWithEqualObjectsAreOneState) {
   EXPECT_NE(states[0], states[1]);
 }
 
-TEST_F(CallStateTest, CountsAreToldApartUpToTwo) {
-  for (std::uint64_t i = 1; i <= 8200; ++i) Call(CallId::MemAlloc_v2, i * 0x1000);
+TEST_F(CallStateTest, CountsAreToldApart) {
+  for (std::uint64_t i = 1; i <= 100; ++i) Call(CallId::MemAlloc_v2, i * 0x1000);
   const std::vector<std::uint64_t> states = States();
+  EXPECT_THAT(std::set<std::uint64_t>(states.begin(), states.end()), SizeIs(100));
+}
+
+TEST_F(CallStateTest, CyclesAreToldApartUnlessStatesAreCoarse) {
+  Call(CallId::CtxSynchronize).cycle = 1;
+  Call(CallId::CtxSynchronize).cycle = 2;
+  EXPECT_NE(States()[0], States()[1]);
+  EXPECT_EQ(States(StatesAre::Coarse)[0], States(StatesAre::Coarse)[1]);
+}
+
+TEST_F(CallStateTest, CoarseCountsAreToldApartUpToTwo) {
+  for (std::uint64_t i = 1; i <= 8200; ++i) Call(CallId::MemAlloc_v2, i * 0x1000);
+  const std::vector<std::uint64_t> states = States(StatesAre::Coarse);
   EXPECT_THAT(std::set<std::uint64_t>(states.begin(), states.end()), SizeIs(4)) << "none, one, two, many";
   EXPECT_EQ(states[3], states[8199]);
 }

@@ -17,10 +17,9 @@ using testing::StartsWith;
 
 class MakePlanTest : public testing::Test {
  protected:
-  // What the test's own calls have no stacks for is in no known state: nothing is pruned.
   PlannedFaults Plan(const PlanOptions& options = PlanOptions()) {
     const Observation seen = journal_.Read();
-    return MakePlan(StatesOf(seen.journal, seen.ledger), options);
+    return MakePlan(StatesOf(seen.journal, seen.ledger, {}, StatesFor(options.prune)), options);
   }
 
   TemporaryDir dir_;
@@ -89,6 +88,28 @@ TEST_F(MakePlanTest, StopsAtTheLimitAndSaysHowManyAreLeft) {
   EXPECT_EQ(plan.possible, 5U);
 }
 
+TEST_F(MakePlanTest, TriesEveryTurnOfALoopUnlessToldOtherwise) {
+  for (int turn = 0; turn < 4; ++turn) journal_.Call(CallId::CtxSynchronize).stack = 1;
+  EXPECT_THAT(Plan().faults, SizeIs(4));
+  EXPECT_THAT(Plan().pruned, SizeIs(0));
+  PlanOptions options;
+  options.prune = Prune::All;
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, SizeIs(1));
+  EXPECT_EQ(plan.pruned.at("first faults: same place and state as an earlier one"), 3U);
+  EXPECT_EQ(plan.possible, 4U) << "what is pruned is possible";
+}
+
+TEST_F(MakePlanTest, NeverPrunesWhatAnInterpreterCalls) {
+  for (int turn = 0; turn < 4; ++turn) journal_.Call(CallId::CtxSynchronize).stack = 1;
+  const Observation seen = journal_.Read();
+  CallStates states = StatesOf(seen.journal, seen.ledger, {}, StatesAre::Coarse);
+  for (CallState& call : states.calls) call.interpreted = true;
+  PlanOptions options;
+  options.prune = Prune::All;
+  EXPECT_THAT(MakePlan(states, options).faults, SizeIs(4));
+}
+
 TEST_F(MakePlanTest, TriesEveryWayAndEveryCodeWhenAsked) {
   journal_.Call(CallId::MemFree_v2);
   PlanOptions options;
@@ -125,8 +146,15 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   EXPECT_TRUE(CheckPlanOptions(options).ok());
   options.hows = {"refuse", "gently"};
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'gently': expected one of refuse"));
+  for (const HowWord& one : HowWords()) EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr(std::string(one.word)));
   options.hows = {"burst:0"};
-  EXPECT_FALSE(CheckPlanOptions(options).ok());
+  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("expected burst:K with a count K from 1"));
+  for (const HowWord& one : HowWords()) {
+    std::string word(one.word);
+    if (word.back() == 'K') word.back() = '2';
+    options.hows = {word};
+    EXPECT_TRUE(CheckPlanOptions(options).ok()) << word;
+  }
   options.hows = {"refuse"};
   options.calls = {"cuMemAlloc_v2"};
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'cuMemAlloc_v2': expected a driver entry point without version suffix"));

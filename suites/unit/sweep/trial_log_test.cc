@@ -106,7 +106,7 @@ TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
 
 TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   TrialResult trial = Sample(1);
-  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown}};
+  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false}};
   trial.unwinding.left_out = {{trial.unwinding.faults[0], "no"}};
   trial.unwinding.pruned = {{"why", 3}};
   const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(trial), "trials.jsonl");
@@ -117,6 +117,7 @@ TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   EXPECT_EQ(unwinding.faults[0].site, 0xfedcba9876543210U);
   EXPECT_EQ(unwinding.faults[0].state, 5U);
   EXPECT_EQ(unwinding.faults[0].phase, faults::Phase::Teardown);
+  EXPECT_FALSE(unwinding.faults[0].on_the_way_back);
   ASSERT_THAT(unwinding.left_out, SizeIs(1));
   EXPECT_EQ(unwinding.left_out[0].why, "no");
   EXPECT_EQ(unwinding.pruned.at("why"), 3U);

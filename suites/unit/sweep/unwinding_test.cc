@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/sweep/make_plan.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness {
@@ -11,6 +12,7 @@ namespace {
 
 using driver::CallId;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
@@ -42,10 +44,15 @@ class UnwindingTest : public testing::Test {
     }
     Call(journal, CallId::StreamDestroy_v2, cycle, 0x10);
   }
-  Unwinding Found(bool prune = true, const Ending& ending = {}) {
+  static FirstFaults FirstOf(const Observation& rehearsal, const PlanOptions& options = {}) {
+    const CallStates states = StatesOf(rehearsal.journal, rehearsal.ledger);
+    return {states, MakePlan(states, options)};
+  }
+  // The allocation that `Cycle` refuses is the first or, after another cycle, the second.
+  Unwinding Found(Prune prune = Prune::Second, const Ending& ending = {}, const std::string& fault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse") {
     const Observation before = rehearsal_.Read();
-    const States first = AllStates(StatesOf(before.journal, before.ledger));
-    return FaultsWhileUnwinding(before, first, trial_.Read(ending), 1, prune);
+    const std::vector<std::string> faults = {fault};
+    return FaultsWhileUnwinding(before, FirstOf(before), trial_.Read(ending), faults, prune);
   }
   static std::vector<std::string> Texts(const Unwinding& unwinding) {
     std::vector<std::string> texts;
@@ -70,9 +77,10 @@ TEST_F(UnwindingTest, BySiteItCountsFromTheFaultOnTheThreadThatWasHit) {
   Call(trial_, CallId::EventDestroy_v2, 1, 0x30).tid = 7;
   const Observation before = rehearsal_.Read();
   const Observation trial = trial_.Read();
+  const std::vector<std::string> faults = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
   Places places;
   for (const CallState& call : StatesOf(before.journal, before.ledger).calls) places.insert(call.site);
-  const Unwinding unwinding = FaultsWhileUnwinding(before, {}, trial, 1, true, &places);
+  const Unwinding unwinding = FaultsWhileUnwinding(before, {}, trial, faults, Prune::Second, &places);
   const std::vector<std::string> texts = Texts(unwinding);
   EXPECT_THAT(texts, ElementsAre(testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), testing::EndsWith("#+1=INVALID_CONTEXT,after"),
                                  StartsWith("cuEventDestroy@site="), StartsWith("cuEventDestroy@site=")));
@@ -90,26 +98,57 @@ TEST_F(UnwindingTest, EndsWithTheCycleThatTheProgramMarks) {
 TEST_F(UnwindingTest, WithoutMarksItEndsWhereTheProgramHasRecovered) {
   Cycle(trial_, 1, true);
   Cycle(trial_, 1, false);
-  // The way back, and the first call of the next turn, which is the first to acquire something.
-  EXPECT_THAT(Texts(Found()),
-              ElementsAre(StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamCreate#2")));
-  EXPECT_EQ(Found().pruned.at("second faults: same place and state as a first fault"), 5U);
-  EXPECT_THAT(Found(false).faults, SizeIs(8)) << "without pruning all";
+  // The way back, the first call of the next turn, which is the first to acquire something, and of what follows the ways that no first
+  // fault is tried in.
+  EXPECT_THAT(Texts(Found()), ElementsAre(StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamCreate#2"),
+                                          EndsWith(",after"), EndsWith(",after")));
+  EXPECT_EQ(Found().pruned.at("second faults: same place and state as a first fault"), 3U);
+  EXPECT_THAT(Found(Prune::None).faults, SizeIs(8)) << "without pruning all";
 }
 
 TEST_F(UnwindingTest, ACallOnTheWayBackIsNotTheSameAsInTheFaultFreeRun) {
   Cycle(trial_, 1, true);
   const Observation before = rehearsal_.Read();
-  const States first = AllStates(StatesOf(before.journal, before.ledger));
-  for (const NextFault& next : Found().faults) EXPECT_FALSE(first.contains(next.state));
+  const FirstFaults first = FirstOf(before);
+  for (const NextFault& next : Found().faults) {
+    EXPECT_TRUE(next.on_the_way_back);
+    EXPECT_FALSE(first.Tried(next.fault, next.state));
+  }
 }
 
 TEST_F(UnwindingTest, NothingIsTriedAfterAFaultThatKillsButItIsCounted) {
   Cycle(trial_, 1, true);
-  const Unwinding unwinding = Found(true, {0, 11, false});
+  const Unwinding unwinding = Found(Prune::Second, {0, 11, false});
   EXPECT_THAT(unwinding.faults, IsEmpty());
   ASSERT_THAT(unwinding.left_out, SizeIs(2));
   EXPECT_EQ(unwinding.left_out[0].why, "the first fault alone kills the program");
+}
+
+// The rehearsal's second turn begins with the same objects as the first: nothing but the number of the turn tells the faults apart.
+TEST_F(UnwindingTest, TheWayBackFromAnotherTurnIsAnother) {
+  Cycle(rehearsal_, 2, false);
+  Cycle(trial_, 2, true);
+  const Unwinding one = Found(Prune::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse");
+  const Unwinding other = Found(Prune::Second, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse");
+  ASSERT_THAT(one.faults, SizeIs(2));
+  ASSERT_THAT(other.faults, SizeIs(2));
+  EXPECT_NE(one.faults[0].state, other.faults[0].state);
+  const Unwinding persists = Found(Prune::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,persist");
+  EXPECT_NE(one.faults[0].state, persists.faults[0].state);
+  EXPECT_EQ(Found(Prune::All, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse").faults[0].state,
+            Found(Prune::All, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse").faults[0].state);
+}
+
+TEST_F(UnwindingTest, AFirstFaultThatIsNotTriedStandsForNothing) {
+  Cycle(trial_, 1, true);
+  Cycle(trial_, 1, false);
+  const Observation before = rehearsal_.Read();
+  const std::vector<std::string> faults = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
+  PlanOptions options;
+  options.limit = 1;
+  const Unwinding unwinding = FaultsWhileUnwinding(before, FirstOf(before, options), trial_.Read(), faults, Prune::Second);
+  EXPECT_THAT(unwinding.pruned, IsEmpty());
+  EXPECT_THAT(unwinding.faults, SizeIs(8));
 }
 
 TEST_F(UnwindingTest, NothingIsFoundWhereNoFaultFired) {
