@@ -12,6 +12,7 @@
 #include "harness/cli/session.h"
 #include "harness/sweep/make_runner.h"
 #include "harness/sweep/replay.h"
+#include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

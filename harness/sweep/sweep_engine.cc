@@ -11,7 +11,7 @@
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
 #include "harness/sweep/sited_calls.h"
-#include "harness/sweep/subject_content.h"
+#include "harness/sweep/sweep_digest.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -21,50 +21,15 @@ constexpr int kAttempts = 6;
 // What only some runs come to is waited for a little longer.
 constexpr int kAttemptsBySite = 12;
 
-// What decides which trials a plan leads to, and what they come to.
-std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
-  hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
-  hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
-  hash = HashNumber(options.judge.exit_is_said ? 1 : 0, hash);
-  for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
-  for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
-  return HashNumber(options.plan.limit, hash);
-}
-
 std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   std::uint64_t hash = kHashSeed;
   for (const std::string& fault : faults) hash = HashText(fault, hash);
   return hash;
 }
 
-bool IsChosen(const PlanOptions& options, const std::string& fault) {
-  return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
-}
-
 constexpr const char* kSameSecond = "second faults: same place and state as an earlier one";
 
 }  // namespace
-
-std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge) {
-  std::uint64_t hash = kHashSeed;
-  for (const std::string& word : subject.command) hash = HashText(word, hash);
-  hash = HashText(OptionsText(subject.launch, "", {}), hash);
-  hash = HashNumber(subject.launch.stack_depth, hash);
-  hash = HashNumber(subject.launch.host_probes ? 1 : 0, hash);
-  hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
-  hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
-  hash = HashNumber(SubjectContent(subject, rehearsal), hash);
-  // A program that never does the same twice can only be told by its command line.
-  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.journal), hash) : hash;
-}
-
-bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject) {
-  const Result<std::string> text = ReadFile(dir.File("plan.txt"));
-  if (!text.ok()) return false;
-  const Result<PlanFile> plan = ParsePlan(*text, "plan.txt");
-  return plan.ok() && plan->subject == OptionsHash(options, subject);
-}
 
 SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction)
     : runner_(runner), dir_(dir), options_(options), reproduction_(reproduction) {}

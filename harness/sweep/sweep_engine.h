@@ -132,10 +132,4 @@ class SweepEngine {
   bool by_site_ = false;  // the calls of the case have no order that holds, and call stacks are there
 };
 
-// What two sweeps of one program must share to go on with each other's trials.
-std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
-
-// The directory holds the plan of this sweep: it can go on beside the fault-free runs from which that plan was made.
-bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject);
-
 }  // namespace cuaudit::harness
