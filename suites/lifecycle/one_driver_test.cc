@@ -246,8 +246,8 @@ struct WithItsOwnContext {
 TEST_F(OneDriver, AContextThatIsNotRetainedYetCannotBeLost) {
   const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
   const std::vector<std::string> hows = {"sticky"};
-  const Audit worlds = Sweep(lifecycle, {.hows = hows, .prune = false, .driver = AuditedDriver::Simulated});
-  const Audit one = Sweep(lifecycle, {.hows = hows, .prune = false});
+  const Audit worlds = Sweep(lifecycle, {.hows = hows, .prune = Prune::None, .driver = AuditedDriver::Simulated});
+  const Audit one = Sweep(lifecycle, {.hows = hows, .prune = Prune::None});
   EXPECT_EQ(one.outcome, AuditOutcome::Clean) << one.Text();
   EXPECT_GE(one.fired, 6U);
   EXPECT_EQ(one.verdicts, worlds.verdicts);
