@@ -76,6 +76,8 @@ bool Take(std::uint64_t* left) {
   --*left;
   return true;
 }
+// Lost there too, with its context or without.
+bool TakeEither(Allowance* allowance) { return Take(&allowance->live) || Take(&allowance->orphaned); }
 
 bool IsHost(const Object& object) { return object.acquired.record_kind == RecordKind::Host; }
 
@@ -198,7 +200,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   // The rehearsal may have lost the object to its context and the trial not, or the other way round: it is left behind in both.
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
-    if (Take(&allowance.live) || Take(&allowance.orphaned)) {
+    if (TakeEither(&allowance)) {
       lifetime.Add(Kept(*left.object, left.key));
       continue;
     }
@@ -222,7 +224,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   Groups unjudged;
   for (const Left& left : of_vanished) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
-    if (Take(&allowance.live) || Take(&allowance.orphaned)) {
+    if (TakeEither(&allowance)) {
       lifetime.Add(Kept(*left.object, left.key));
     } else {
       unjudged.Add(FindingOf(Rule::Unjudged, *left.object, left.key));

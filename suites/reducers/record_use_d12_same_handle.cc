@@ -71,6 +71,11 @@ struct Pooled : WithPool {
   }
   CUresult Teardown(DriverRef driver) {
     CUresult code = driver.StreamSynchronize(kOfThisThread);
+    if (done != nullptr) {  // the other thread's read, for which this thread's stream need not have waited
+      const CUresult waited = driver.EventSynchronize(done);
+      if (waited != CUDA_SUCCESS) (void)driver.EventSynchronize(done);
+      code = First(code, waited);
+    }
     for (CUevent* one : {&ready, &done}) {
       if (*one != nullptr) code = First(code, driver.EventDestroy(std::exchange(*one, nullptr)));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // turns.c: two workers who take turns, in one run the left one first and in the next the right one.
 //
-// Usage   turns FILE MODE [ROUNDS]     grows FILE by a byte a run: at an odd length the left worker goes first
+// Usage   turns NAME MODE [ROUNDS]     NAME.runs grows by a byte a run: at an odd length the left worker goes first
 // Mode    clean       every failure unwinds whole
 //         loses       the right worker loses its memory when its event cannot be made
 //         stops       a worker that cannot free its memory on the way back leaves its stream too
@@ -11,6 +11,7 @@
 #include <cuda.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,9 +25,12 @@ static CUcontext context;
 static const char *mode;
 static int rounds = 3;
 
-static int is_odd_run(const char *path) {
+static int is_odd_run(const char *name) {
   struct stat facts = {0};
-  int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  char path[4096];
+  int file;
+  snprintf(path, sizeof(path), "%s.runs", name);
+  file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (file < 0) return 0;
   (void)!write(file, ".", 1);
   (void)!fstat(file, &facts);
@@ -119,7 +123,7 @@ static int sometimes(void) {
 int main(int argc, char **argv) {
   pthread_t threads[3];
   void *result;
-  int odd = is_odd_run(argc > 1 ? argv[1] : "/dev/null"), count, i, failed = 0;
+  int odd = is_odd_run(argc > 1 ? argv[1] : "/dev"), count, i, failed = 0;
   mode = argc > 2 ? argv[2] : "clean";
   if (argc > 3) rounds = atoi(argv[3]);
   whose = !odd;
