@@ -347,12 +347,12 @@ TEST(Resume, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
     if (!json.is_discarded()) json.erase("header");
     return json.dump(1);
   };
-  WriteFile(counter, "");
+  WriteFile(counter + ".runs", "");
   const std::string whole = directory + "/whole";
   ASSERT_EQ(RunCommand(command(whole)).exit, 1);
   const std::string work = directory + "/killed";
   ASSERT_EQ(RunCommand({"mkdir", work}).exit, 0);
-  WriteFile(counter, "");
+  WriteFile(counter + ".runs", "");
   const int watch = inotify_init1(IN_CLOEXEC);
   ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
   {
@@ -362,7 +362,7 @@ TEST(Resume, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
     sweep.Wait();
   }
   close(watch);
-  WriteFile(counter, ".");  // a rehearsal of its own would see the right worker first
+  WriteFile(counter + ".runs", ".");  // a rehearsal of its own would see the right worker first
   const Outcome resumed = RunCommand(command(work));
   EXPECT_EQ(resumed.exit, 1) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("going on: "));
