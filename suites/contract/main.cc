@@ -110,15 +110,16 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
 bool AskAll(const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
   if (!OpenDriver(options, &genuine)) return false;
+  const auto questions = AllQuestions();
   std::vector<const Question*> apart;
-  for (const Question& question : AllQuestions()) {
+  for (const Question& question : questions) {
     if (options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options) && IsAsked(question, options))
       apart.push_back(&question);
   }
   // First, while this process has no context.
   const std::vector<std::string> told = AskChildren(apart, options);
   auto next = told.begin();
-  for (const Question& question : AllQuestions()) {
+  for (const Question& question : questions) {
     if ((!options.ask.empty() && options.ask != question.name) || !IsAsked(question, options)) continue;
     const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
