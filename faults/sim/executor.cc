@@ -117,7 +117,7 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
       DropMarker(world, work.marker);
       return CUDA_SUCCESS;
     case WorkType::Free:
-      FinishFree(world, work.address);
+      FinishFree(world, work.address, work.allocation);
       return CUDA_SUCCESS;
     case WorkType::Write:
       return RunWrite(world, work.value);

@@ -119,9 +119,9 @@ void GiveBack(World& world, Range* range) noexcept {
   Forget(world, range);
 }
 
-void FinishFree(World& world, CUdeviceptr address) noexcept {
+void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation) noexcept {
   Range* const range = world.ranges.Find(address);
-  if (range == nullptr || range->base != address) return;
+  if (range == nullptr || range->base != address || (allocation != 0 && range->id != allocation)) return;
   if (range->graph != nullptr) return ReleaseGraphRange(world, range, false);
   RememberFreed(world, range);
   GiveBack(world, range);

@@ -25,7 +25,7 @@ void Adopt(World& world, Range* range, Context* owner) noexcept;
 void Forget(World& world, Range* range) noexcept;
 
 // A queued stream-ordered free has been reached.
-void FinishFree(World& world, CUdeviceptr address) noexcept;
+void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation = 0) noexcept;
 // Pools give back what their thresholds do not keep. Called when somebody has waited.
 void TrimPools(World& world) noexcept;
 bool Charge(World& world, int device, std::uint64_t bytes) noexcept;

@@ -74,6 +74,7 @@ CUresult api::MemFreeAsync(Call& call, CUdeviceptr address, CUstream handle) {
   Work work;
   work.type = WorkType::Free;
   work.address = address;
+  work.allocation = range->id;
   result = Submit(call, stream, CU_GRAPH_NODE_TYPE_MEM_FREE, work);
   if (result == CUDA_SUCCESS) range->freeing = true;
   return result;

@@ -74,6 +74,7 @@ struct Work {
   bool cooperative = false;        // of a kernel
   Arguments* arguments = nullptr;  // of a kernel, the operations of a batch, the list of semaphores
   GraphMemory* memory = nullptr;   // of Alloc and Free in a graph
+  std::uint64_t allocation = 0;    // of Free in a stream: Range::id, since the address may be another's when its turn comes
   union {
     CUDA_MEMCPY3D copy;
     CUDA_KERNEL_NODE_PARAMS kernel;
