@@ -171,5 +171,21 @@ TEST(Ending, AnAllocationWhosePoolAnotherThreadDestroysIsRefused) {
   EXPECT_OK(sim.d.MemFree(all));
 }
 
+// The memory went with its context, and its address is another allocation's when the queued free has its turn.
+TEST(QueuedFree, OfMemoryThatWentWithItsContextFreesNothingElse) {
+  const Simulated sim;
+  CUcontext other = nullptr;
+  CUdeviceptr gone = 0;
+  CUdeviceptr kept = 0;
+  EXPECT_OK(sim.d.MemAllocAsync(&gone, 0x200, nullptr));
+  EXPECT_OK(sim.d.CtxCreate(&other, nullptr, 0, 0));
+  EXPECT_OK(sim.d.MemFreeAsync(gone, nullptr));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(sim.d.MemAlloc(&kept, 0x10000));
+  EXPECT_EQ(kept, gone);
+  EXPECT_OK(sim.d.StreamSynchronize(nullptr));
+  EXPECT_OK(sim.d.MemFree(kept));
+}
+
 }  // namespace
 }  // namespace cuaudit::sim
