@@ -4,11 +4,16 @@
 #endif
 #include "faults/journal/module_table.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
 #include <string.h>
 #include <unistd.h>
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object
+#endif
 
 namespace cuaudit::faults {
 namespace {
@@ -39,6 +44,28 @@ BuildId FindBuildId(const dl_phdr_info& info) noexcept {
     }
   }
   return {};
+}
+
+std::uint64_t Frame(std::uint64_t module, std::uintptr_t offset) noexcept { return module << 48 | (offset & 0xffffffffffffU); }
+
+// The loaded object that the address lies in now, with the program headers that its first page holds. False: none, or nobody to ask.
+bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phdr_info* info) noexcept {
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+  dl_find_object found;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of code
+  if (&_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
+  *info = {};
+  info->dlpi_addr = found.dlfo_link_map->l_addr;
+  info->dlpi_name = found.dlfo_link_map->l_name;
+  ElfW(Ehdr) header;
+  memcpy(&header, found.dlfo_map_start, sizeof(header));
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return true;
+  info->dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(static_cast<const char*>(found.dlfo_map_start) + header.e_phoff);
+  info->dlpi_phnum = header.e_phnum;
+  return true;
+#else
+  return false;
+#endif
 }
 
 struct Walk {
@@ -117,7 +144,15 @@ void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std
     readers_[at].fetch_sub(1, std::memory_order_seq_cst);
     at = now;
   }
-  for (std::size_t i = 0; i < count; ++i) frames[i] = EncodeIn(snapshot_[at], addresses[i]);
+  const bool frozen = frozen_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (frozen) {
+      frames[i] = EncodeFrozen(snapshot_[at], addresses[i]);
+      continue;
+    }
+    const Range* const range = Find(snapshot_[at], addresses[i]);
+    frames[i] = range == nullptr ? Frame(kNoModule, addresses[i]) : Frame(range->module, addresses[i] - range->base);
+  }
   readers_[at].fetch_sub(1, std::memory_order_seq_cst);
 }
 
@@ -127,7 +162,7 @@ void ModuleTable::AfterFork() noexcept {
   refreshing_.store(false, std::memory_order_relaxed);
 }
 
-std::uint64_t ModuleTable::EncodeIn(const Snapshot& snapshot, std::uintptr_t address) noexcept {
+const ModuleTable::Range* ModuleTable::Find(const Snapshot& snapshot, std::uintptr_t address) noexcept {
   std::size_t low = 0;
   std::size_t high = snapshot.count;
   while (low < high) {
@@ -138,9 +173,17 @@ std::uint64_t ModuleTable::EncodeIn(const Snapshot& snapshot, std::uintptr_t add
       high = middle;
     }
   }
-  if (low == 0 || address > snapshot.range[low - 1].end) return kNoModule << 48 | (address & 0xffffffffffffU);
-  const Range& range = snapshot.range[low - 1];
-  return std::uint64_t{range.module} << 48 | ((address - range.base) & 0xffffffffffffU);
+  return low == 0 || address > snapshot.range[low - 1].end ? nullptr : &snapshot.range[low - 1];
+}
+
+std::uint64_t ModuleTable::EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept {
+  const Range* const range = Find(snapshot, address);
+  dl_phdr_info info;
+  if (!FindLoaded(address, &info) || (range != nullptr && range->base == info.dlpi_addr)) {
+    return range == nullptr ? Frame(kNoModule, address) : Frame(range->module, address - range->base);
+  }
+  const BuildId id = FindBuildId(info);
+  return Frame(Intern(info.dlpi_name, id.bytes, id.size), address - info.dlpi_addr);
 }
 
 std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept {

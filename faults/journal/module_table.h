@@ -6,7 +6,8 @@
 //   Units     bytes.
 //   Errors    an address in no known object is encoded with module kNoModule; a full table raises kModulesDropped.
 //   Faults    makes no driver calls; allocates nothing.
-//   Source    dl_iterate_phdr; build ids from PT_NOTE (NT_GNU_BUILD_ID).
+//   Source    dl_iterate_phdr; in a forked child _dl_find_object, which takes no lock (glibc 2.35; with an older one, what the child itself
+//             loads has no module); build ids from PT_NOTE (NT_GNU_BUILD_ID).
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class ModuleTable {
   // Module index and offset as layout.h encodes frames, for `count` addresses of one moment.
   void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept;
   // In a forked child: what vanished threads were doing is undone, and the snapshot stays as it is. Walking the loader's list takes a
-  // lock that a thread of the parent may have held, and fork does not give that one back.
+  // lock that a thread of the parent may have held, and fork does not give that one back. What the child loads is looked up by address.
   void AfterFork() noexcept;
 
   struct Range {
@@ -44,7 +45,9 @@ class ModuleTable {
   };
 
  private:
-  static std::uint64_t EncodeIn(const Snapshot& snapshot, std::uintptr_t address) noexcept;
+  // The range that the address lies in; null: none.
+  static const Range* Find(const Snapshot& snapshot, std::uintptr_t address) noexcept;
+  std::uint64_t EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept;
   std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept;
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
 

@@ -91,5 +91,20 @@ TEST(Mutexes, MoreThanAreFollowedRaiseAFlag) {
   EXPECT_NE(FlagsAfter("4200") & faults::kMutexesDropped, 0U);
 }
 
+// A forked child that loads the driver: its modules came after the last look at the loader's list, which a child cannot walk.
+TEST(LateDriver, WhatItKeepsForItselfInAChildIsNobodysLeak) {
+  const Audit audit = RunAudit({"cycles", "--n", "1,4", "--host"}, {Program("late_library"), Program("libnvidia-late.so"), "clean", "{n}"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.result(), "clean") << audit.findings();
+  EXPECT_THAT(audit.report["cycles"]["rows"].dump(), ::testing::HasSubstr("(inside the driver)"));
+}
+
+TEST(LateDriver, WhatTheProgramsCallbackKeepsIsItsOwn) {
+  const Audit audit = RunAudit({"cycles", "--n", "1,4", "--host"}, {Program("late_library"), Program("libnvidia-late.so"), "leaks", "{n}"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "growth host_heap 1");
+  EXPECT_THAT(audit.report["findings"].dump(), ::testing::HasSubstr("own_callback"));
+}
+
 }  // namespace
 }  // namespace cuaudit::e2e

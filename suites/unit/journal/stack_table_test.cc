@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "faults/journal/stack_table.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "suites/unit/journal/temporary_journal.h"
 
@@ -89,6 +91,31 @@ TEST(ModuleTable, AddressesOutsideEveryModuleSaySo) {
   modules.Encode(addresses, 3, frames);
   EXPECT_EQ(FrameModule(frames[0]), kNoModule);
   EXPECT_NE(FrameModule(frames[1]), kNoModule);
+  EXPECT_EQ(FrameModule(frames[2]), kNoModule);
+}
+
+// glibc has this library and nobody links it.
+TEST(ModuleTable, WhatAForkedChildLoadsHasItsModule) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  static ModuleTable modules;
+  modules.Attach(&journal);
+  modules.Refresh();
+  modules.AfterFork();
+  void* const library = dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto late = reinterpret_cast<std::uintptr_t>(dlsym(library, "__ctype_get_mb_cur_max"));
+  const std::uintptr_t addresses[] = {late, reinterpret_cast<std::uintptr_t>(&CreateJournal), 0};
+  std::uint64_t frames[3];
+  modules.Encode(addresses, 3, frames);
+  dlclose(library);
+  const std::vector<char> bytes = file.Bytes();
+  JournalView view;
+  ASSERT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
+  EXPECT_TRUE(view.ModulePath(FrameModule(frames[0])).ends_with("libBrokenLocale.so.1")) << view.ModulePath(FrameModule(frames[0]));
+  EXPECT_FALSE(view.ModuleBuildId(FrameModule(frames[0])).empty());
+  EXPECT_TRUE(view.ModulePath(FrameModule(frames[1])).ends_with("journal_test"));
   EXPECT_EQ(FrameModule(frames[2]), kNoModule);
 }
 
