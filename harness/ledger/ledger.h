@@ -63,6 +63,7 @@ struct Object {
   // Its release was carried out and told to have failed (`after`): a program that tries again or goes on using it believes what it was
   // told.
   bool told_alive = false;
+  bool died_with_context = false;  // of one whose release was refused: its context went later, so nobody can release it any more
 
   friend bool operator==(const Object&, const Object&) = default;
 };

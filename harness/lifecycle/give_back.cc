@@ -113,6 +113,7 @@ std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger
   for (std::size_t i = ledger.objects.size(); i-- > 0;) {
     const Object& object = ledger.objects[i];
     if (object.driver_owned || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
+    if (object.died_with_context) continue;  // a genuine driver dies of its handle
     if (Release(driver, object) != CUDA_SUCCESS) ++kept;
   }
   EmptyContextStack(driver);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/planted/kind_cases.h"
 #include "suites/unit/ledger/trace.h"
 
@@ -79,6 +81,8 @@ TEST(InjectedFault, TheRefusedObjectKeepsItsMarkWhenItsContextDies) {
   const Ledger ledger = t.Fold();
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1 release_refused"));
   EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_TRUE(
+      std::any_of(ledger.objects.begin(), ledger.objects.end(), [](const harness::Object& object) { return object.died_with_context; }));
 }
 
 TEST(InjectedFault, TheOuterReferenceIsNotBlamedForTheRefusedInnerOne) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What a trial left on a driver that the next trial shares is released; what went with its context is not touched again, because a genuine
+// driver ends the process for that.
+#define __CUDA_API_VERSION_INTERNAL
+#include "harness/lifecycle/give_back.h"
+
+#include <gtest/gtest.h>
+
+#include "suites/unit/shim/gated_world.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using faults::GatedWorld;
+
+std::size_t EventsDestroyed(const GatedWorld& world) {
+  std::size_t count = 0;
+  for (const faults::Record& record : world.Records()) {
+    if (record.kind != faults::RecordKind::Call) continue;
+    count += driver::BaseOf(static_cast<driver::CallId>(record.call)) == BaseId::EventDestroy ? 1 : 0;
+  }
+  return count;
+}
+
+// An event in a context of its own, whose destruction was refused.
+CUcontext RefusedEvent(GatedWorld* world) {
+  CUcontext context = nullptr;
+  CUevent event = nullptr;
+  EXPECT_EQ(world->driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(world->driver().EventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  EXPECT_EQ(world->driver().EventDestroy(event), CUDA_ERROR_INVALID_CONTEXT);
+  return context;
+}
+
+struct Shared : GatedWorld {
+  Shared() : GatedWorld({"cuEventDestroy#1=INVALID_CONTEXT,refuse"}) {
+    Start();
+    EXPECT_EQ(driver().CtxGetCurrent(&primary), CUDA_SUCCESS);
+  }
+  std::uint32_t Clean() { return GiveBack(driver(), primary, Fold(Records())); }
+  CUcontext primary = nullptr;
+};
+
+TEST(GiveBack, ReleasesWhatARefusedReleaseLeft) {
+  Shared world;
+  (void)RefusedEvent(&world);
+  EXPECT_EQ(world.Clean(), 0U);
+  EXPECT_EQ(EventsDestroyed(world), 2U);
+  EXPECT_EQ(world.Live(driver::Kind::Event), 0U);
+  EXPECT_EQ(world.Live(driver::Kind::Context), 0U);
+}
+
+TEST(GiveBack, DoesNotTouchWhatWentWithItsContextAfterARefusedRelease) {
+  Shared world;
+  EXPECT_EQ(world.driver().CtxDestroy(RefusedEvent(&world)), CUDA_SUCCESS);
+  EXPECT_EQ(world.Clean(), 0U);
+  EXPECT_EQ(EventsDestroyed(world), 1U);
+}
+
+}  // namespace
+}  // namespace cuaudit::harness
