@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <utility>
+
 #include "suites/contract/graph_furniture.h"
 
 namespace cuaudit::contract {
@@ -210,6 +212,38 @@ constexpr Question kQuestions[] = {
        a.Prepare(a.d.GraphKernelNodeSetAttribute(n, CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE, &value));
        s.Instantiate();
        Update(a, s, t, n);
+     }},
+    // Whose destructors have run: of the graph that was instantiated and of the one that it was updated with, after the update, without
+    // both graphs, without the executable.
+    {"graph_update.user_objects", "SUCCESS 0 0 1 0 1 1", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       static int died[2];
+       died[0] = died[1] = 0;
+       const auto tell = [&a] {
+         // A genuine driver calls destructors from a thread of its own.
+         for (int i = 0; i < 20000 && (died[0] == 0 || died[1] == 0); ++i) (void)a.d.CtxSynchronize(nullptr);
+         a.Value(died[0]);
+         a.Value(died[1]);
+       };
+       Sketch s(a);
+       Sketch t(a);
+       (void)s.Empty();
+       (void)t.Empty();
+       Sketch* const sketches[] = {&s, &t};
+       for (int i = 0; i < 2; ++i) {
+         CUuserObject u = nullptr;
+         a.Prepare(a.d.UserObjectCreate(&u, &died[i], BumpOnce, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+         a.Prepare(a.d.GraphRetainUserObject(sketches[i]->g, u, 1, CU_GRAPH_USER_OBJECT_MOVE));
+       }
+       s.Instantiate();
+       CUgraphExecUpdateResultInfo info{};
+       a(a.d.GraphExecUpdate(s.x, t.g, &info));
+       tell();
+       for (Sketch* const sketch : sketches) a.Prepare(a.d.GraphDestroy(std::exchange(sketch->g, nullptr)));
+       tell();
+       a.Prepare(a.d.GraphExecDestroy(std::exchange(s.x, nullptr)));
+       tell();
      }},
     {"graph_exec_set.wrong_node", "INVALID_VALUE INVALID_VALUE INVALID_VALUE", Manner::Risky,
      [](Asker& a) {

@@ -311,6 +311,27 @@ constexpr Question kQuestions[] = {
        a.Value(managed);
        (void)a.d.MemFree(p);
      }},
+    // Whether it is live, beyond its end, freed; and whether the next owner of the same address has another one.
+    {"pointer.buffer_id", "SUCCESS 1 SUCCESS 1 INVALID_VALUE SUCCESS 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUdeviceptr p = 0;
+       CUdeviceptr next = 0;
+       unsigned long long first = 0;
+       unsigned long long inside = 0;
+       unsigned long long later = 0;
+       a.Prepare(a.d.MemAlloc(&p, 4096));
+       a(a.d.PointerGetAttribute(&first, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+       a.Value(first != 0);
+       a(a.d.PointerGetAttribute(&inside, CU_POINTER_ATTRIBUTE_BUFFER_ID, p + 100));
+       a.Value(inside == first);
+       a.Prepare(a.d.MemFree(p));
+       a(a.d.PointerGetAttribute(&later, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+       a.Prepare(a.d.MemAlloc(&next, 4096));
+       a(a.d.PointerGetAttribute(&later, CU_POINTER_ATTRIBUTE_BUFFER_ID, next));
+       a.Value(later != first);
+       (void)a.d.MemFree(next);
+     }},
     {"pointer.unknown", "INVALID_VALUE", Manner::Plain,
      [](Asker& a) {
        const Ready ready(a);

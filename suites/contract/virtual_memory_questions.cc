@@ -97,6 +97,31 @@ constexpr Question kQuestions[] = {
        a(a.d.MemUnmap(p, kBytes));
        (void)a.d.MemAddressFree(p, kBytes);
      }},
+    // The mapping goes on, the handle that the program had is nobody's, and the mapping hands out one again.
+    {"vmm.released_while_mapped", "SUCCESS SUCCESS INVALID_VALUE SUCCESS SUCCESS SUCCESS INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUmemAllocationProp properties{};
+       properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+       properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+       constexpr std::size_t kBytes = std::size_t{2} << 20;
+       const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+       CUdeviceptr p = 0;
+       CUmemGenericAllocationHandle h = 0;
+       CUmemGenericAllocationHandle again = 0;
+       a.Prepare(a.d.MemAddressReserve(&p, kBytes, 0, 0, 0));
+       a.Prepare(a.d.MemCreate(&h, kBytes, &properties, 0));
+       a.Prepare(a.d.MemMap(p, kBytes, 0, h, 0));
+       a.Prepare(a.d.MemSetAccess(p, kBytes, &access, 1));
+       a(a.d.MemRelease(h));
+       a(a.d.MemsetD8(p, 1, 16));
+       a(a.d.MemRelease(h));
+       a(a.d.MemRetainAllocationHandle(&again, reinterpret_cast<void*>(p)));
+       a(a.d.MemUnmap(p, kBytes));
+       a(a.d.MemRelease(again));
+       a(a.d.MemRelease(again));
+       (void)a.d.MemAddressFree(p, kBytes);
+     }},
     {"vmm.release_twice", "SUCCESS INVALID_VALUE", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
