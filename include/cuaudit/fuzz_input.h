@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // fuzz_input.h: the bytes of a fuzzer's input, taken from the front, one small decision after another.
 //
+// Whoever takes twice in one expression lets the compiler choose which comes first, and an input means another program to another
+// compiler: take into variables, or inside of braces, which go from left to right.
+//
 //   Owns      nothing; borrows the bytes.
 //   Threads   a value; no shared state.
 //   Errors    none: past the end every answer is 0, so every input is a whole program.
@@ -24,6 +27,12 @@ class FuzzInput {
   std::uint8_t Byte() { return at_ == end_ ? std::uint8_t{0} : *at_++; }
   // A number below `bound`, of one byte.
   std::uint32_t Below(std::uint32_t bound) { return bound == 0 ? 0 : Byte() % bound; }
+  // Of two bytes, the first one low.
+  std::uint32_t Short() {
+    const std::uint32_t low = Byte();
+    return low | static_cast<std::uint32_t>(Byte()) << 8U;
+  }
+  // Of four bytes, the first one high.
   std::uint32_t Number() {
     std::uint32_t number = 0;
     for (int i = 0; i < 4; ++i) number = number << 8U | Byte();

@@ -61,7 +61,7 @@ std::size_t ChooseBytes(FuzzInput* input) {
                                            3 * kMiB + 77, 5 * kMiB, 9 * kMiB + 5, 10 * kMiB,  12 * kMiB, 20 * kMiB, 33 * kMiB};
   const std::uint32_t which = input->Byte();
   if (which < 224) return kUsual[which % std::size(kUsual)];
-  const std::size_t any = input->Byte() | static_cast<std::size_t>(input->Byte()) << 8U;
+  const std::size_t any = input->Short();
   return 1 + any * (which < 240 ? 1 : 400);
 }
 

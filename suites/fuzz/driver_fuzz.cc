@@ -31,8 +31,7 @@ faults::Fault ChooseFault(FuzzInput* input) {
   static constexpr faults::How kHows[] = {faults::How::Refuse,  faults::How::RefuseGarbage, faults::How::After,
                                           faults::How::Persist, faults::How::Burst,         faults::How::Sticky};
   faults::Fault fault;
-  const std::uint32_t base = input->Byte() | static_cast<std::uint32_t>(input->Byte()) << 8U;
-  fault.base = static_cast<BaseId>(base % driver::kBaseCount);
+  fault.base = static_cast<BaseId>(input->Short() % driver::kBaseCount);
   fault.occurrence = 1 + input->Below(8);
   fault.how = kHows[input->Below(6)];
   fault.burst = 1 + input->Below(3);

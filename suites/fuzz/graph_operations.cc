@@ -5,6 +5,8 @@
 namespace cuaudit::fuzz {
 namespace {
 
+using driver::DriverRef;
+
 void Nothing(void*) {}
 
 // None or one node that the new one follows.
@@ -17,10 +19,12 @@ struct Before {
 constexpr Operation kOperations[] = {
     [](Machine& m) { (void)m.d.GraphCreate(&m.graphs.At(m.input), 0); },
     [](Machine& m) { (void)m.d.GraphDestroy(m.graphs.At(m.input)); },
-    [](Machine& m) { (void)m.d.GraphClone(&m.graphs.At(m.input), m.graphs.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphClone, {&m.graphs.At(m.input), m.graphs.At(m.input)});
+    },
     [](Machine& m) {
       const Before before(m);
-      (void)m.d.GraphAddEmptyNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count);
+      m.Call(&DriverRef::GraphAddEmptyNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count});
     },
     [](Machine& m) {
       const Before before(m);
@@ -31,7 +35,7 @@ constexpr Operation kOperations[] = {
       fill.height = 1;
       CUcontext context = nullptr;
       (void)m.d.CtxGetCurrent(&context);
-      (void)m.d.GraphAddMemsetNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &fill, context);
+      m.Call(&DriverRef::GraphAddMemsetNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &fill, context});
     },
     [](Machine& m) {
       const Before before(m);
@@ -44,12 +48,12 @@ constexpr Operation kOperations[] = {
       copy.Height = copy.Depth = 1;
       CUcontext context = nullptr;
       (void)m.d.CtxGetCurrent(&context);
-      (void)m.d.GraphAddMemcpyNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &copy, context);
+      m.Call(&DriverRef::GraphAddMemcpyNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &copy, context});
     },
     [](Machine& m) {
       const Before before(m);
       CUDA_HOST_NODE_PARAMS host{&Nothing, nullptr};
-      (void)m.d.GraphAddHostNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &host);
+      m.Call(&DriverRef::GraphAddHostNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &host});
     },
     [](Machine& m) {
       const Before before(m);
@@ -60,19 +64,22 @@ constexpr Operation kOperations[] = {
       kernel.func = m.functions.At(m.input);
       kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
       kernel.kernelParams = parameters;
-      (void)m.d.GraphAddKernelNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &kernel);
+      m.Call(&DriverRef::GraphAddKernelNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &kernel});
     },
     [](Machine& m) {
       const Before before(m);
-      (void)m.d.GraphAddChildGraphNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.graphs.At(m.input));
+      m.Call(&DriverRef::GraphAddChildGraphNode,
+             {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.graphs.At(m.input)});
     },
     [](Machine& m) {
       const Before before(m);
-      (void)m.d.GraphAddEventRecordNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.events.At(m.input));
+      m.Call(&DriverRef::GraphAddEventRecordNode,
+             {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.events.At(m.input)});
     },
     [](Machine& m) {
       const Before before(m);
-      (void)m.d.GraphAddEventWaitNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.events.At(m.input));
+      m.Call(&DriverRef::GraphAddEventWaitNode,
+             {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.events.At(m.input)});
     },
     [](Machine& m) {
       const Before before(m);
@@ -80,12 +87,13 @@ constexpr Operation kOperations[] = {
       wanted.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
       wanted.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
       wanted.bytesize = m.Size();
-      (void)m.d.GraphAddMemAllocNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &wanted);
+      m.Call(&DriverRef::GraphAddMemAllocNode, {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, &wanted});
       if (wanted.dptr != 0) m.memory.At(m.input) = wanted.dptr;
     },
     [](Machine& m) {
       const Before before(m);
-      (void)m.d.GraphAddMemFreeNode(&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.memory.At(m.input));
+      m.Call(&DriverRef::GraphAddMemFreeNode,
+             {&m.nodes.At(m.input), m.graphs.At(m.input), &before.node, before.count, m.memory.At(m.input)});
     },
     [](Machine& m) { (void)m.d.GraphDestroyNode(m.nodes.At(m.input)); },
     [](Machine& m) {
@@ -97,28 +105,42 @@ constexpr Operation kOperations[] = {
       std::size_t count = 3;
       (void)m.d.GraphGetNodes(m.graphs.At(m.input), m.nodes.place, &count);
     },
-    [](Machine& m) { (void)m.d.GraphChildGraphNodeGetGraph(m.nodes.At(m.input), &m.graphs.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphChildGraphNodeGetGraph, {m.nodes.At(m.input), &m.graphs.At(m.input)});
+    },
     [](Machine& m) {
       static constexpr unsigned long long kFlags[] = {0, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
                                                       CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, 1ULL << 40U};
-      (void)m.d.GraphInstantiateWithFlags(&m.executables.At(m.input), m.graphs.At(m.input), kFlags[m.input.Below(4)]);
+      m.Call(&DriverRef::GraphInstantiateWithFlags, {&m.executables.At(m.input), m.graphs.At(m.input), kFlags[m.input.Below(4)]});
     },
     [](Machine& m) { (void)m.d.GraphExecDestroy(m.executables.At(m.input)); },
-    [](Machine& m) { (void)m.d.GraphLaunch(m.executables.At(m.input), m.Stream()); },
-    [](Machine& m) { (void)m.d.GraphUpload(m.executables.At(m.input), m.Stream()); },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphLaunch, {m.executables.At(m.input), m.Stream()});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphUpload, {m.executables.At(m.input), m.Stream()});
+    },
     [](Machine& m) {
       CUgraphExecUpdateResultInfo info{};
-      (void)m.d.GraphExecUpdate(m.executables.At(m.input), m.graphs.At(m.input), &info);
+      m.Call(&DriverRef::GraphExecUpdate, {m.executables.At(m.input), m.graphs.At(m.input), &info});
     },
-    [](Machine& m) { (void)m.d.GraphExecChildGraphNodeSetParams(m.executables.At(m.input), m.nodes.At(m.input), m.graphs.At(m.input)); },
-    [](Machine& m) { (void)m.d.GraphNodeSetEnabled(m.executables.At(m.input), m.nodes.At(m.input), m.input.Below(2)); },
-    [](Machine& m) { (void)m.d.DeviceGraphMemTrim(0); },
-    [](Machine& m) { (void)m.d.StreamBeginCapture(m.Stream(), static_cast<CUstreamCaptureMode>(m.input.Below(3))); },
     [](Machine& m) {
-      (void)m.d.StreamBeginCaptureToGraph(m.Stream(), m.graphs.At(m.input), nullptr, nullptr, 0,
-                                          static_cast<CUstreamCaptureMode>(m.input.Below(3)));
+      m.Call(&DriverRef::GraphExecChildGraphNodeSetParams, {m.executables.At(m.input), m.nodes.At(m.input), m.graphs.At(m.input)});
     },
-    [](Machine& m) { (void)m.d.StreamEndCapture(m.Stream(), &m.graphs.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphNodeSetEnabled, {m.executables.At(m.input), m.nodes.At(m.input), m.input.Below(2)});
+    },
+    [](Machine& m) { (void)m.d.DeviceGraphMemTrim(0); },
+    [](Machine& m) {
+      m.Call(&DriverRef::StreamBeginCapture, {m.Stream(), static_cast<CUstreamCaptureMode>(m.input.Below(3))});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::StreamBeginCaptureToGraph,
+             {m.Stream(), m.graphs.At(m.input), nullptr, nullptr, 0, static_cast<CUstreamCaptureMode>(m.input.Below(3))});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::StreamEndCapture, {m.Stream(), &m.graphs.At(m.input)});
+    },
     [](Machine& m) {
       CUstreamCaptureStatus status{};
       (void)m.d.StreamIsCapturing(m.Stream(), &status);
@@ -131,12 +153,18 @@ constexpr Operation kOperations[] = {
       const std::uint32_t references = m.input.Below(3);
       (void)m.d.UserObjectCreate(&m.user_objects.At(m.input), m.Host(), &Nothing, references, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
     },
-    [](Machine& m) { (void)m.d.UserObjectRetain(m.user_objects.At(m.input), m.input.Below(3)); },
-    [](Machine& m) { (void)m.d.UserObjectRelease(m.user_objects.At(m.input), m.input.Below(3)); },
     [](Machine& m) {
-      (void)m.d.GraphRetainUserObject(m.graphs.At(m.input), m.user_objects.At(m.input), m.input.Below(3), m.input.Below(2));
+      m.Call(&DriverRef::UserObjectRetain, {m.user_objects.At(m.input), m.input.Below(3)});
     },
-    [](Machine& m) { (void)m.d.GraphReleaseUserObject(m.graphs.At(m.input), m.user_objects.At(m.input), m.input.Below(3)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::UserObjectRelease, {m.user_objects.At(m.input), m.input.Below(3)});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphRetainUserObject, {m.graphs.At(m.input), m.user_objects.At(m.input), m.input.Below(3), m.input.Below(2)});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::GraphReleaseUserObject, {m.graphs.At(m.input), m.user_objects.At(m.input), m.input.Below(3)});
+    },
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
+#include <type_traits>
 
 #include "faults/driver/driver_ref.h"
 #include "include/cuaudit/fuzz_input.h"
@@ -75,11 +77,21 @@ struct Machine {
     const CUdeviceptr base = memory.place[which % 6];
     return which < 192 ? base : base + which;
   }
+  CUdeviceptr Reserved() {
+    const CUdeviceptr base = reservations.At(input);
+    return base + input.Below(2) * kGranule;
+  }
   std::size_t Size() {
     static constexpr std::size_t kSizes[] = {0, 1, 16, 100, 256, 512, kPage, kHostBytes};
     return kSizes[input.Below(8)];
   }
   char* Host();  // kHostBytes of them
+
+  // For calls that take more than one argument from the input: from left to right, as braces promise and parentheses do not.
+  template <typename... Arguments>
+  void Call(CUresult (driver::DriverRef::*entry)(Arguments...) const noexcept, std::type_identity_t<std::tuple<Arguments...>> arguments) {
+    (void)std::apply([&](Arguments... each) { return (d.*entry)(each...); }, arguments);
+  }
 };
 
 using Operation = void (*)(Machine&);

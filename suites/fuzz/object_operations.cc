@@ -7,6 +7,8 @@
 namespace cuaudit::fuzz {
 namespace {
 
+using driver::DriverRef;
+
 constexpr const char* kTexts[] = {
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 b) { ret; }\n",
     ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 8 .b8 g[64];\n.global .texref t;\n.visible .entry k() { ret; }\n",
@@ -31,17 +33,27 @@ CUDA_ARRAY3D_DESCRIPTOR Shape(Machine& m) {
 }
 
 constexpr Operation kOperations[] = {
-    [](Machine& m) { (void)m.d.ModuleLoadData(&m.modules.At(m.input), Text(m)); },
-    [](Machine& m) { (void)m.d.ModuleLoadDataEx(&m.modules.At(m.input), Text(m), 0, nullptr, nullptr); },
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleLoadData, {&m.modules.At(m.input), Text(m)});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleLoadDataEx, {&m.modules.At(m.input), Text(m), 0, nullptr, nullptr});
+    },
     [](Machine& m) { (void)m.d.ModuleUnload(m.modules.At(m.input)); },
-    [](Machine& m) { (void)m.d.ModuleGetFunction(&m.functions.At(m.input), m.modules.At(m.input), "k"); },
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleGetFunction, {&m.functions.At(m.input), m.modules.At(m.input), "k"});
+    },
     [](Machine& m) {
       std::size_t bytes = 0;
-      (void)m.d.ModuleGetGlobal(&m.memory.At(m.input), &bytes, m.modules.At(m.input), "g");
+      m.Call(&DriverRef::ModuleGetGlobal, {&m.memory.At(m.input), &bytes, m.modules.At(m.input), "g"});
     },
-    [](Machine& m) { (void)m.d.LibraryLoadData(&m.libraries.At(m.input), Text(m), nullptr, nullptr, 0, nullptr, nullptr, 0); },
+    [](Machine& m) {
+      m.Call(&DriverRef::LibraryLoadData, {&m.libraries.At(m.input), Text(m), nullptr, nullptr, 0, nullptr, nullptr, 0});
+    },
     [](Machine& m) { (void)m.d.LibraryUnload(m.libraries.At(m.input)); },
-    [](Machine& m) { (void)m.d.LibraryGetModule(&m.modules.At(m.input), m.libraries.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::LibraryGetModule, {&m.modules.At(m.input), m.libraries.At(m.input)});
+    },
     [](Machine& m) {
       CUkernel kernel = nullptr;
       if (m.d.LibraryGetKernel(&kernel, m.libraries.At(m.input), "k") == CUDA_SUCCESS)
@@ -71,12 +83,18 @@ constexpr Operation kOperations[] = {
     [](Machine& m) { (void)m.d.ArrayDestroy(m.arrays.At(m.input)); },
     [](Machine& m) {
       const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(m);
-      (void)m.d.MipmappedArrayCreate(&m.mipmapped.At(m.input), &shape, 1 + m.input.Below(4));
+      m.Call(&DriverRef::MipmappedArrayCreate, {&m.mipmapped.At(m.input), &shape, 1 + m.input.Below(4)});
     },
-    [](Machine& m) { (void)m.d.MipmappedArrayGetLevel(&m.arrays.At(m.input), m.mipmapped.At(m.input), m.input.Below(4)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::MipmappedArrayGetLevel, {&m.arrays.At(m.input), m.mipmapped.At(m.input), m.input.Below(4)});
+    },
     [](Machine& m) { (void)m.d.MipmappedArrayDestroy(m.mipmapped.At(m.input)); },
-    [](Machine& m) { (void)m.d.MemcpyHtoA(m.arrays.At(m.input), m.input.Byte(), m.Host(), m.Size()); },
-    [](Machine& m) { (void)m.d.MemcpyAtoH(m.Host(), m.arrays.At(m.input), m.input.Byte(), m.Size()); },
+    [](Machine& m) {
+      m.Call(&DriverRef::MemcpyHtoA, {m.arrays.At(m.input), m.input.Byte(), m.Host(), m.Size()});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::MemcpyAtoH, {m.Host(), m.arrays.At(m.input), m.input.Byte(), m.Size()});
+    },
     [](Machine& m) {
       CUDA_RESOURCE_DESC resource{};
       CUDA_TEXTURE_DESC texture{};

@@ -73,8 +73,10 @@ report::Run Run(FuzzInput* input) {
   run.driver.kind = input->Below(2) == 1 ? "sim" : "real";
   run.driver.path = Bytes(input);
   run.driver.device = Bytes(input);
-  run.totals.verdicts[Bytes(input)] = input->Byte();
-  run.totals.skipped[Bytes(input)] = input->Byte();
+  for (auto* const counts : {&run.totals.verdicts, &run.totals.skipped}) {
+    const std::uint32_t count = input->Byte();
+    (*counts)[Bytes(input)] = count;
+  }
   for (std::uint32_t left = input->Below(3); left != 0; --left) run.cycle_counts.push_back(input->Byte());
   for (std::uint32_t left = input->Below(3); left != 0; --left) {
     report::CycleRow row{One(input, kKinds), {Bytes(input), Stack(input)}, run.cycle_counts, 1, 1};

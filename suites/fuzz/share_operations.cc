@@ -10,6 +10,8 @@
 namespace cuaudit::fuzz {
 namespace {
 
+using driver::DriverRef;
+
 constexpr CUmemLocation kDevice{CU_MEM_LOCATION_TYPE_DEVICE, 0};
 
 // Closed at the end, unless a driver took it.
@@ -68,13 +70,13 @@ constexpr Operation kOperations[] = {
       CUDA_EXTERNAL_MEMORY_BUFFER_DESC part{};
       part.offset = m.input.Below(3) * kPage;
       part.size = m.Size();
-      (void)m.d.ExternalMemoryGetMappedBuffer(&m.memory.At(m.input), m.external_memory.At(m.input), &part);
+      m.Call(&DriverRef::ExternalMemoryGetMappedBuffer, {&m.memory.At(m.input), m.external_memory.At(m.input), &part});
     },
     [](Machine& m) {
       CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC part{};
       part.arrayDesc = Small();
       part.numLevels = 1 + m.input.Below(3);
-      (void)m.d.ExternalMemoryGetMappedMipmappedArray(&m.mipmapped.At(m.input), m.external_memory.At(m.input), &part);
+      m.Call(&DriverRef::ExternalMemoryGetMappedMipmappedArray, {&m.mipmapped.At(m.input), m.external_memory.At(m.input), &part});
     },
     [](Machine& m) { (void)m.d.DestroyExternalMemory(m.external_memory.At(m.input)); },
     [](Machine& m) {
@@ -88,17 +90,18 @@ constexpr Operation kOperations[] = {
     [](Machine& m) {
       CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS value{};
       value.params.fence.value = m.input.Below(4);
-      (void)m.d.SignalExternalSemaphoresAsync(&m.external_semaphores.At(m.input), &value, 1, m.Stream());
+      m.Call(&DriverRef::SignalExternalSemaphoresAsync, {&m.external_semaphores.At(m.input), &value, 1, m.Stream()});
     },
     [](Machine& m) {
       CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS value{};
       value.params.fence.value = m.input.Below(4);
-      (void)m.d.WaitExternalSemaphoresAsync(&m.external_semaphores.At(m.input), &value, 1, m.Stream());
+      m.Call(&DriverRef::WaitExternalSemaphoresAsync, {&m.external_semaphores.At(m.input), &value, 1, m.Stream()});
     },
     [](Machine& m) { (void)m.d.DestroyExternalSemaphore(m.external_semaphores.At(m.input)); },
     [](Machine& m) { (void)m.d.IpcGetMemHandle(&m.ipc_memory, m.Address()); },
     [](Machine& m) {
-      (void)m.d.IpcOpenMemHandle(&m.memory.At(m.input), m.ipc_memory, m.input.Below(4) == 0 ? 0 : CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+      m.Call(&DriverRef::IpcOpenMemHandle,
+             {&m.memory.At(m.input), m.ipc_memory, m.input.Below(4) == 0 ? 0 : CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS});
     },
     [](Machine& m) { (void)m.d.IpcCloseMemHandle(m.memory.At(m.input)); },
     [](Machine& m) { (void)m.d.EventCreate(&m.events.At(m.input), CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING); },
@@ -119,7 +122,9 @@ constexpr Operation kOperations[] = {
                                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     },
     [](Machine& m) { (void)m.d.MemPoolExportPointer(&m.pool_pointer, m.memory.At(m.input)); },
-    [](Machine& m) { (void)m.d.MemPoolImportPointer(&m.memory.At(m.input), m.pools.At(m.input), &m.pool_pointer); },
+    [](Machine& m) {
+      m.Call(&DriverRef::MemPoolImportPointer, {&m.memory.At(m.input), m.pools.At(m.input), &m.pool_pointer});
+    },
     [](Machine& m) {
       CUmulticastObjectProp properties{};
       properties.numDevices = 1 + m.input.Below(2);
@@ -127,8 +132,12 @@ constexpr Operation kOperations[] = {
       properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
       (void)m.d.MulticastCreate(&m.multicast.At(m.input), &properties);
     },
-    [](Machine& m) { (void)m.d.MulticastAddDevice(m.multicast.At(m.input), static_cast<CUdevice>(m.input.Below(2))); },
-    [](Machine& m) { (void)m.d.MulticastBindMem(m.multicast.At(m.input), 0, m.physical.At(m.input), 0, kGranule, 0); },
+    [](Machine& m) {
+      m.Call(&DriverRef::MulticastAddDevice, {m.multicast.At(m.input), static_cast<CUdevice>(m.input.Below(2))});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::MulticastBindMem, {m.multicast.At(m.input), 0, m.physical.At(m.input), 0, kGranule, 0});
+    },
     [](Machine& m) { (void)m.d.MulticastUnbind(m.multicast.At(m.input), 0, 0, kGranule); },
     [](Machine& m) { (void)m.d.MemRelease(m.multicast.At(m.input)); },
 };

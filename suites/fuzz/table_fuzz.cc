@@ -57,7 +57,11 @@ void TryCycles(FuzzInput input, bool fits) {
     faults::CycleHeader header{};
     std::memcpy(header.magic, faults::kCycleMagic, sizeof(header.magic));
     header.table_digest = driver::TableDigest();
-    header.rows = input.Below(4) == 0 ? (std::uint64_t{input.Number()} << 32U | input.Number()) : rows;
+    header.rows = rows;
+    if (input.Below(4) == 0) {
+      header.rows = std::uint64_t{input.Number()} << 32U;
+      header.rows |= input.Number();
+    }
     header.file_bytes = sizeof(header) + header.rows * sizeof(faults::CycleRow);
     file.append(reinterpret_cast<const char*>(&header), sizeof(header));
     file.append(input.Rest().substr(0, rows * sizeof(faults::CycleRow)));
