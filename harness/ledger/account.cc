@@ -214,9 +214,8 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
     const State state = books_->object(index).state;
     if (state == State::Live) Close(index, State::Orphaned, site);
     // Its release was attempted and refused; that its context went is no fault of the program.
-    if (state != State::ReleaseRefused) continue;
-    Close(index, State::ReleaseRefused, books_->object(index).released);
-    books_->object(index).died_with_context = true;
+    if (state == State::ReleaseRefused) Close(index, State::ReleaseRefused, books_->object(index).released);
+    books_->object(index).died_with_context = state == State::ReleaseRefused;
   }
 }
 

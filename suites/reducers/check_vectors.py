@@ -4,10 +4,11 @@
 
 usage: check_vectors.py --expected FILE --form FORM REPORT.json [--host]
        check_vectors.py --expected FILE --form FORM --cuaudit CUAUDIT --mode sweep|cycles [--driver sim|real] [--host] [--exact]
-                        [--jobs N] [--keep REPORT.json] [--skip-without-driver] -- PROGRAM
+                        [--jobs N] [--depth 1|2] [--keep REPORT.json] [--skip-without-driver] -- PROGRAM
 
 The first form judges a report that exists, the second makes it, and keeps it where --keep says. --exact also replays every fault row, each turn
-of a loop, and compares the whole vector of that one trial. --jobs: trials and replays at a time. Without --host the host kinds are left out.
+of a loop, and compares the whole vector of that one trial. --jobs: trials and replays at a time. --depth 1: no second faults are tried, and
+rows that need one are not judged. Without --host the host kinds are left out.
 A form without rows must have no finding at all.
 exit: 0 all rows pass, 1 some do not, 2 usage, 77 no driver (--skip-without-driver)
 """
@@ -160,7 +161,8 @@ def runner(args):
             output = os.path.join(folder, "report.json")
             command = [args.cuaudit, mode, "--driver", args.driver, "--format", "json", "--output", output, *options]
             command += ["--host"] if args.host else ["--no-host"]
-            command += ["--jobs", str(args.jobs)] if mode == "sweep" and args.jobs else []
+            if mode == "sweep":
+                command += ["--depth", str(args.depth), *(["--jobs", str(args.jobs)] if args.jobs else [])]
             program = args.program + (["{n}"] if mode == "cycles" else ["2"])
             done = subprocess.run([*command, "--", *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
             if done.returncode == 3 and args.skip_without_driver:
@@ -186,6 +188,7 @@ def main():
     parser.add_argument("--driver", default="sim")
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--depth", type=int, choices=[1, 2], default=2)
     parser.add_argument("--keep")
     parser.add_argument("--skip-without-driver", action="store_true")
     parser.add_argument("program", nargs="+", help="report file, or the program after --")
@@ -194,7 +197,7 @@ def main():
         expected = json.load(file)
     if args.form not in expected:
         parser.error(f"{args.expected} has no form {args.form}")
-    rows = expected[args.form]
+    rows = [row for row in expected[args.form] if args.depth == 2 or "then" not in row]
     check = Check(args.host)
     if args.cuaudit:
         cuaudit = runner(args)
