@@ -91,9 +91,7 @@ void FoldAll(std::span<const Record> records) {
 }
 
 // Calls that make and release objects are most of the table's weight; any entry point may come.
-std::uint16_t CallOf(FuzzInput* input) {
-  return static_cast<std::uint16_t>(input->Short() % (driver::kCallCount + 1));
-}
+std::uint16_t CallOf(FuzzInput* input) { return static_cast<std::uint16_t>(input->Short() % (driver::kCallCount + 1)); }
 
 void MakeRecord(FuzzInput* input, std::uint64_t* clock, Record* record) {
   const std::uint32_t shape = input->Byte();
