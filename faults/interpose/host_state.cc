@@ -111,6 +111,7 @@ __attribute__((constructor)) void OnLoad() {
   process.store(getpid(), std::memory_order_relaxed);
   RememberOpenDescriptors();
   pthread_atfork(nullptr, nullptr, &AfterFork);
+  if (!HeapIsASanitizers() && !HeapIsTheCLibrarys()) journal.header().flags.fetch_or(kHeapNotSeen, std::memory_order_relaxed);
   if (!HeapIsSeen()) journal.header().flags.fetch_or(kHostProbesSkipped, std::memory_order_relaxed);
   journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
