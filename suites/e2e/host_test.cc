@@ -86,6 +86,16 @@ TEST(OwnMalloc, IsSaidToBeUnseenWhereverHostResourcesAreLookedAt) {
   for (const nlohmann::json& row : cycles.report["meters"]["rows"]) EXPECT_NE(row["name"], "heap_bytes");
 }
 
+// The C library's allocator is used beside it, and nothing that it hands out reaches the other one.
+TEST(OtherMalloc, OfASharedLibraryIsNotAskedAboutTheCLibrarysBlocks) {
+  const Audit moves = RunAudit({"run", "--host"}, {Program("host_blocks_other"), "resize", "moves"});
+  EXPECT_EQ(moves.outcome.exit, 1) << moves.outcome.err;
+  EXPECT_EQ(moves.findings(), "mutex_freed mutex 1");
+  const Audit clean = RunAudit({"run", "--host"}, {Program("host_blocks_other"), "resize", "shrinks"});
+  EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err;
+  EXPECT_EQ(clean.findings(), "");
+}
+
 TEST(OwnMalloc, IsNotSaidOfTheCLibrarys) {
   for (const char* const program : {"host_blocks", "marked"}) {
     const Audit audit = RunAudit({"run", "--host"}, {Program(program), "frees", "once"});
