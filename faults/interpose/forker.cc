@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -42,6 +43,14 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
+
+// In place: this is what /proc and whatever is executed see.
+void SignEnvironment() noexcept {
+  char* const digits = getenv(kForkVariable);
+  if (digits == nullptr || strlen(digits) != kForkDigits) return;
+  auto id = static_cast<unsigned>(getpid());
+  for (std::size_t i = kForkDigits; i-- > 0; id >>= 4) digits[i] = "0123456789abcdef"[id & 15U];
+}
 
 }  // namespace
 
@@ -186,6 +195,7 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != header_->tool) _exit(127);
   setpgid(0, 0);
+  SignEnvironment();
   JournalHeader* const header = SlotHeader(slot);
   const std::size_t fault = plan_->size();
   if (!node.control) {

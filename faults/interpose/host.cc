@@ -14,7 +14,6 @@
 #endif
 #include <dlfcn.h>
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -76,7 +75,7 @@ void* Allocated(size_t bytes, const void* caller, const Allocate& allocate) noex
 Record* Deallocating(void* block) noexcept {
   if (block == nullptr || !Watching()) return nullptr;
   if (!mutexes.empty()) {
-    const size_t bytes = malloc_usable_size(block);
+    const size_t bytes = UsableBytes(block);
     mutexes.RemoveRange(Address(block), bytes, [](uint64_t mutex, bool locked) { Write(HostCall::MutexFreed, mutex, locked ? 1 : 0); });
   }
   if (InProcess()) {
@@ -100,7 +99,7 @@ void* Resized(void* block, size_t bytes) noexcept {
   } inside_block[kMostMutexes];
   size_t count = 0;
   if (!mutexes.empty()) {
-    mutexes.RemoveRange(Address(block), malloc_usable_size(block), [&](uint64_t mutex, bool locked) {
+    mutexes.RemoveRange(Address(block), UsableBytes(block), [&](uint64_t mutex, bool locked) {
       if (count < kMostMutexes) {
         inside_block[count++] = {mutex, Reserve(HostCall::MutexFreed, mutex, locked ? 1 : 0)};
       } else {

@@ -4,6 +4,8 @@
 #endif
 #include "faults/interpose/host_state.h"
 
+#include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -97,9 +99,20 @@ void AfterFork() noexcept {
   }
 }
 
+// Our blocks are the C library's, whatever allocator the program's libraries bring: of that one its own malloc_usable_size knows nothing.
+size_t (*usable_bytes)(void*) noexcept = &malloc_usable_size;
+
+void FindUsableBytes() noexcept {
+  if (HeapIsASanitizers()) return;
+  void* const library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  void* const found = library == nullptr ? nullptr : dlsym(library, "malloc_usable_size");
+  if (found != nullptr) usable_bytes = reinterpret_cast<size_t (*)(void*) noexcept>(found);
+}
+
 __attribute__((constructor)) void OnLoad() {
   Quiet quiet;
   RememberLibraryPath();
+  FindUsableBytes();
   const char* text = getenv("CUAUDIT_OPTIONS");
   if (text == nullptr) return;
   char message[512];
@@ -111,6 +124,7 @@ __attribute__((constructor)) void OnLoad() {
   process.store(getpid(), std::memory_order_relaxed);
   RememberOpenDescriptors();
   pthread_atfork(nullptr, nullptr, &AfterFork);
+  if (!HeapIsASanitizers() && !HeapIsTheCLibrarys()) journal.header().flags.fetch_or(kHeapNotSeen, std::memory_order_relaxed);
   if (!HeapIsSeen()) journal.header().flags.fetch_or(kHostProbesSkipped, std::memory_order_relaxed);
   journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
@@ -137,6 +151,8 @@ bool HeapIsSeen() noexcept {
                              __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
   return hooked;
 }
+
+size_t UsableBytes(void* block) noexcept { return usable_bytes(block); }
 
 bool WatchInto(void* memory) noexcept {
   static bool prepared = false;

@@ -41,6 +41,8 @@ void StopWatching() noexcept;
 StackTable& HostStacks() noexcept;
 // True when the heap is ours to watch, by wrapping it or by the sanitizer's hooks.
 bool HeapIsSeen() noexcept;
+// How many bytes a block that our wrappers handed out really has.
+size_t UsableBytes(void* block) noexcept;
 bool HeapIsASanitizers() noexcept;
 
 // The child of a vfork: it runs in its parent's memory, and nothing that it does here is its parent's.

@@ -88,7 +88,7 @@ enum RecordFlag : std::uint16_t {
 
 // What an Argument record holds instead, when one of these is set.
 enum ArgumentFlag : std::uint16_t {
-  kMemoryNode = 0x100,   // argument[0] = address of memory that the graph owns, [1] = its bytes
+  kMemoryNode = 0x100,   // argument[0] = address of memory that the graph owns, [1] = its bytes; 0: the node frees it
   kMovedGraph = 0x200,   // argument[0] = the graph that became the node's: the parent destroys it
   kCopiedGraph = 0x400,  // argument[0] = the graph that was copied into the node
 };

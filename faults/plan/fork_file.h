@@ -28,6 +28,11 @@
 namespace cuaudit::faults {
 
 inline constexpr char kForkMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'F'};
+// A variable of the program's environment: eight hexadecimal digits. A fork writes its own process id over them, so that whatever descends
+// from it is known by its environment. Zeros: the run without faults.
+inline constexpr char kForkVariable[] = "CUAUDIT_FORK";
+inline constexpr std::size_t kForkDigits = 8;
+
 inline constexpr std::uint32_t kNoSlot = 0xffffffffU;
 inline constexpr std::uint32_t kNoTrial = 0xffffffffU;
 

@@ -94,24 +94,6 @@ bool ReadLoadedObjects(std::uint64_t* value) noexcept {
   return loaded != 0;
 }
 
-// The program's malloc is the C library's, or the host drop-in's before it. Of any other allocator mallinfo2 knows nothing, and a heap
-// that never grows would be a lie.
-bool HeapIsTheCLibrarys() noexcept {
-  static constinit std::atomic<int> known{0};
-  int answer = known.load(std::memory_order_relaxed);
-  if (answer == 0) {
-    Dl_info info = {};
-    const void* const allocator = dlsym(RTLD_DEFAULT, "malloc");
-    const bool found = allocator != nullptr && dladdr(allocator, &info) != 0 && info.dli_fname != nullptr;
-    answer = found && (strstr(info.dli_fname, "/libc.so") != nullptr || strstr(info.dli_fname, "/libc-2") != nullptr ||
-                       strstr(info.dli_fname, "/libcuaudit_host.so") != nullptr)
-                 ? 1
-                 : -1;
-    known.store(answer, std::memory_order_relaxed);
-  }
-  return answer == 1;
-}
-
 bool ReadHeap(std::uint64_t* value) noexcept {
   if (&__sanitizer_get_current_allocated_bytes != nullptr) {
     *value = __sanitizer_get_current_allocated_bytes();
@@ -161,6 +143,26 @@ bool ReadMappings(std::uint64_t* value) noexcept {
 }
 
 }  // namespace
+
+// The program's malloc is the C library's, or the host drop-in's before it. Of any other allocator mallinfo2 knows nothing, and a heap
+// that never grows would be a lie. A program that takes the address of the C library's gets an entry of its own table for it.
+bool HeapIsTheCLibrarys() noexcept {
+  static constinit std::atomic<int> known{0};
+  int answer = known.load(std::memory_order_relaxed);
+  if (answer == 0) {
+    Dl_info info = {};
+    void* symbol = nullptr;
+    const void* const allocator = dlsym(RTLD_DEFAULT, "malloc");
+    const bool found = allocator != nullptr && dladdr1(allocator, &info, &symbol, RTLD_DL_SYMENT) != 0;
+    const char* const file = found && info.dli_fname != nullptr ? info.dli_fname : "";
+    const bool entry = symbol != nullptr && static_cast<const ElfW(Sym)*>(symbol)->st_shndx == SHN_UNDEF;
+    const bool known_file =
+        strstr(file, "/libc.so") != nullptr || strstr(file, "/libc-2") != nullptr || strstr(file, "/libcuaudit_host.so") != nullptr;
+    answer = entry || known_file ? 1 : -1;
+    known.store(answer, std::memory_order_relaxed);
+  }
+  return answer == 1;
+}
 
 HostReading ReadHost(HostMeterSet wanted) noexcept {
   HostReading reading;

@@ -102,6 +102,9 @@ struct HostReading {
   std::uint64_t operator[](HostMeter meter) const { return value[static_cast<std::size_t>(meter)]; }
 };
 
+// False: malloc is the program's own, or a sanitizer's. Nothing tells of its blocks then.
+[[nodiscard]] bool HeapIsTheCLibrarys() noexcept;
+
 [[nodiscard]] HostReading ReadHost(HostMeterSet wanted = kCheapHostMeters) noexcept;
 
 }  // namespace cuaudit::faults

@@ -146,6 +146,10 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
     addresses->Add(node->alloc.dptr);
     addresses->Add(node->alloc.bytesize);
   }
+  if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    addresses->flags = kMemoryNode;
+    addresses->Add(node->free.dptr);
+  }
   if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) addresses->Add(node->memset.dst);
   if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(&node->memcpy.copyParams, addresses);
 }

@@ -114,6 +114,7 @@ void AddHeader(const faults::JournalView& journal, Page* page) {
   if ((flags & faults::kStacksDropped) != 0) page->Line("note      call stacks were dropped: their table was full");
   if ((flags & faults::kModulesDropped) != 0) page->Line("note      modules were dropped: their table was full");
   if ((flags & faults::kHostProbesSkipped) != 0) page->Line("note      host probes stayed out: a sanitizer is in the process");
+  if ((flags & faults::kHeapNotSeen) != 0) page->Line("note      malloc is the program's own: no heap blocks");
   if (journal.truncated()) page->Line("note      the file is cut: what follows is what is left of it");
   page->Line("");
 }
@@ -158,6 +159,8 @@ std::string RecordLine(const faults::Record& record) {
     case faults::RecordKind::Call:
       return CallLine(record);
     case faults::RecordKind::Argument:
+      if ((record.flags & faults::kMemoryNode) != 0 && record.argument[1] == 0)
+        return fmt::format("memory node of call {}: frees {:#x}", record.context, record.argument[0]);
       if ((record.flags & faults::kMemoryNode) != 0)
         return fmt::format("memory node of call {}: {:#x}, {} bytes", record.context, record.argument[0], record.argument[1]);
       if ((record.flags & faults::kMovedGraph) != 0)

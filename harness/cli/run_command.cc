@@ -72,6 +72,7 @@ Exit RunCommand(const Options& options) {
   report::Run run = session->NewReport();
   run.mode = "run";
   DescribeRun(*seen, &run);
+  AddLeftBehind(ending, "they still are", &run);
   SiteTexts sites;
   AddFaultFree(*seen, session->Reproduce(), &sites, &run);
   run.live = LiveTable(seen->ledger);

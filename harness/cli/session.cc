@@ -183,7 +183,8 @@ Result<Session> Session::Open(const Options& options) {
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
   subject.expected_exit = static_cast<int>(options.expect_exit);
 
-  Result<WorkDir> dir = WorkDir::Open(options.work_dir, !options.keep);
+  if (options.work_dir.empty()) (void)WorkDir::RemoveStale();
+  Result<WorkDir> dir = WorkDir::Open(options.work_dir, !options.keep, options.keep);
   if (!dir.ok()) return dir.status();
   session.dir_ = std::move(*dir);
   if (!machine->drop_in) return Status(Exit::Environment, machine->drop_in_dir + "/libcuda.so.1: not found: the installation is not whole");

@@ -36,6 +36,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
       snapshots.push_back(TakeSnapshot(*seen, count, kAtExit, &sites));
       if (count != counts.back()) continue;
       DescribeRun(*seen, run);
+      AddLeftBehind(seen->ending, "they were ended", run);
       meters = ReadMeters(*seen);
     }
   } else {
@@ -47,6 +48,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
                                std::to_string(snapshots.size())};
     }
     DescribeRun(*seen, run);
+    AddLeftBehind(seen->ending, "they were ended", run);
     meters = ReadMeters(*seen);
   }
   run->mode = "cycles";

@@ -112,7 +112,9 @@ RunMeters ReadMeters(const Observation& run) {
     if (meters.cycles != 0 && series.readings.size() == meters.cycles) {
       meters.at_cycles.push_back(std::move(series));
     } else if (meters.cycles != 0) {
+      const bool heap = static_cast<HostMeter>(i) == HostMeter::HeapBytes && (run.flags() & faults::kHeapNotSeen) != 0;
       meters.absent[series.name] = (run.flags() & faults::kHostProbesActive) == 0 ? "the host probes were left out (--no-host)"
+                                   : heap                                         ? "malloc is the program's own"
                                                                                   : "it was not read at the end of every cycle";
     }
   }

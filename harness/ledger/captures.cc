@@ -58,7 +58,12 @@ bool Graphs::EndCapture(const faults::Record& record) {
     Addresses& all = Change(graphs_[handle]).nodes[0];
     all.insert(all.end(), state.addresses.begin(), state.addresses.end());
   }
+  if (!failed && !state.memory.empty()) {
+    std::vector<Memory>& all = Change(graphs_[handle]).memory;
+    all.insert(all.end(), state.memory.begin(), state.memory.end());
+  }
   state.addresses.clear();
+  state.memory.clear();
   return state.graph != 0 && state.graph == handle;
 }
 
@@ -100,6 +105,10 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) const {
     if (captures_[i].active && captures_[i].tid == record.tid) return static_cast<std::int64_t>(i);
   }
   return -1;
+}
+
+void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes) {
+  captures_[static_cast<std::size_t>(capture)].memory.push_back({0, address, bytes});
 }
 
 void Graphs::Capture(std::int64_t capture, const Addresses& addresses) {

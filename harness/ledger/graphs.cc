@@ -67,6 +67,7 @@ void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   Content& content = Change(graph);
   Addresses& all = content.nodes[node];
   for (const auto& [inner, list] : child.nodes) all.insert(all.end(), list.begin(), list.end());
+  for (const Memory& one : child.memory) content.memory.push_back({node, one.address, one.bytes});
   if (!child.user_objects.empty()) content.of_child[node] = child.user_objects;
   for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
 }
@@ -113,6 +114,11 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
     }
   }
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
+  if (base == BaseId::GraphAddMemFreeNode) NameMemory(record.begin, record.argument[4], 0);
+  if (const auto memory = named_memory_.find(record.begin); memory != named_memory_.end()) {
+    Change(graph).memory.push_back({node, memory->second.address, memory->second.bytes});
+    named_memory_.erase(memory);
+  }
   if (!addresses.empty()) Change(graph).nodes[node] = addresses;
 }
 
@@ -140,6 +146,7 @@ void Graphs::DestroyNode(std::uint64_t node) {
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
   if (graph.content->nodes.count(node) != 0) Change(graph).nodes.erase(node);
+  if (!graph.content->memory.empty()) std::erase_if(Change(graph).memory, [&](const Memory& one) { return one.node == node; });
   if (const auto moved = graph.content->moved.find(node); moved != graph.content->moved.end()) {
     const std::vector<std::uint64_t> inside = moved->second;
     Content& content = Change(graph);
@@ -181,12 +188,52 @@ void Graphs::Launch(const faults::Record& record) {
   const auto found = executables_.find(record.argument[0]);
   if (found == executables_.end()) return;
   Graph& executable = found->second;
+  if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
+    CaptureState& state = captures_[static_cast<std::size_t>(capture)];
+    for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, addresses);
+    state.memory.insert(state.memory.end(), executable.content->memory.begin(), executable.content->memory.end());
+    return;
+  }
   if (executable.clean_at == account_->space().deaths()) return;
   Addresses all;
   for (const auto& [node, addresses] : executable.content->nodes) all.insert(all.end(), addresses.begin(), addresses.end());
+  std::erase_if(all, [&](std::uint64_t address) { return IsOwn(*executable.content, address); });
   const std::size_t before = account_->books().ledger.violations.size();
   Check(record, all);
   if (account_->books().ledger.violations.size() == before) executable.clean_at = account_->space().deaths();
+}
+
+// In memory that the graph itself allocates: alive again whenever one of its nodes touches it.
+bool Graphs::IsOwn(const Content& content, std::uint64_t address) {
+  return std::any_of(content.memory.begin(), content.memory.end(), [&](const Memory& one) { return address - one.address < one.bytes; });
+}
+
+void Graphs::Launched(const faults::Record& record, std::uint64_t context) {
+  const auto found = executables_.find(record.argument[0]);
+  if (found == executables_.end() || found->second.content->memory.empty() || CaptureOf(record) >= 0) return;
+  const std::shared_ptr<const Content> content = found->second.content;
+  std::map<std::uint64_t, std::pair<std::int64_t, std::uint64_t>> balance;  // by address; nodes that take turns may share one
+  for (const Memory& one : content->memory) {
+    auto& [count, bytes] = balance[one.address];
+    count += one.bytes != 0 ? 1 : -1;
+    bytes = std::max(bytes, one.bytes);
+  }
+  for (const auto& [address, what] : balance) {
+    const auto& [count, bytes] = what;
+    const HandleEntry* const entry = account_->Find(Family::Pointer, address);
+    if (count < 0 && entry != nullptr && entry->top >= 0) {
+      account_->Release(Kind::StreamOrderedMemory, address, 1, record, OutcomeOf(record));
+    } else if (count > 0 && OutcomeOf(record) == Outcome::After) {
+      account_->AcquireUnowned(Family::Pointer, address, bytes);
+    } else if (count > 0) {
+      Object object;
+      object.kind = Kind::StreamOrderedMemory;
+      object.handle = address;
+      object.bytes = bytes;
+      object.context = context;
+      account_->Acquire(object, record);  // of a graph that frees before it allocates again, the older one is gone
+    }
+  }
 }
 
 void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> addresses) {

@@ -32,6 +32,8 @@ class Graphs {
   void Begin(std::uint64_t graph);  // a new graph, known to be empty
   // The child graph that the call with this begin ticket moves into the node it adds.
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
+  // The memory that the node allocates; `bytes` 0: that it frees.
+  void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {0, address, bytes}; }
   // The one that it copies into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
   void AddNode(const faults::Record& record, const Addresses& addresses);
@@ -41,6 +43,8 @@ class Graphs {
   void Instantiate(std::uint64_t executable, std::uint64_t graph);
   void Update(std::uint64_t executable, std::uint64_t graph);
   void Launch(const faults::Record& record);
+  // What a launch has allocated and did not free is the program's to free; what it freed is gone. Not of a launch that was captured.
+  void Launched(const faults::Record& record, std::uint64_t context);
   void DestroyGraph(std::uint64_t graph, const Site& site);
   void DestroyExecutable(std::uint64_t executable);
 
@@ -57,6 +61,8 @@ class Graphs {
   // The capture that this call is recorded into instead of being executed, -1 for none.
   std::int64_t CaptureOf(const faults::Record& record) const;
   void Capture(std::int64_t capture, const Addresses& addresses);
+  // An allocation of stream-ordered memory, or the release of one (`bytes` 0), becomes a node.
+  void CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes);
 
   // One use_after_release per released allocation that an address lies in.
   void Check(const faults::Record& record, std::span<const std::uint64_t> addresses);
@@ -64,11 +70,18 @@ class Graphs {
  private:
   Graphs(const Graphs&) = default;  // contents are shared until one of them changes
 
+  // A node that allocates memory, or frees it (bytes 0): one address as long as the graph lives.
+  struct Memory {
+    std::uint64_t node = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
   struct Content {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
     std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // the nodes of a child graph that is a node's own now
+    std::vector<Memory> memory;                                                // in the order of the nodes
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
@@ -80,10 +93,12 @@ class Graphs {
     std::uint32_t tid = 0;
     std::uint64_t graph = 0;  // given by cuStreamBeginCaptureToGraph
     Addresses addresses;
+    std::vector<Memory> memory;
     bool active = true;
   };
 
   Addresses AddressesOf(std::uint64_t graph) const;
+  static bool IsOwn(const Content& content, std::uint64_t address);
   static Content& Change(Graph& graph);
   void Share(Graph& to, const Graph& from);
   void Drop(Graph& graph);
@@ -101,6 +116,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
+  std::unordered_map<std::uint64_t, Memory> named_memory_;
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;

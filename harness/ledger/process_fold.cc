@@ -42,7 +42,11 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
   const std::uint64_t handle = ArgumentAt(record, row.object);
-  if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) return;  // becomes a node
+  if (const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1; capture >= 0) {
+    // Becomes a node. Where the plan refused it, the graph loses its memory by no fault of the program.
+    if (Releases(outcome) || outcome == Outcome::Refused) graphs_.CaptureMemory(capture, handle, 0);
+    return;
+  }
   const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
   account_.Release(row.kind, handle, count, record, outcome);
   if (!Releases(outcome)) return;
@@ -181,8 +185,9 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
   if (row.kind == Kind::StreamOrderedMemory) object.context = ContextOfStream(record);
-  if (row.kind == Kind::StreamOrderedMemory && graphs_.CaptureOf(record) >= 0) {
+  if (const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1; capture >= 0) {
     // The memory belongs to the graph and comes to life with its launches.
+    graphs_.CaptureMemory(capture, object.handle, object.bytes);
     account_.set_graph_memory();
     account_.space().Forget(object.handle, object.bytes);
     account_.Borrow(Family::Pointer, object.handle, object.bytes);
@@ -208,6 +213,8 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
     account_.Acquire(graph, record);
     return;
   }
+  const bool launched = row.effect == Effect::LaunchesGraph && (outcome == Outcome::Succeeded || outcome == Outcome::After);
+  if (launched) graphs_.Launched(record, ContextOfStream(record));
   if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome != Outcome::Succeeded) return;
   switch (row.effect) {
@@ -296,7 +303,8 @@ void ProcessFold::NodeContent(const faults::Record& record) {
   // The memory comes to life with the launches and may be freed outside the graph; what lay at its address before is no matter.
   if ((record.flags & faults::kMemoryNode) != 0) {
     account_.set_graph_memory();
-    account_.Borrow(Family::Pointer, record.argument[0], record.argument[1]);
+    if (record.argument[1] != 0) account_.Borrow(Family::Pointer, record.argument[0], record.argument[1]);
+    graphs_.NameMemory(record.context, record.argument[0], record.argument[1]);
   }
   if ((record.flags & faults::kMovedGraph) != 0) {
     graphs_.NameMoved(record.context, record.argument[0]);

@@ -162,6 +162,7 @@ class Adder {
     ++run_->totals.verdicts[trial.verdict];
     if (trial.fired) ++run_->totals.fired;
     Recovered(trial);
+    if (trial.ending.left_behind != 0) ++run_->totals.skipped["trials that left a process running in a session of its own: it was ended"];
     if (trial.verdict == Name(Verdict::Absorbed)) {
       Became(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened", trial);
     } else if (trial.verdict == Name(Verdict::Benign)) {
@@ -334,6 +335,11 @@ std::size_t ChildrenWithoutExit(const faults::JournalView& journal) {
 
 }  // namespace
 
+void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
+  if (ending.left_behind == 0) return;
+  run->totals.skipped[std::string("processes left running in a session of their own: ") + became] = ending.left_behind;
+}
+
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
@@ -376,6 +382,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
+  if ((flags & faults::kHeapNotSeen) != 0) run->totals.skipped["host_heap not metered: malloc is the program's own"] = 1;
   if ((flags & faults::kStacksDropped) != 0) run->totals.skipped["call stacks beyond the journal's table"] = 1;
   if ((flags & faults::kModulesDropped) != 0) run->totals.skipped["modules beyond the journal's table"] = 1;
 }

@@ -64,6 +64,9 @@ std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding)
 // What became of the kernels; nothing when none ran on the simulated driver.
 std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal);
 
+// Processes that a fault-free run left running, and what became of them.
+void AddLeftBehind(const Ending& ending, const char* became, report::Run* run);
+
 // Driver, totals.calls, totals.sites and what the run could not see.
 void DescribeRun(const Observation& run_seen, report::Run* run);
 

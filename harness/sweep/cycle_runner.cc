@@ -32,6 +32,7 @@ std::string WhyUnfitForCycles(const Rehearsal& rehearsal) {
     reports = reports || (record.kind == RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::Report));
   }
   if (threads.size() != 1) return "several threads call the driver";
+  if (rehearsal.run.ending.orphans != 0) return "a process of the program outlives the one that started it";
   const Cycles cycles(rehearsal.run.journal);
   if (cycles.count() == 0) return "the program marks no cycles";
   if (!reports) return "the program does not report from its cycles (cuaudit_report)";
@@ -137,8 +138,16 @@ Status CycleRunner::RunOne() {
   return {};
 }
 
+void CycleRunner::Elsewhere(std::vector<Armed> trials, const char* why) {
+  for (Armed& one : trials) {
+    why_[one.order.index] = why;
+    (void)other_->Give({std::move(one.order)});
+  }
+}
+
 void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first) {
   const Observation& run = *of;
+  if (run.ending.left_behind != 0) return Elsewhere(std::move(trials), "a cycle left a process behind, tried again");
   const Cycles cycles(run.journal);
   const bool dropped = (run.flags() & faults::kRecordsDropped) != 0;
   const bool whole =
@@ -163,11 +172,7 @@ void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector
   } else if (!whole && last < trials.size()) {
     std::swap(trials[0], trials[last]);  // alone at the front of a process, it can be blamed for what it does
   } else if (!whole) {
-    for (Armed& one : trials) {
-      why_[one.order.index] = "the program ended before its cycle";
-      (void)other_->Give({std::move(one.order)});
-    }
-    return;
+    return Elsewhere(std::move(trials), "the program ended before its cycle");
   }
   for (std::size_t i = trials.size(); i > counted; --i) waiting_.push_front(std::move(trials[i - 1]));
 }

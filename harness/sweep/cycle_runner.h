@@ -46,6 +46,7 @@ class CycleRunner final : public Runner {
   };
   std::string Arm(const TrialOrder& order, Armed* armed) const;
   Status RunOne();
+  void Elsewhere(std::vector<Armed> trials, const char* why);
   void Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first);
 
   const Subject& subject_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "faults/plan/fault.h"
@@ -26,6 +27,13 @@ bool GroupIsGone(pid_t leader) {
   return false;
 }
 
+// By which all that descends from this fork is known.
+std::string ForkLine(pid_t pid) {
+  char line[sizeof(faults::kForkVariable) + faults::kForkDigits + 2];
+  std::snprintf(line, sizeof(line), "%s=%08x", faults::kForkVariable, static_cast<unsigned>(pid));
+  return line;
+}
+
 }  // namespace
 
 std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
@@ -35,6 +43,7 @@ std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
     if (record.kind == faults::RecordKind::Call) processes.insert(record.pid);
   }
   if (processes.size() > 1) return "several processes of the program call the driver";
+  if (rehearsal.run.ending.orphans != 0) return "a process of the program outlives the one that started it";
   return {};
 }
 
@@ -46,12 +55,14 @@ ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOp
       control_(rehearsal.run),
       spawn_(subject, dir, options) {
   pool_.BeforeKill([this] { Separate(); });
+  pool_.Spare([this] { return NotYetAdopted(); });
 }
 
 // The run without faults may still be on its way to its end when the last trial has been read. While it is stopped, what it forks is known.
 ForkRunner::~ForkRunner() {
   pool_.Stop();
   pool_.BeforeKill({});
+  pool_.Spare({});
   if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
 }
 
@@ -116,6 +127,7 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   trunk_runs_ = true;
   trunk_ending_ = {};
   trunk_moves_ = 0;
+  launch->environment.push_back(ForkLine(0));
   return pool_.Start(kTrunk, *launch);
 }
 
@@ -155,6 +167,15 @@ void ForkRunner::Separate() const {
   }
 }
 
+// All of which some process has written down that it forked them: a child that was seen before this is asked is among them.
+std::vector<pid_t> ForkRunner::NotYetAdopted() const {
+  Separate();
+  std::vector<pid_t> forks;
+  if (exchange_ == nullptr) return forks;
+  for (const std::uint32_t slot : NewForks()) forks.push_back(NewFork(slot)->pid.load(std::memory_order_acquire));
+  return forks;
+}
+
 // Takes in new forks. False: one was seen whose process id nobody has written down yet.
 Result<bool> ForkRunner::Adopt() {
   bool complete = true;
@@ -170,7 +191,7 @@ Result<bool> ForkRunner::Adopt() {
         continue;
       }
       setpgid(pid, pid);
-      Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms);
+      Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms, ForkLine(pid));
       if (!adopted.ok()) return adopted;
       processes_[slot].node = exchange_->slot(slot).node;
       exchange_->Follow(processes_[slot].node);

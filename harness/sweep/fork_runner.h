@@ -55,6 +55,7 @@ class ForkRunner final : public Runner {
   std::vector<std::uint32_t> NewForks() const;
   Result<bool> Adopt();
   void Separate() const;
+  std::vector<pid_t> NotYetAdopted() const;
   void Postpone();
   Status TakeEnd(const ProcessPool::Ended& ended);
   void Retire(std::uint32_t slot, bool reusable);

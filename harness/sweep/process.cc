@@ -14,6 +14,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "faults/plan/fork_file.h"
+#include "harness/sweep/left_behind.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -87,6 +90,7 @@ ProcessPool::ProcessPool() {
   sigset_t mask;
   sigprocmask(SIG_BLOCK, &taken, &mask);
   if (pools++ == 0) mask_before = mask;
+  Orphans::OfThisProcess().Begin();
   signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
@@ -99,12 +103,14 @@ void ProcessPool::Stop() {
   for (const Running& one : running_) {
     Kill(one);
     waitpid(one.pid, nullptr, 0);
+    Orphans::OfThisProcess().Remove(one.pid, one.foreground, spared_);
   }
   running_.clear();
 }
 
 ProcessPool::~ProcessPool() {
   Stop();
+  Orphans::OfThisProcess().End();
   if (--pools == 0) sigprocmask(SIG_SETMASK, &mask_before, nullptr);
 }
 
@@ -145,10 +151,10 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   one.pid = pid;
   one.foreground = launch.foreground;
   one.deadline_at = launch.deadline_ms == 0 ? 0 : NowMs() + launch.deadline_ms;
-  return Watch(std::move(one));
+  return Watch(std::move(one), OriginOf(launch));
 }
 
-Status ProcessPool::Watch(Running one) {
+Status ProcessPool::Watch(Running one, const std::string& origin) {
   one.exited = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, one.pid, 0)));
   if (!one.exited.valid()) {
     const int reason = errno;
@@ -156,16 +162,17 @@ Status ProcessPool::Watch(Running one) {
     waitpid(one.pid, nullptr, 0);
     return {Exit::Failure, std::string("cannot watch a process: pidfd_open: ") + std::strerror(reason)};
   }
+  Orphans::OfThisProcess().Add(one.pid, origin, !one.foreground);
   running_.push_back(std::move(one));
   return {};
 }
 
-Status ProcessPool::Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms) {
+Status ProcessPool::Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms, const std::string& origin) {
   Running one;
   one.tag = tag;
   one.pid = pid;
   one.deadline_at = deadline_ms == 0 ? 0 : NowMs() + deadline_ms;
-  return Watch(std::move(one));
+  return Watch(std::move(one), origin);
 }
 
 void ProcessPool::Postpone(std::size_t tag, std::uint64_t deadline_ms) {
@@ -186,7 +193,10 @@ ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   while (one.foreground && read(signals_.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) {
     if (interrupted_ == 0 && seen.ssi_signo != SIGCHLD) interrupted_ = static_cast<int>(seen.ssi_signo);
   }
-  const Ended ended{one.tag, FromWaitStatus(status, one.timed_out)};
+  Ended ended{one.tag, FromWaitStatus(status, one.timed_out)};
+  const LeftBehind left = Orphans::OfThisProcess().Remove(one.pid, one.foreground, spared_);
+  ended.ending.left_behind = left.alive;
+  ended.ending.orphans = left.orphans;
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   return ended;
 }
@@ -245,6 +255,16 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
     }
     if (child || now >= until) return std::optional<Ended>();
   }
+}
+
+std::string OriginOf(const Launch& launch) {
+  std::string origin;
+  for (const std::string& line : launch.environment) {
+    const bool own_journal = line.starts_with("CUAUDIT_OPTIONS=journal=");
+    const bool forks = line.starts_with(std::string(faults::kForkVariable) + "=");  // with copies of itself that have that journal too
+    if (forks || (own_journal && origin.empty())) origin = line;
+  }
+  return origin;
 }
 
 Result<Ending> RunToEnd(const Launch& launch, int* interrupted) {

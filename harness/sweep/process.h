@@ -6,7 +6,9 @@
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
 //   Faults    makes no driver calls.
-//   Source    ours. A process in a group of its own takes its whole group with it when it ends, so that nothing writes its journal later.
+//   Source    ours. A process in a group of its own takes its whole group with it when it ends, and what left that group (left_behind.h),
+//   so
+//             that nothing writes its journal later. One in the foreground takes nothing with it.
 #pragma once
 
 #include <signal.h>
@@ -49,12 +51,14 @@ class ProcessPool {
 
   std::size_t size() const noexcept { return running_.size(); }
   Status Start(std::size_t tag, const Launch& launch);
-  // A child of this process that it did not start itself, the leader of its own group.
-  Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms);
+  // A child of this process that it did not start itself, the leader of its own group. `origin`: as of the launch that led to it.
+  Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms, const std::string& origin);
   // From now on, once more.
   void Postpone(std::size_t tag, std::uint64_t deadline_ms);
   // Called before a process group is killed: what a process of the pool has forked may still have to leave it.
   void BeforeKill(std::function<void()> act) { before_kill_ = std::move(act); }
+  // Children that are going to be adopted: asked when what an ended process left behind is looked for.
+  void Spare(std::function<std::vector<pid_t>()> who) { spared_ = std::move(who); }
   // Kills and reaps all that run.
   void Stop();
   // Blocks until one process has ended. A signal to this process is an error that names it; `interrupted` keeps its number.
@@ -73,15 +77,19 @@ class ProcessPool {
     bool timed_out = false;
   };
   Ended Reap(std::size_t index);
-  Status Watch(Running one);
+  Status Watch(Running one, const std::string& origin);
 
   void Kill(const Running& one) const;
 
   std::vector<Running> running_;
   std::function<void()> before_kill_;
+  std::function<std::vector<pid_t>()> spared_;
   FileDescriptor signals_;
   int interrupted_ = 0;
 };
+
+// The line of a program's environment by which its descendants are known.
+std::string OriginOf(const Launch& launch);
 
 // One process, start to end.
 Result<Ending> RunToEnd(const Launch& launch, int* interrupted);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/rehearsal.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -44,6 +49,39 @@ namespace {
 
 constexpr int kMostRuns = 4;
 
+constexpr const char* kOutputs = "outputs.txt";  // numbers of arguments, one a line
+
+// What any write changes, also one of the same bytes.
+using Writes = std::array<std::uint64_t, 4>;
+
+Writes WritesOf(const std::string& path) {
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  return {number(facts.st_ino), number(facts.st_size), number(facts.st_mtim.tv_sec), number(facts.st_mtim.tv_nsec)};
+}
+
+std::vector<std::pair<Writes, Writes>> WritesOfArguments(const Subject& subject) {
+  std::vector<std::pair<Writes, Writes>> writes;
+  for (const std::string& word : subject.command) {
+    const std::size_t equals = word.find('=');
+    writes.emplace_back(WritesOf(word), equals == std::string::npos ? Writes() : WritesOf(word.substr(equals + 1)));
+  }
+  return writes;
+}
+
+std::set<std::size_t> KeptOutputs(const WorkDir& dir) {
+  const Result<std::string> kept = ReadFile(dir.File(kOutputs));
+  std::istringstream text(kept.ok() ? *kept : std::string());
+  return {std::istream_iterator<std::size_t>(text), std::istream_iterator<std::size_t>()};
+}
+
+Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
+  std::string text;
+  for (const std::size_t number : outputs) text += std::to_string(number) + "\n";
+  return outputs.empty() ? Status() : WriteFile(dir.File(kOutputs), text, Exit::Failure);
+}
+
 std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
 
 // The same calls from the same places with the same results, whichever threads made them.
@@ -74,6 +112,7 @@ void Take(Observation run, bool first, Rehearsal* rehearsal) {
 
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
   Rehearsal rehearsal;
+  const auto before = WritesOfArguments(subject);
   for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
   for (int number = 1; number <= (rehearsal.same_work ? runs : kMostRuns); ++number) {
     const std::string name = RunName(dir, number);
@@ -88,6 +127,13 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     Take(std::move(*run), number == 1, &rehearsal);
   }
   if (!rehearsal.threaded && !rehearsal.drifting) rehearsal.others.clear();
+  const auto after = WritesOfArguments(subject);
+  rehearsal.outputs = KeptOutputs(dir);
+  for (std::size_t i = 1; i < before.size(); ++i) {
+    if (before[i] != after[i]) rehearsal.outputs.insert(i);
+  }
+  Status kept = KeepOutputs(dir, rehearsal.outputs);
+  if (!kept.ok()) return kept;
   return rehearsal;
 }
 
@@ -103,6 +149,7 @@ std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& di
   }
   const bool has_order = !rehearsal.threaded && !rehearsal.drifting;
   if (number <= 2 || has_order) return std::nullopt;
+  rehearsal.outputs = KeptOutputs(dir);
   return rehearsal;
 }
 

@@ -8,7 +8,9 @@
 //   Source    design section 7, step 1.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct Rehearsal {
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
   std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
+  // Numbers of the arguments that name files which the program wrote to (also as --option=FILE), in this directory's sweep so far.
+  std::set<std::size_t> outputs;
 };
 
 // Runs the program once, or twice to see whether it does the same each time. Where the work of two runs differs it is run twice more: a

@@ -73,6 +73,7 @@ std::uint64_t FileContent(const std::string& path) {
 std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal) {
   std::uint64_t hash = HashNumber(FileContent(subject.program.path), kHashSeed);
   for (std::size_t i = 1; i < subject.command.size(); ++i) {
+    if (rehearsal.outputs.contains(i)) continue;
     const std::string& word = subject.command[i];
     const std::size_t equals = word.find('=');
     hash = HashNumber(FileContent(word), hash);

@@ -23,8 +23,9 @@ inline constexpr std::size_t kWholeBytes = std::size_t{256} << 20U;
 // Of a regular file; 0 for anything else.
 std::uint64_t FileContent(const std::string& path);
 
-// The program's file, each argument that names a file (also as --option=FILE), and the modules in which the fault-free run's calls were
-// made: by build id, or by size and time of change. Of a drifting program no modules: another run may call from others.
+// The program's file, each argument that names a file (also as --option=FILE) to which the program does not write, and the modules in which
+// the fault-free run's calls were made: by build id, or by size and time of change. Of a drifting program no modules: another run may call
+// from others.
 std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

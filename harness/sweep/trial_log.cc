@@ -140,6 +140,7 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   trial.ending.exit_status = json.at("exit_status").get<int>();
   trial.ending.signal = json.at("signal").get<int>();
   trial.ending.timed_out = json.at("timed_out").get<bool>();
+  trial.ending.left_behind = json.at("left_behind").get<std::size_t>();
   trial.fault_key = json.at("fault_key").get<std::uint64_t>();
   trial.fault_site = ToSite(json.at("fault_site"), places);
   for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
@@ -175,6 +176,7 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"exit_status", trial.ending.exit_status},
                      {"signal", trial.ending.signal},
                      {"timed_out", trial.ending.timed_out},
+                     {"left_behind", trial.ending.left_behind},
                      {"fault_key", trial.fault_key},
                      {"fault_site", FromSite(trial.fault_site)},
                      {"later_sites", std::move(later)},

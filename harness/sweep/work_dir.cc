@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 namespace cuaudit::harness {
@@ -20,23 +21,68 @@ namespace {
 // A file system's page cache fills every page of a sparse journal that is touched; memory does not, which makes trials three times faster.
 constexpr const char* kMemory = "/dev/shm";
 constexpr std::uintmax_t kSpareBytes = std::uintmax_t{1} << 30U;
+constexpr std::string_view kPrefix = "cuaudit-";
+// In the lock of a directory that nobody will come back to.
+constexpr std::string_view kTransient = "removed by the next cuaudit once nobody holds this lock\n";
+constexpr std::size_t kMostLooked = 10000;
+constexpr std::size_t kMostRemoved = 64;
+
+const char* Chosen() {
+  const char* const variable = std::getenv("TMPDIR");
+  return variable != nullptr && *variable != '\0' ? variable : nullptr;
+}
 
 std::string FreshParent(bool in_memory) {
-  const char* const variable = std::getenv("TMPDIR");
-  if (variable != nullptr && *variable != '\0') return variable;
+  if (Chosen() != nullptr) return Chosen();
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(kMemory, error);
   if (in_memory && !error && space.available >= kSpareBytes && access(kMemory, W_OK) == 0) return kMemory;
   return "/tmp";
 }
 
+// Ours, made by a cuaudit that meant to remove it, and nobody holds it. Whoever made it holds the lock until it has written that down.
+bool RemoveIfStale(const std::filesystem::path& path) {
+  struct stat dir = {};
+  if (lstat(path.c_str(), &dir) != 0 || !S_ISDIR(dir.st_mode) || dir.st_uid != geteuid()) return false;
+  const std::string lock = path / "lock";
+  const FileDescriptor file(open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat held = {};
+  if (!file.valid() || flock(file.get(), LOCK_EX | LOCK_NB) != 0 || fstat(file.get(), &held) != 0) return false;
+  char text[kTransient.size() + 1];
+  const ssize_t got = pread(file.get(), text, sizeof(text), 0);
+  if (got != static_cast<ssize_t>(kTransient.size()) || std::string_view(text, kTransient.size()) != kTransient) return false;
+  // Another one may have removed it meanwhile, and a third made one of that name.
+  struct stat named = {};
+  if (lstat(lock.c_str(), &named) != 0 || named.st_ino != held.st_ino || named.st_dev != held.st_dev) return false;
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return !error;
+}
+
+std::size_t RemoveStaleIn(const std::string& parent) {
+  std::size_t removed = 0;
+  std::size_t looked = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+    if (++looked > kMostLooked || removed == kMostRemoved) break;
+    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    removed += RemoveIfStale(entry->path()) ? 1 : 0;
+  }
+  return removed;
+}
+
 }  // namespace
 
-Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory) {
+std::size_t WorkDir::RemoveStale() {
+  if (Chosen() != nullptr) return RemoveStaleIn(Chosen());
+  return RemoveStaleIn(kMemory) + RemoveStaleIn("/tmp");
+}
+
+Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep) {
   WorkDir dir;
   std::error_code error;
   if (path.empty()) {
-    std::string pattern = FreshParent(in_memory) + "/cuaudit-XXXXXX";
+    std::string pattern = FreshParent(in_memory) + "/" + std::string(kPrefix) + "XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + std::strerror(errno));
     dir.path_ = std::filesystem::absolute(pattern, error).string();
     dir.fresh_ = true;
@@ -66,6 +112,12 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory) {
   if (locked != 0) {
     if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
     return Status(Exit::Failure, lock + ": cannot lock: " + std::strerror(errno));
+  }
+  // One that the user names is the user's from then on, whoever made it.
+  if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + std::strerror(errno));
+  if (dir.fresh_ && !keep) {
+    Status marked = WriteAll(dir.lock_.get(), kTransient, lock);
+    if (!marked.ok()) return marked;
   }
   return dir;
 }

@@ -8,6 +8,7 @@
 //   Source    ours; the lock is flock on the file "lock", so it ends with its process however that dies.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "harness/sweep/files.h"
@@ -18,8 +19,12 @@ namespace cuaudit::harness {
 class WorkDir {
  public:
   // `path` empty: a fresh directory in $TMPDIR; where that is unset in /dev/shm if `in_memory` and it has a GiB to spare, else in /tmp.
-  // Otherwise it is made if it does not exist, and never removed.
-  static Result<WorkDir> Open(const std::string& path, bool in_memory = false);
+  // Unless `keep`, it says so in its lock that it is to be removed. Otherwise it is made if it does not exist, and never removed.
+  static Result<WorkDir> Open(const std::string& path, bool in_memory = false, bool keep = false);
+
+  // Removes fresh directories whose process was killed before it could: those of this user that say so and that nobody has locked. A
+  // directory that the user named, or wanted to keep, is none. How many; at most 64 at a time.
+  static std::size_t RemoveStale();
 
   const std::string& path() const noexcept { return path_; }
   bool fresh() const noexcept { return fresh_; }

@@ -11,6 +11,7 @@
 // randomisation does not matter. What the rehearsal leaves at a site too, in the same number, is process-lifetime.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -51,6 +52,9 @@ struct Ending {
   int exit_status = 0;     // meaningful when signal == 0
   int signal = 0;          // 0: exited
   bool timed_out = false;  // we killed it at its deadline
+  // Processes in a session or group of their own that it left: those that still ran, and with them those that had ended.
+  std::size_t left_behind = 0;
+  std::size_t orphans = 0;
 };
 
 struct Evidence {

@@ -72,6 +72,38 @@ INSTANTIATE_TEST_SUITE_P(Every, Freed,
                                            Free{"foreign", "abort  1, unknown_handle host_heap 1"}),
                          [](const auto& test) { return std::string(test.param.way); });
 
+// What nobody can see is said, and its growth is certified by nobody.
+TEST(OwnMalloc, IsSaidToBeUnseenWhereverHostResourcesAreLookedAt) {
+  constexpr const char* kUnseen = "host_heap not metered: malloc is the program's own";
+  const Audit run = RunAudit({"run", "--host"}, {Program("own_malloc")});
+  EXPECT_EQ(run.report["totals"]["skipped"][kUnseen], 1) << run.outcome.err;
+  EXPECT_THAT(run.outcome.err, ::testing::HasSubstr(kUnseen));
+  const Audit sweep = RunAudit({"sweep", "--host", "--depth", "1"}, {Program("own_malloc")});
+  EXPECT_EQ(sweep.report["totals"]["skipped"][kUnseen], 1) << sweep.outcome.err;
+  const Audit cycles = RunAudit({"cycles"}, {Program("own_malloc"), "30"});
+  EXPECT_EQ(cycles.report["totals"]["skipped"][kUnseen], 1) << cycles.outcome.err;
+  EXPECT_EQ(cycles.report["meters"]["absent"]["heap_bytes"], "malloc is the program's own") << cycles.report["meters"].dump();
+  for (const nlohmann::json& row : cycles.report["meters"]["rows"]) EXPECT_NE(row["name"], "heap_bytes");
+}
+
+// The C library's allocator is used beside it, and nothing that it hands out reaches the other one.
+TEST(OtherMalloc, OfASharedLibraryIsNotAskedAboutTheCLibrarysBlocks) {
+  const Audit moves = RunAudit({"run", "--host"}, {Program("host_blocks_other"), "resize", "moves"});
+  EXPECT_EQ(moves.outcome.exit, 1) << moves.outcome.err;
+  EXPECT_EQ(moves.findings(), "mutex_freed mutex 1");
+  const Audit clean = RunAudit({"run", "--host"}, {Program("host_blocks_other"), "resize", "shrinks"});
+  EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err;
+  EXPECT_EQ(clean.findings(), "");
+}
+
+TEST(OwnMalloc, IsNotSaidOfTheCLibrarys) {
+  for (const char* const program : {"host_blocks", "marked"}) {
+    const Audit audit = RunAudit({"run", "--host"}, {Program(program), "frees", "once"});
+    EXPECT_THAT(audit.report["totals"]["skipped"].dump(), ::testing::Not(::testing::HasSubstr("host_heap not metered")))
+        << audit.outcome.err;
+  }
+}
+
 std::uint32_t FlagsAfter(const char* mutexes) {
   const std::string directory = TemporaryDirectory() + "/work";
   const Audit audit =

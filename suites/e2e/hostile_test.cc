@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Programs that die, hang, flee or shout: each has a verdict of its own, and none of them is a pass.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "suites/e2e/tool.h"
 
@@ -94,11 +97,54 @@ TEST(Hostile, AnotherExitStatusIsRefusedUnlessExpected) {
   EXPECT_EQ(expected.result(), "clean");
 }
 
-TEST(Hostile, AChildLeftBehindInEachTrialStopsNoSweep) {
-  const Audit audit = RunAudit({"sweep", "--call", "cuMemAlloc"}, {Program("hostile"), "daemon"}, {.deadline_ms = 10000});
-  EXPECT_FALSE(audit.outcome.timed_out);
+// A daemon of `hostile` holds a lock on `file` as long as it lives.
+bool NobodyHolds(const std::string& file) {
+  const int opened = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const bool got = flock(opened, LOCK_EX | LOCK_NB) == 0;
+  close(opened);
+  return got;
+}
+
+constexpr const char* kTrialsLeft = "trials that left a process running in a session of its own: it was ended";
+
+TEST(Hostile, ADaemonLeftBehindInEachTrialIsCountedAndEndedWithIt) {
+  // One without any environment is not known to be anybody's until nothing else runs.
+  for (const auto& [mode, jobs] : {std::pair{"daemon", "2"}, std::pair{"wiped_daemon", "1"}}) {
+    const std::string file = TemporaryDirectory() + "/lock";
+    const Audit audit = RunAudit({"sweep", "--jobs", jobs, "--depth", "1"}, {Program("hostile"), mode, file});
+    EXPECT_FALSE(audit.outcome.timed_out);
+    EXPECT_EQ(audit.outcome.exit, 0) << mode << audit.outcome.err << audit.findings();
+    // After a refused cuInit, cuCtxCreate or cuStreamCreate the program does not come so far.
+    EXPECT_EQ(audit.report["totals"]["trials"], 7) << mode;
+    EXPECT_EQ(audit.report["totals"]["skipped"].value(kTrialsLeft, 0), 4) << mode << audit.report["totals"].dump();
+    EXPECT_TRUE(NobodyHolds(file)) << mode;
+  }
+}
+
+TEST(Hostile, ADaemonThatOnlyAFaultLeavesBehindIsFoundFromAFork) {
+  const std::string file = TemporaryDirectory() + "/lock";
+  const Audit audit = RunAudit({"sweep", "--depth", "1"}, {Program("hostile"), "late_daemon", file});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
-  EXPECT_EQ(audit.verdicts(), R"({"pass":1})");
+  EXPECT_EQ(audit.report["totals"]["skipped"].value(kTrialsLeft, 0), 1) << audit.report["totals"].dump();
+  EXPECT_EQ(audit.report["totals"]["isolation"].dump(), R"({"fork":7})") << "each trial's own, whoever ends at the same time";
+  EXPECT_TRUE(NobodyHolds(file));
+}
+
+TEST(Hostile, AProgramThatWaitsForWhatItStartsLeftNothingBehind) {
+  const Audit audit = RunAudit({"sweep", "--depth", "1"}, {Program("hostile"), "helper"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  EXPECT_EQ(audit.report["totals"]["skipped"].count(kTrialsLeft), 0U);
+  EXPECT_EQ(audit.report["totals"]["isolation"].dump(), R"({"fork":7})") << "its processes end before it goes on: nothing refuses to fork";
+}
+
+// What a program leaves to its user it leaves to its user: `run` only says so.
+TEST(Hostile, RunLeavesADaemonAloneAndSaysSo) {
+  const std::string file = TemporaryDirectory() + "/lock";
+  const Audit audit = RunAudit({"run"}, {Program("hostile"), "daemon", file});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.report["totals"]["skipped"].value("processes left running in a session of their own: they still are", 0), 1);
+  EXPECT_FALSE(NobodyHolds(file));
+  EXPECT_THAT(audit.outcome.err, HasSubstr("left running"));
 }
 
 TEST(Hostile, TenMegabytesOfOutputGoThroughWhole) {

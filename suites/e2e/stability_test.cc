@@ -126,6 +126,33 @@ TEST(Resume, AnotherProgramInTheSameDirectoryIsNotMistakenForTheFirst) {
   }
 }
 
+// By its time of change, so that one that is written anew with the same bytes is an output too.
+TEST(Resume, AFileThatTheProgramWritesToIsItsOutputAndNoChangeOfTheProgram) {
+  for (const char* const writes : {"echo $$ >>\"$1\"", "echo same >\"$1\"", "[ -e \"$1\" ] || echo once >\"$1\""}) {
+    const std::string directory = TemporaryDirectory();
+    const std::string script = std::string(writes) + "; exec \"$2\"";
+    const std::vector<std::string> program = {"/bin/sh", "-c", script, "sh", directory + "/output", Program("client_linked")};
+    const std::vector<std::string> arguments = {"sweep", "--depth", "1", "--work-dir", directory + "/work"};
+    ASSERT_EQ(RunAudit(arguments, program).outcome.exit, 0) << writes;
+    const Audit again = RunAudit(arguments, program);
+    EXPECT_EQ(again.outcome.exit, 0) << writes << again.outcome.err;
+    EXPECT_THAT(again.outcome.err, HasSubstr("nothing was run anew")) << writes;
+  }
+}
+
+TEST(Resume, AFileThatTheProgramReadsIsPartOfIt) {
+  const std::string directory = TemporaryDirectory();
+  WriteFile(directory + "/input", "one");
+  const std::vector<std::string> program = {
+      "/bin/sh", "-c", "read line <\"$1\"; exec \"$2\"", "sh", directory + "/input", Program("client_linked")};
+  const std::vector<std::string> arguments = {"sweep", "--depth", "1", "--work-dir", directory + "/work"};
+  ASSERT_EQ(RunAudit(arguments, program).outcome.exit, 0);
+  WriteFile(directory + "/input", "two");
+  const Audit changed = RunAudit(arguments, program);
+  EXPECT_EQ(changed.outcome.exit, 2) << changed.outcome.err;
+  EXPECT_THAT(changed.outcome.err, HasSubstr("of other files"));
+}
+
 class Interrupt : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Interrupt, EndsByTheSignalAndTakesProcessesAndFilesWithIt) {

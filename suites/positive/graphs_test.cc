@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What graphs own, through the gate as a program would do it: their memory, and child graphs that were moved into them.
 #define __CUDA_API_VERSION_INTERNAL
+#include <utility>
+
 #include "suites/planted/case.h"
 #include "suites/unit/shim/gated_world.h"
 
@@ -66,6 +68,86 @@ CUAUDIT_CASE(UnknownHandle, GraphMemoryFreedByTheProgram) {
     const harness::Ledger ledger = p.End();
     EXPECT_THAT(Wrong(ledger), IsEmpty());
     EXPECT_THAT(Left(ledger), IsEmpty());
+  }
+}
+
+CUAUDIT_CASE(Leak, GraphMemoryThatTheGraphFrees) {
+  for (const bool elsewhere : {false, true}) {
+    Program p;
+    CUDA_MEM_ALLOC_NODE_PARAMS memory = OnDevice();
+    CUgraphNode node = nullptr;
+    CUgraphNode last = nullptr;
+    ASSERT_EQ(p.d.GraphAddMemAllocNode(&node, p.graph, nullptr, 0, &memory), CUDA_SUCCESS);
+    CUgraphNode fill = p.Fill(p.graph, &node, memory.dptr);
+    CUgraph other = nullptr;
+    ASSERT_EQ(p.d.GraphCreate(&other, 0), CUDA_SUCCESS);
+    CUgraph frees = elsewhere ? other : p.graph;
+    ASSERT_EQ(p.d.GraphAddMemFreeNode(&last, frees, elsewhere ? nullptr : &fill, elsewhere ? 0 : 1, memory.dptr), CUDA_SUCCESS);
+    for (int i = 0; i < 3; ++i) {  // by the same executable again and again
+      p.Launch();
+      std::swap(p.graph, other);
+      p.Launch();
+      std::swap(p.graph, other);
+    }
+    EXPECT_EQ(p.d.GraphDestroy(other), CUDA_SUCCESS);
+    const harness::Ledger ledger = p.End();
+    EXPECT_THAT(Wrong(ledger), IsEmpty());
+    EXPECT_THAT(Left(ledger), IsEmpty());
+  }
+}
+
+CUAUDIT_CASE(UseAfterRelease, GraphMemoryFreedAndLaunchedAgain) {
+  Program p;
+  CUDA_MEM_ALLOC_NODE_PARAMS memory = OnDevice();
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(p.d.GraphAddMemAllocNode(&node, p.graph, nullptr, 0, &memory), CUDA_SUCCESS);
+  p.Fill(p.graph, &node, memory.dptr);
+  ASSERT_EQ(p.d.GraphInstantiateWithFlags(&executable, p.graph, 0), CUDA_SUCCESS);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(p.d.GraphLaunch(executable, p.stream), CUDA_SUCCESS);
+    EXPECT_EQ(p.d.MemFreeAsync(memory.dptr, p.stream), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(p.d.GraphExecDestroy(executable), CUDA_SUCCESS);
+  const harness::Ledger ledger = p.End();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+CUAUDIT_CASE(Leak, GraphMemoryThatTheNextLaunchFrees) {
+  Program p;
+  CUDA_MEM_ALLOC_NODE_PARAMS memory = OnDevice();
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(p.d.GraphAddMemAllocNode(&node, p.graph, nullptr, 0, &memory), CUDA_SUCCESS);
+  p.Fill(p.graph, &node, memory.dptr);
+  ASSERT_EQ(p.d.GraphInstantiateWithFlags(&executable, p.graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH), CUDA_SUCCESS);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(p.d.GraphLaunch(executable, p.stream), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.MemFreeAsync(memory.dptr, p.stream), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.GraphExecDestroy(executable), CUDA_SUCCESS);
+  const harness::Ledger ledger = p.End();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+// A launch that the plan refused made nothing; one that it denied made what nobody owes.
+CUAUDIT_CASE(Leak, GraphMemoryOfALaunchThatWasToldToHaveFailed) {
+  for (const bool forwarded : {false, true}) {
+    Trace t;
+    t.Call(CallId::GraphCreate).Out(0, 0x61);
+    t.NodeContent(t.Call(CallId::GraphAddMemAllocNode).Out(0, 0x62).In(1, 0x61), faults::kMemoryNode, 0x10000, 0x1000);
+    t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x64).In(1, 0x61);
+    Step launch = t.Call(CallId::GraphLaunch).In(0, 0x64);
+    if (forwarded) {
+      launch.After();
+      t.Free(0x10000);
+    } else {
+      launch.Refused();
+    }
+    t.Call(CallId::GraphExecDestroy).In(0, 0x64);
+    t.Call(CallId::GraphDestroy).In(0, 0x61);
+    EXPECT_THAT(Left(t.Fold()), IsEmpty());
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
   }
 }
 

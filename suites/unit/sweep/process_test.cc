@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <set>
@@ -62,6 +63,82 @@ TEST(Process, TakesTheWholeGroupWithIt) {
   while (read(reader, &byte, 1) == 1) text += byte;
   close(reader);
   EXPECT_TRUE(text.empty() || text == "ready\n") << text;
+}
+
+// A shell in a session of its own starts `cat` on the fifo, and goes.
+constexpr const char* kDaemon = "setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; exit 0";
+
+TEST(Process, EndsWhatLeftItsGroupAndOrphanedItself) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  Launch launch = Shell(kDaemon);
+  launch.environment = {"PATH=/usr/bin:/bin", "FIFO=" + fifo, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")};
+  const Ending ending = End(launch);
+  EXPECT_EQ(ending.exit_status, 0);
+  EXPECT_EQ(ending.left_behind, 1U);
+  EXPECT_EQ(ending.orphans, 1U);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "nothing of it is left, dead or alive";
+  EXPECT_EQ(End(Shell("exit 0")).left_behind, 0U);
+  close(writer);
+}
+
+TEST(Process, ToldApartByTheirEnvironmentWhatOthersLeaveStays) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  const std::string begun = dir.File("begun");
+  const std::string done = dir.File("done");
+  ASSERT_EQ(mkfifo(begun.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(done.c_str(), 0600), 0);
+  ProcessPool pool;
+  // It leaves its helper to itself and goes on: the helper is its own until it ends, whoever ends meanwhile.
+  Launch longer = Shell("setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; echo ready >\"$BEGUN\"; read line <\"$DONE\"; exit 4");
+  longer.environment = {"PATH=/usr/bin:/bin", "FIFO=" + fifo, "BEGUN=" + begun, "DONE=" + done,
+                        "CUAUDIT_OPTIONS=journal=" + dir.File("one")};
+  ASSERT_TRUE(pool.Start(1, longer).ok());
+  Launch shorter = Shell("read line <\"$BEGUN\"; exit 5");
+  shorter.environment = {"PATH=/usr/bin:/bin", "BEGUN=" + begun, "CUAUDIT_OPTIONS=journal=" + dir.File("two")};
+  ASSERT_TRUE(pool.Start(2, shorter).ok());
+  const Result<ProcessPool::Ended> first = pool.WaitAny();
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->ending.exit_status, 5);
+  EXPECT_EQ(first->ending.left_behind, 0U);
+  Launch last = Shell("echo go >\"$DONE\"");
+  last.environment = {"PATH=/usr/bin:/bin", "DONE=" + done};
+  ASSERT_TRUE(pool.Start(3, last).ok());
+  std::size_t left = 0;
+  while (pool.size() != 0) {
+    const Result<ProcessPool::Ended> ended = pool.WaitAny();
+    ASSERT_TRUE(ended.ok());
+    if (ended->tag == 1) left = ended->ending.left_behind;
+  }
+  EXPECT_EQ(left, 1U);
+  close(writer);
+}
+
+TEST(Process, AChildFromBeforeIsSomebodyElses) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    const int reader = open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
+    char byte = 0;
+    _exit(read(reader, &byte, 1) == 1 ? 9 : 8);
+  }
+  EXPECT_EQ(End(Shell("exit 0")).orphans, 0U);
+  ASSERT_EQ(write(writer, "x", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(stranger, &status, 0), stranger);
+  EXPECT_EQ(WEXITSTATUS(status), 9);
+  close(writer);
 }
 
 TEST(Process, GivesEnvironmentAndOutputAndNoInput) {

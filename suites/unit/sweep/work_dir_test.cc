@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "suites/unit/sweep/temporary_dir.h"
@@ -45,6 +48,84 @@ TEST(WorkDir, LetsOneAtATimeIn) {
     EXPECT_THAT(second.status().message(), HasSubstr("another cuaudit is using"));
   }
   EXPECT_TRUE(WorkDir::Open(parent.File("work")).ok());
+}
+
+// What a killed process leaves: the directory as it is, and no lock. A child ends without unwinding.
+std::string LeaveOneBehind(const std::string& path, bool keep) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const Result<WorkDir> dir = WorkDir::Open(path, false, keep);
+    const std::string text = dir.ok() && WriteFile(dir->File("trials.jsonl"), "x", Exit::Failure).ok() ? dir->path() : "";
+    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  waitpid(child, nullptr, 0);
+  char text[4096];
+  const ssize_t got = read(ends[0], text, sizeof(text));
+  close(ends[0]);
+  return got <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(got));
+}
+
+class StaleWorkDir : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const before = std::getenv("TMPDIR");
+    if (before != nullptr) before_ = before;
+    setenv("TMPDIR", parent_.path().c_str(), 1);
+  }
+  void TearDown() override {
+    if (before_.empty()) {
+      unsetenv("TMPDIR");
+    } else {
+      setenv("TMPDIR", before_.c_str(), 1);
+    }
+  }
+  const TemporaryDir parent_;
+  std::string before_;
+};
+
+TEST_F(StaleWorkDir, OfAKilledRunIsRemoved) {
+  const std::string path = LeaveOneBehind("", false);
+  ASSERT_TRUE(std::filesystem::exists(path + "/trials.jsonl")) << path;
+  EXPECT_EQ(WorkDir::RemoveStale(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(WorkDir::RemoveStale(), 0U);
+}
+
+TEST_F(StaleWorkDir, OfARunThatLivesIsNotTouched) {
+  const Result<WorkDir> dir = WorkDir::Open("");
+  ASSERT_TRUE(dir.ok());
+  EXPECT_EQ(WorkDir::RemoveStale(), 0U);
+  EXPECT_TRUE(std::filesystem::exists(dir->File("lock")));
+}
+
+TEST_F(StaleWorkDir, ThatTheUserNamedOrKeepsIsTheUsers) {
+  const std::string kept = LeaveOneBehind("", true);
+  const std::string named = LeaveOneBehind(parent_.File("cuaudit-mine12"), false);
+  const std::string taken = LeaveOneBehind("", false);
+  EXPECT_EQ(LeaveOneBehind(taken, false), taken) << "--work-dir: a killed run to go on with";
+  std::filesystem::create_directory(parent_.File("cuaudit-others"));
+  EXPECT_EQ(WorkDir::RemoveStale(), 0U);
+  for (const std::string& path : {kept, named, taken, parent_.File("cuaudit-others")}) EXPECT_TRUE(std::filesystem::exists(path)) << path;
+}
+
+TEST_F(StaleWorkDir, IsRemovedFromWhereItIsAndNotThroughALink) {
+  const TemporaryDir elsewhere;
+  setenv("TMPDIR", elsewhere.path().c_str(), 1);
+  const std::string path = LeaveOneBehind("", false);
+  setenv("TMPDIR", parent_.path().c_str(), 1);
+  std::filesystem::create_directory_symlink(path, parent_.File("cuaudit-linked"));
+  EXPECT_EQ(WorkDir::RemoveStale(), 0U);
+  EXPECT_TRUE(std::filesystem::exists(path + "/lock"));
+}
+
+TEST_F(StaleWorkDir, AreRemovedAFewAtATime) {
+  const std::string one = LeaveOneBehind("", false);
+  for (int i = 0; i < 70; ++i) std::filesystem::copy(one, parent_.File("cuaudit-copy" + std::to_string(i)));
+  EXPECT_EQ(WorkDir::RemoveStale(), 64U);
+  EXPECT_EQ(WorkDir::RemoveStale(), 7U);
 }
 
 TEST(WorkDir, RefusesWhatIsNoUsableDirectory) {
