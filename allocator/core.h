@@ -55,6 +55,13 @@ struct Routed {
   Route route;
 };
 
+// A stream of KeepAliveUntil.
+struct Keeper {
+  CUstream stream = nullptr;
+  StreamRecord* record = nullptr;
+  Keeper* next = nullptr;
+};
+
 struct Device {
   int index = 0;
   CUdevice ordinal = 0;
@@ -71,9 +78,8 @@ struct Device {
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
   Lock releasing;
-  Lock keeper_lock;
-  CUstream keeper = nullptr;  // the stream of KeepAliveUntil
-  StreamRecord* keeper_record = nullptr;
+  Lock keeper_lock;  // also held across the driver calls of KeepAliveUntil
+  Keeper* keepers = nullptr;
   std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
   Lock routes_lock;
   std::vector<Routed> routes;
@@ -188,7 +194,8 @@ class Core {
   CUresult FreeSlow(CUdeviceptr address) noexcept;
   CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
-  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
+  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
+                          bool may_owe = true) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
   CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
   void Owe(Block* block, StreamRecord* stream) noexcept;
@@ -196,7 +203,8 @@ class Core {
   static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
-  CUresult MakeKeeper(Device* device) noexcept;
+  CUresult MakeKeeper(Device* device, Keeper** out) noexcept;
+  CUresult WaitAsKeeper(Device* device, CUevent event, Keeper** out, CaptureView* view, std::uint64_t* sequence) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;

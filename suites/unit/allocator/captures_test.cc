@@ -115,6 +115,62 @@ TEST(Captures, RecordStreamInOneIsDeferredToo) {
   a.End();
 }
 
+// An event of a capture stands for captured work, and no stream of the allocator becomes a part of the graph for it.
+TEST(Captures, KeepingABlockUntilAnEventOfOneDefersItToo) {
+  for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
+    Options options;
+    options.reuse = reuse;
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+    a.Write(x, 12 * kMiB, a.s);
+    a.Fork();
+    a.Write(x, 12 * kMiB, a.t);
+    EXPECT_OK(a.d.EventRecord(a.event, a.t));
+    EXPECT_OK(a->KeepAliveUntil(x, a.event)) << a.LastText();
+    EXPECT_EQ(a.Stats().uses_captured, 1U);
+    a.Drop(x);
+    const CUdeviceptr y = a.Get(12 * kMiB, a.s);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, a.s);
+    // Outside it goes on as ever meanwhile.
+    CUstream u = a.Stream();
+    CUevent eager = nullptr;
+    EXPECT_OK(a.d.EventCreate(&eager, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(a.d.EventRecord(eager, u));
+    EXPECT_OK(a->KeepAliveUntil(y, eager)) << a.LastText();
+    EXPECT_OK(a->KeepAliveUntil(y, eager)) << a.LastText();
+    EXPECT_OK(a.d.EventDestroy(eager));
+    a.Join();
+    a.End();
+    a.Begin();
+    EXPECT_EQ(a.Get(12 * kMiB, a.s), x);
+    a.End();
+    a.Drop(x);
+    a.Drop(y);
+    for (int user = 0; user < 3; ++user) EXPECT_OK(a->ReleasePool(a.pool));  // its maker, and two who began
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+    EXPECT_EQ(a.Stats().blocks_pending, 0U);
+  }
+}
+
+TEST(Captures, TheGraphMayOrderWhatABlockIsKeptForBefore) {
+  Capturing a;
+  const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+  a.Write(x, 12 * kMiB, a.s);
+  a.Fork();
+  a.Write(x, 12 * kMiB, a.t);
+  EXPECT_OK(a.d.EventRecord(a.event, a.t));
+  EXPECT_OK(a->KeepAliveUntil(x, a.event)) << a.LastText();
+  a.Drop(x);
+  a.Write(a.Get(12 * kMiB, a.s), 12 * kMiB, a.s);
+  a.Join();
+  const CUdeviceptr y = a.Get(12 * kMiB, a.s);
+  a.Write(y, 12 * kMiB, a.s);
+  EXPECT_EQ(y, x);
+  a.End();
+}
+
 // What is cached there may be what a graph was captured with.
 TEST(Captures, AreNotDeprivedOfWhatTheyFreed) {
   for (const bool by_garbage : {false, true}) {
