@@ -3,8 +3,9 @@
 //
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
-//             Locks are taken in this order: Arena::growing, Device::releasing, Arena::lock, then any of the others, of which none is held
-//             while taking another.
+//             Locks are taken in this order: Arena::growing, Device::releasing, Device::settling, Arena::lock, then any of the others. Of
+//             those a stream's is held while taking its event pool's, make_lock while an arena's is tried, and none else while taking
+//             another.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once
@@ -81,6 +82,8 @@ struct Device {
   Lock keeper_lock;  // also held across the driver calls of KeepAliveUntil
   Keeper* keepers = nullptr;
   std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
+  // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
+  Lock settling;
   Lock routes_lock;
   std::vector<Routed> routes;
   std::atomic<int> routed{0};
@@ -120,6 +123,7 @@ class Core {
   void LeaveFastPath(CUstream handle) noexcept;
   void EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept;
   void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
+  void EndCapture(std::uint64_t capture) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;
@@ -180,8 +184,10 @@ class Core {
   void Unreserve(Device* device, std::size_t bytes) noexcept;
 
   // release.cc
+  bool MayCapture(const Device* device) noexcept;
+  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept;
   CUresult SyncArena(Arena* arena) noexcept;
-  CUresult EmptyArena(Arena* arena, std::size_t until_reserved) noexcept;
+  CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
   CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;
   CUresult EmptyCache(const PoolId* only) noexcept;
   CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
