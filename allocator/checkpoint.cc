@@ -12,18 +12,18 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 bool IsLive(const Block* block) noexcept { return (block->state.load(std::memory_order_relaxed) & kStatusMask) == kLive; }
 
-// The run of mapped blocks that begins there and is exactly so large; its first block. `lock` is held.
-Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
-  for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
-    if (segment->unusable || address < segment->address || address - segment->address >= segment->size) continue;
-    Block* block = segment->first;
-    while (block != nullptr && block->address.load(std::memory_order_relaxed) < address) block = block->next;
-    if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) return nullptr;
-    std::size_t have = 0;
-    for (const Block* at = block; at != nullptr && at->mapped && have < size; at = at->next) have += at->size;
-    return have == size ? block : nullptr;
+// Where those addresses begin, if the arena has memory behind all of them, however it is cut up now. `lock` is held.
+const Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
+  const Segment* segment = arena->segments;
+  while (segment != nullptr && (segment->unusable || address < segment->address || address - segment->address >= segment->size))
+    segment = segment->next;
+  if (segment == nullptr || size > segment->size - (address - segment->address)) return nullptr;
+  const Block* first = segment->first;
+  while (first->address.load(std::memory_order_relaxed) + first->size <= address) first = first->next;
+  for (const Block* at = first; at != nullptr && at->address.load(std::memory_order_relaxed) < address + size; at = at->next) {
+    if (!at->mapped) return nullptr;
   }
-  return nullptr;
+  return first;
 }
 
 // The blocks follow each other from the segment's beginning to its end, and each can be one that an allocator gave out.

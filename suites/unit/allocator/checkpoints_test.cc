@@ -122,6 +122,33 @@ TEST(Checkpoints, GiveNothingBackBeforeItsWorkIsOver) {
   }
 }
 
+// What has grown since, across the end of what there was.
+TEST(Checkpoints, RestoreAPoolThatHasGrown) {
+  for (const bool is_expandable : {false, true}) {
+    Options options;
+    options.expandable_segments = is_expandable;
+    Allocating a(options);
+    CUstream s = a.Stream();
+    PoolId pool;
+    ASSERT_OK(a->CreatePool({}, &pool));
+    ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+    const CUdeviceptr x = a.Get(8 * kMiB, s);
+    Checkpoint taken;
+    ASSERT_OK(a->TakeCheckpoint(0, pool, &taken));
+    const CUdeviceptr y = a.Get(50 * kMiB, s);
+    a.Write(y, 50 * kMiB, s);
+    RestoreResult result;
+    ASSERT_OK(a->RestoreCheckpoint(taken, &result)) << a.LastText();
+    EXPECT_THAT(result.freed, testing::UnorderedElementsAre(x, y));
+    EXPECT_THAT(result.allocated, testing::ElementsAre(x));
+    const CUdeviceptr z = a.Get(50 * kMiB, s);
+    EXPECT_EQ(z, y);
+    a.Drop(x);
+    a.Drop(z);
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+  }
+}
+
 // A checkpoint is plain data: whatever was written into it, either it is one or nothing happens.
 TEST(Checkpoints, ThatNoPoolEverHadAreRefused) {
   Allocating a;
