@@ -159,18 +159,22 @@ void Arena::Collect() noexcept {
   while (block != nullptr) {
     Block* const next = block->link;
     block->link = nullptr;
-    // A lent block was not its arena's stream's: what that did with it before stands.
-    if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
-    if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
-    ++stamped_frees;
-    stamped_bytes += block->size;
-    if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
-      const Held held(device->totals.lock);
-      AddTo(&device->totals.oversize_allocations, -1);
-    }
-    Settle(block);
+    TakeBack(block, own);
     block = next;
   }
+}
+
+void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
+  // A lent block was not its arena's stream's: what that did with it before stands.
+  if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
+  if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
+  ++stamped_frees;
+  stamped_bytes += block->size;
+  if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
+    const Held held(device->totals.lock);
+    AddTo(&device->totals.oversize_allocations, -1);
+  }
+  Settle(block);
 }
 
 void Arena::Resettle(std::size_t limit) noexcept {

@@ -77,8 +77,9 @@ struct alignas(64) Arena {
   }
 
   // All below: `lock` is held.
-  void Collect() noexcept;             // looks at what was returned
-  void Settle(Block* block) noexcept;  // a free block in nobody's set gets its place, merged with its neighbours
+  void Collect() noexcept;                                  // looks at what was returned
+  void TakeBack(Block* block, std::uint64_t own) noexcept;  // one block; `own`: the number that ends the stream's work until now
+  void Settle(Block* block) noexcept;                       // a free block in nobody's set gets its place, merged with its neighbours
   // Blocks that wait, as far as is known without asking the driver; `limit` of those that still must are looked at.
   void Resettle(std::size_t limit) noexcept;
   // Pending blocks whose uses are over, likewise.

@@ -22,7 +22,7 @@ CUresult CaptureInfo(driver::DriverRef driver, CUstream stream, CUstreamCaptureS
 #endif
 }
 
-CUresult DependenciesOf(driver::DriverRef driver, CUgraphNode node, CUgraphNode* out, std::size_t* count) noexcept {
+CUresult DependenciesOf(driver::DriverRef driver, CUgraphNode node, CUgraphNode* out, std::size_t* count) {
 #if CUDA_VERSION >= 13000
   // Edges that carry data (programmatic launches) are asked for, since leaving them out is an error when there are any.
   if (out == nullptr) return driver.GraphNodeGetDependencies(node, nullptr, nullptr, count);

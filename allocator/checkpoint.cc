@@ -12,18 +12,29 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 bool IsLive(const Block* block) noexcept { return (block->state.load(std::memory_order_relaxed) & kStatusMask) == kLive; }
 
-// The run of mapped blocks that begins there and is exactly so large; its first block. `lock` is held.
-Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
-  for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
-    if (segment->unusable || address < segment->address || address - segment->address >= segment->size) continue;
-    Block* block = segment->first;
-    while (block != nullptr && block->address.load(std::memory_order_relaxed) < address) block = block->next;
-    if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) return nullptr;
-    std::size_t have = 0;
-    for (const Block* at = block; at != nullptr && at->mapped && have < size; at = at->next) have += at->size;
-    return have == size ? block : nullptr;
+// Where those addresses begin, if the arena has memory behind all of them, however it is cut up now. `lock` is held.
+const Block* FindRun(const Arena* arena, CUdeviceptr address, std::size_t size) noexcept {
+  const Segment* segment = arena->segments;
+  while (segment != nullptr && (segment->unusable || address < segment->address || address - segment->address >= segment->size))
+    segment = segment->next;
+  if (segment == nullptr || size > segment->size - (address - segment->address)) return nullptr;
+  const Block* first = segment->first;
+  while (first->address.load(std::memory_order_relaxed) + first->size <= address) first = first->next;
+  for (const Block* at = first; at != nullptr && at->address.load(std::memory_order_relaxed) < address + size; at = at->next) {
+    if (!at->mapped) return nullptr;
   }
-  return nullptr;
+  return first;
+}
+
+// The blocks follow each other from the segment's beginning to its end, and each can be one that an allocator gave out.
+bool IsTiled(const CheckpointSegment& segment) noexcept {
+  std::size_t left = segment.size;
+  for (const CheckpointBlock& block : segment.blocks) {
+    if (block.size == 0 || block.size > left || block.size % kMinBlock != 0 || block.requested > block.size) return false;
+    if (block.address != segment.address + (segment.size - left)) return false;
+    left -= block.size;
+  }
+  return left == 0 && segment.size != 0;
 }
 
 }  // namespace
@@ -79,17 +90,13 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
   std::size_t live = 0;
   std::size_t allocated = 0;
   std::size_t cuts = 0;
-  result = CUDA_SUCCESS;
   for (const CheckpointSegment& segment : checkpoint.segments) {
-    std::size_t sum = 0;
-    for (const CheckpointBlock& block : segment.blocks) {
-      if (block.size == 0 || block.address != segment.address + sum)
-        return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
-      sum += block.size;
-      allocated += block.allocated;
+    if (!IsTiled(segment)) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
+    for (const CheckpointSegment& other : checkpoint.segments) {
+      if (&other != &segment && other.address - segment.address < segment.size)
+        return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: two segments of the checkpoint overlap");
     }
-    if (sum != segment.size || sum == 0)
-      return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: the blocks of a segment do not tile it");
+    for (const CheckpointBlock& block : segment.blocks) allocated += block.allocated;
     cuts += segment.blocks.size() + 1;
   }
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
@@ -100,13 +107,22 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
     arena->Resettle(kAll);
     if (arena->waiting != nullptr || !arena->pending[0].empty() || !arena->pending[1].empty())
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: the pool has freed blocks whose uses are not over");
-    for (const CheckpointSegment& segment : checkpoint.segments) found += FindRun(arena, segment.address, segment.size) != nullptr;
+    for (const CheckpointSegment& segment : checkpoint.segments) {
+      const Block* const run = FindRun(arena, segment.address, segment.size);
+      if (run == nullptr) continue;
+      ++found;
+      for (const CheckpointBlock& block : segment.blocks) {
+        if (run->large && block.allocated && block.size <= kSmallLimit)
+          return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: a block of the large pool has more than 1 MiB");
+      }
+    }
     for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
       for (const Block* block = segment->first; block != nullptr; block = block->next) {
         live += IsLive(block);
-        const bool has_uses =
-            block->used.load(std::memory_order_relaxed) || (block->state.load(std::memory_order_relaxed) & (kHasUses | kHasStreams)) != 0;
-        if (IsLive(block) && has_uses) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses");
+        const std::uint64_t state = block->state.load(std::memory_order_relaxed);
+        const bool has_uses = block->used.load(std::memory_order_relaxed) || (state & (kHasUses | kHasStreams | kForeign)) != 0;
+        if (IsLive(block) && has_uses)
+          return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: a block that would be freed has uses by other streams");
       }
     }
   }
@@ -142,13 +158,14 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
 
 void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept {
   const Held held(arena->lock);
+  const std::uint64_t own = arena->stream->NextSequence();
   for (Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
     for (Block* block = segment->first; block != nullptr; block = block->next) {
       if (!IsLive(block)) continue;
       out->freed.push_back(block->address.load(std::memory_order_relaxed));
       CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
       block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_release);
-      arena->Settle(block);  // merged with its neighbours; it is `block` that stays
+      arena->TakeBack(block, own);  // merged with its neighbours; it is `block` that stays
     }
   }
   const auto take_spare = [spares] {

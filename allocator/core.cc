@@ -51,6 +51,9 @@ Core::~Core() {
     delete pool;
     pool = next;
   }
+  for (const std::unique_ptr<Device>& device : devices) {
+    while (device->keepers != nullptr) delete std::exchange(device->keepers, device->keepers->next);
+  }
   while (known_options != nullptr) delete std::exchange(known_options, known_options->next);
   while (word_pages_ != nullptr) {
     WordPage* const page = word_pages_;
@@ -226,11 +229,12 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
     (void)keep(pool->DestroyAll(driver, &refused));
   for (const std::unique_ptr<Device>& device : devices) {
-    if (device->keeper == nullptr) continue;
-    const CUresult result = driver.StreamDestroy(device->keeper);
-    device->keeper = nullptr;  // as with events: never twice
-    refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
-    (void)keep(result);
+    while (device->keepers != nullptr) {  // as with events: never twice
+      const std::unique_ptr<Keeper> keeper(std::exchange(device->keepers, device->keepers->next));
+      const CUresult result = driver.StreamDestroy(keeper->stream);
+      refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
+      (void)keep(result);
+    }
   }
   devices.front()->refused.fetch_add(refused, std::memory_order_relaxed);
   if (written) (void)keep(FreeWords());

@@ -3,8 +3,9 @@
 //
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
-//             Locks are taken in this order: Arena::growing, Device::releasing, Arena::lock, then any of the others, of which none is held
-//             while taking another.
+//             Locks are taken in this order: Arena::growing, Device::releasing, Device::settling, Arena::lock, then any of the others. Of
+//             those a stream's is held while taking its event pool's, make_lock while an arena's is tried, and none else while taking
+//             another.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once
@@ -55,6 +56,13 @@ struct Routed {
   Route route;
 };
 
+// A stream of KeepAliveUntil.
+struct Keeper {
+  CUstream stream = nullptr;
+  StreamRecord* record = nullptr;
+  Keeper* next = nullptr;
+};
+
 struct Device {
   int index = 0;
   CUdevice ordinal = 0;
@@ -71,10 +79,11 @@ struct Device {
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
   Lock releasing;
-  Lock keeper_lock;
-  CUstream keeper = nullptr;  // the stream of KeepAliveUntil
-  StreamRecord* keeper_record = nullptr;
+  Lock keeper_lock;  // also held across the driver calls of KeepAliveUntil
+  Keeper* keepers = nullptr;
   std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
+  // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
+  Lock settling;
   Lock routes_lock;
   std::vector<Routed> routes;
   std::atomic<int> routed{0};
@@ -114,6 +123,7 @@ class Core {
   void LeaveFastPath(CUstream handle) noexcept;
   void EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept;
   void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
+  void EndCapture(std::uint64_t capture) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
   EventPool* EventsOf(CUcontext context) noexcept;
@@ -174,8 +184,10 @@ class Core {
   void Unreserve(Device* device, std::size_t bytes) noexcept;
 
   // release.cc
+  bool MayCapture(const Device* device) noexcept;
+  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept;
   CUresult SyncArena(Arena* arena) noexcept;
-  CUresult EmptyArena(Arena* arena, std::size_t until_reserved) noexcept;
+  CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
   CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;
   CUresult EmptyCache(const PoolId* only) noexcept;
   CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
@@ -188,7 +200,8 @@ class Core {
   CUresult FreeSlow(CUdeviceptr address) noexcept;
   CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
-  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept;
+  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
+                          bool may_owe = true) noexcept;
   CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
   CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
   void Owe(Block* block, StreamRecord* stream) noexcept;
@@ -196,7 +209,8 @@ class Core {
   static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
-  CUresult MakeKeeper(Device* device) noexcept;
+  CUresult MakeKeeper(Device* device, Keeper** out) noexcept;
+  CUresult WaitAsKeeper(Device* device, CUevent event, Keeper** out, CaptureView* view, std::uint64_t* sequence) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;

@@ -264,7 +264,7 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   std::size_t done = 0;
   RelaxedCapture relaxed(driver);
   CUresult result = relaxed.result();
-  if (result == CUDA_SUCCESS) result = arena->stream->Synchronize(driver, block->own_sequence);
+  if (result == CUDA_SUCCESS) result = SettleUse(arena->stream, block->own_sequence, arena);
   if (result == CUDA_SUCCESS) result = UnmapSpan(segment, first, count, &done);
   const CUresult left = relaxed.Leave();
   if (done != 0) {

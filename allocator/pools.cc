@@ -91,6 +91,7 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
     return added;
   }
   detours.fetch_add(1, std::memory_order_acq_rel);
+  const Held settled(target->settling);  // who waits for the context has not seen the route: the caller's capture begins after that
   return CUDA_SUCCESS;
 }
 
@@ -100,6 +101,11 @@ void Core::DropRoute(Pool* pool) noexcept {
   if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (Capture* capture : pool->captures) capture->ended.store(true, std::memory_order_release);
   pool->captures.clear();
+  // As far as is known their streams are in none any more.
+  for (const StreamRecord* inside = streams.load(std::memory_order_acquire); inside != nullptr; inside = inside->next_all) {
+    if (inside->scope != Scope::Pool || inside->scope_id != pool->id().second) continue;
+    if (const std::uint64_t capture = inside->capture.load(std::memory_order_acquire); capture != 0) EndCapture(capture);
+  }
 }
 
 CUresult Core::AddRoute(Device* device, const Routed& added) noexcept {

@@ -33,7 +33,25 @@ bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
 
 }  // namespace
 
-// Waits for exactly the uses that blocks of the arena wait for; those of a capture stay.
+// Known, or soon to begin.
+bool Core::MayCapture(const Device* device) noexcept {
+  if (device->routed.load(std::memory_order_acquire) != 0) return true;
+  for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    if (stream->capture.load(std::memory_order_acquire) != 0 && (stream->device == device || stream->device == nullptr)) return true;
+  }
+  return false;
+}
+
+// Waits for the use. STREAM_CAPTURE_UNSUPPORTED, and nothing was called: that takes the whole context, which would end a capture there.
+CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept {
+  if (!NeedsContext(stream, sequence)) return stream->Synchronize(driver, sequence);
+  Device* const device = stream->device != nullptr ? stream->device : arena->device;
+  const Held settling(device->settling);
+  return MayCapture(device) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : stream->Synchronize(driver, sequence);
+}
+
+// Waits for exactly the uses that blocks of the arena wait for; those of a capture stay, and so do those that only the end of a capture
+// can settle.
 CUresult Core::SyncArena(Arena* arena) noexcept {
   // Each stream once, by index: what cannot be waited for now must not be tried for ever.
   for (std::uint32_t from = 0;;) {
@@ -60,10 +78,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     }
     if (next == nullptr) break;
     from = next->index + 1;
-    const Device* const synchronized = next->device != nullptr ? next->device : arena->device;
-    if (synchronized->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(next, sequence)) continue;
-    const CUresult result = next->Synchronize(driver, sequence);
-    if (result != CUDA_SUCCESS) return result;
+    const CUresult result = SettleUse(next, sequence, arena);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) return result;
   }
   const Held held(arena->lock);
   for (FreeSet& set : arena->pending) {
@@ -87,9 +103,9 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
   return CUDA_SUCCESS;
 }
 
-// What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved. Device::releasing
-// is held.
-CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
+// What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved: unless its pool is
+// private and in use, or has become another than `only` meanwhile. Device::releasing is held.
+CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept {
   Device* const device = arena->device;
   if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) return CUDA_SUCCESS;
   // What could be neither freed nor asked about, the last time.
@@ -103,17 +119,21 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved) noexcept {
   const CUresult synced = SyncArena(arena);
   if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
+  const bool may_capture = MayCapture(device);
   {
     const Held held(arena->lock);
     arena->Collect();
+    // A pool gets its first user, and its number, when it has no segment: so what there is now was given to nobody else.
+    const Pool* const pool = arena->pool;
+    const bool may_go = only != nullptr ? pool->id() == *only : !pool->is_private || pool->users.load(std::memory_order_acquire) == 0;
     for (FreeSet& set : arena->ready) {
-      for (auto at = set.begin(); at != set.end();) {
+      for (auto at = set.begin(); may_go && at != set.end();) {
         Block* const block = at->block;
         ++at;
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options().release != nullptr;
-        if (waits && device->routed.load(std::memory_order_relaxed) != 0 && NeedsContext(arena->stream, block->own_sequence)) continue;
+        if (waits && may_capture && NeedsContext(arena->stream, block->own_sequence)) continue;
         arena->Remove(block);
         block->link = list;
         list = block;
@@ -140,7 +160,7 @@ CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept 
   CUresult first = CUDA_SUCCESS;
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device || (arena->pool->is_private && arena->pool->users.load(std::memory_order_acquire) != 0)) continue;
-    const CUresult result = EmptyArena(arena, until_reserved);
+    const CUresult result = EmptyArena(arena, until_reserved, nullptr);
     if (first == CUDA_SUCCESS) first = result;
   }
   return first;
@@ -164,7 +184,7 @@ CUresult Core::EmptyCache(const PoolId* only) noexcept {
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     if (arena->pool != pool) continue;
     const Held releasing(arena->device->releasing);
-    const CUresult result = EmptyArena(arena, 0);
+    const CUresult result = EmptyArena(arena, 0, only);
     if (first == CUDA_SUCCESS) first = result;
   }
   return Note(first);

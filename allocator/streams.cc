@@ -109,7 +109,9 @@ CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t c
     }
   }
   LeaveFastPath(stream);
-  return MakeCaptured(stream, context, scope, scope_id, out);
+  const CUresult result = MakeCaptured(stream, context, scope, scope_id, out);
+  if (result == CUDA_SUCCESS) (*out)->capture.store(capture, std::memory_order_release);
+  return result;
 }
 
 StreamRecord* Core::FindStream(std::uint64_t id) noexcept {
@@ -156,7 +158,7 @@ void Core::EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept {
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
     if (!IsOf(record, handle)) continue;
     const std::uint64_t capture = record->capture.exchange(0, std::memory_order_acq_rel);
-    if (capture != 0) captures.End(capture);
+    if (capture != 0) EndCapture(capture);
     if (record->scope != Scope::Capture || record->same.load(std::memory_order_relaxed) != nullptr) continue;
     if (seen == nullptr || seen->scope != Scope::Stream || seen->handle != handle || seen->index > record->index) continue;
     const Held held(make_lock);
@@ -167,8 +169,19 @@ void Core::EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept {
   }
 }
 
+// It is over for each stream that was in it.
+void Core::EndCapture(std::uint64_t capture) noexcept {
+  captures.End(capture);
+  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+    std::uint64_t expected = capture;
+    (void)stream->capture.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  }
+}
+
 CUresult Core::LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept {
+  const std::uint64_t before = stream->capture.load(std::memory_order_acquire);
   const CUresult result = captures.LookAt(driver, stream, live, out);
+  if (result == CUDA_SUCCESS && before != 0 && before != out->id) EndCapture(before);
   if (out->id != 0) LeaveFastPath(live);
   if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live, stream);
   return result;

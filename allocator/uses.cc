@@ -222,8 +222,9 @@ bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) n
   return true;
 }
 
-// A use by captured work: known only to the graph. The stream's later end in the same capture stands for the earlier one.
-CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view) noexcept {
+// A use by captured work: known only to the graph. The stream's later end in the same capture stands for the earlier one. `may_owe`: what
+// the stream did before the capture may be a use, too.
+CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view, bool may_owe) noexcept {
   std::unique_ptr<CapturedUse> use(new (std::nothrow) CapturedUse);
   Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
   if (capture == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
@@ -243,7 +244,7 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
     CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
-  if (!OweEager(block, stream, view.id)) {
+  if (may_owe && !OweEager(block, stream, view.id)) {
     EndEdit(block, 0);
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   }

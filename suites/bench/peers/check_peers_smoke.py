@@ -70,4 +70,36 @@ for line in trace:
     if kind == "free":
         del live[block]
 assert not live and len(trace) > 10000
+# What is printed is read back; what is no trace is one line with its place.
+with tempfile.TemporaryDirectory() as directory:
+    file = f"{directory}/trace"
+    def replay(lines):
+        with open(file, "w", encoding="ascii") as out:
+            out.write("\n".join(lines) + "\n")
+        return subprocess.run([program, "--peers", peers, "--rounds", "1", "--seconds-per-row", "0.001", "--max-threads", "1", "--split-merge-cycles", "0",
+                               "--settings", "policy:wait", "--recorded-trace", file], env=environment, capture_output=True, text=True, timeout=60)
+    rows = [dict(zip(columns, line.split("\t"))) for line in replay(["# a comment", *trace]).stdout.splitlines() if not line.startswith("#")][1:]
+    own = {row["loop"]: row for row in rows if row["peer"] == "cuaudit policy:wait"}
+    assert int(own["recorded_trace"]["operations"]) > 0, own
+    assert [own["recorded_trace"][key] for key in ("asked_peak", "reserved_peak")] == [own["training_trace"][key] for key in ("asked_peak", "reserved_peak")], own
+    for lines, said in ((["allocate\t0\t0"], "1: four words between tabs expected"), (["allocate\t0\t0\t1\t1"], "1: four words between tabs expected"),
+                        (["allocate\t-1\t0\t1"], "1: the number of a block expected"), (["allocate\t0\t16\t1"], "1: the number of a stream expected, below 16"),
+                        (["allocate\t0\t0\t99999999999999999999"], "1: a number of bytes expected"), (["allocate\t0\t0\t0"], "1: more than 0 bytes expected"),
+                        (["#", "allocate\t0\t0\t1", "allocate\t0\t0\t1"], "3: the block is allocated already"), (["free\t0\t0\t0"], "1: the block is not allocated"),
+                        (["grow\t0\t0\t0"], "1: allocate, free or use expected"), (["#"], "no allocation in it")):
+        refused = replay(lines)
+        assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.strip().startswith(f"allocator_peers: {file}") and said in refused.stderr, refused
+        assert refused.stderr.count("\n") == 1, refused.stderr
+# Side by side: who is slower or reserves more is found, and a table without the other peer is no comparison.
+compare = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts/compare_allocator_peers.py")
+def compared(ours, theirs, reserved=100):
+    row = "1\t{}\ttraining_trace\t0\t1\t0\t\t9\t{}\t{}\t{}\t1\t100\t{}\t"
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as out:
+        out.write("# a comment\n" + "\n".join(["\t".join(columns), row.format("cuaudit", ours, ours, ours, reserved), row.format("pytorch", *[theirs] * 3, 100)]) + "\n")
+        out.flush()
+        return subprocess.run([sys.executable, compare, out.name], capture_output=True, text=True)
+for (ours, theirs, reserved), code, said in (((10, 40, 100), 0, "4.00 times as fast"), ((40, 10, 100), 1, ": 1 slower, 0 with more reserved"),
+                                             ((10, 40, 110), 1, ": 0 slower, 1 with more reserved"), ((10, "", 100), 3, "0 workloads")):
+    seen = compared(ours, theirs, reserved)
+    assert seen.returncode == code and said in seen.stdout, seen
 print(f"{len(table)} rows")

@@ -18,6 +18,7 @@ struct Choice {
   std::string directory = ".";
   std::string output;
   std::string trace;
+  std::string recorded;
   std::vector<std::string> settings = {"policy:poll", "policy:wait"};
   double seconds_per_row = 0.12;
   double budget_seconds = 200;
@@ -92,7 +93,12 @@ std::vector<int> ThreadCounts(int highest) {
   return counts;
 }
 
-void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const Trace& training, const Trace& serving, Table* table) {
+struct NamedTrace {
+  const char* name;
+  Trace trace;
+};
+
+void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std::vector<NamedTrace>& traces, Table* table) {
   const Budget budget = {.nanoseconds = static_cast<std::uint64_t>(choice.seconds_per_row * 1e9)};
   const Peer& peer = *entrant.peer;
   const bool is_plain = entrant.label == "cudaMalloc";  // no cache: a few rows say it all
@@ -114,14 +120,13 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const Trac
                Tried([&] { return FreeElsewhere(stage, entrant, 64 * kKiB, threads, budget); }));
   }
   Empty(peer);
-  for (const auto& [name, trace] : {std::pair<const char*, const Trace*>("training_trace", &training), {"serving_trace", &serving}}) {
+  for (const NamedTrace& each : traces) {
     Replayed replayed;
-    const Trace& each = *trace;
     const Figures figures = Tried([&] {
-      replayed = Replay(entrant, each, budget);
+      replayed = Replay(entrant, each.trace, budget);
       return replayed.figures;
     });
-    table->Row(entrant.label, name, 0, 1, 0, "", figures, trace->peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
+    table->Row(entrant.label, each.name, 0, 1, 0, "", figures, each.trace.peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
                peer.record == nullptr ? "uses are left out: the peer knows none" : "");
   }
   if (peer.record == nullptr) return;
@@ -160,6 +165,14 @@ void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {
 }
 
 int Compare(const Choice& choice) {
+  std::vector<NamedTrace> traces = {{"training_trace", TrainingTrace()}, {"serving_trace", ServingTrace()}};
+  if (!choice.recorded.empty()) {
+    traces.push_back({"recorded_trace", {}});
+    if (const std::string wrong = ReadTrace(choice.recorded, &traces.back().trace); !wrong.empty()) {
+      std::fprintf(stderr, "allocator_peers: %s\n", wrong.c_str());
+      return 2;
+    }
+  }
   std::FILE* const file = choice.output.empty() ? stdout : std::fopen(choice.output.c_str(), "we");
   if (file == nullptr) {
     std::fprintf(stderr, "allocator_peers: %s cannot be written\n", choice.output.c_str());
@@ -189,10 +202,8 @@ int Compare(const Choice& choice) {
                  entrant.peer == nullptr ? entrant.failure.c_str() : entrant.peer->version());
     std::fprintf(stderr, "allocator_peers: %s: %s\n", entrant.label.c_str(), entrant.peer == nullptr ? entrant.failure.c_str() : "ready");
   }
-  const Trace training = TrainingTrace();
-  const Trace serving = ServingTrace();
-  std::fprintf(file, "# synthetic traces: training %zu allocations, peak %zu bytes; serving %zu allocations, peak %zu bytes\n",
-               training.allocations, training.peak_bytes, serving.allocations, serving.peak_bytes);
+  for (const NamedTrace& each : traces)
+    std::fprintf(file, "# %s: %zu allocations, peak %zu bytes\n", each.name, each.trace.allocations, each.trace.peak_bytes);
   Table table(file);
   const std::uint64_t start = Now();
   const auto is_late = [&](double share) { return static_cast<double>(Now() - start) > choice.budget_seconds * 1e9 * share; };
@@ -209,7 +220,7 @@ int Compare(const Choice& choice) {
         if (round == 1) table.Row(entrant.label, "", 0, 0, 0, "", {.failure = entrant.failure});
         continue;
       }
-      if (!is_late(1)) Rows(&stage, entrant, choice, training, serving, &table);
+      if (!is_late(1)) Rows(&stage, entrant, choice, traces, &table);
     }
     std::fprintf(stderr, "allocator_peers: round %d done after %.0f s\n", round, static_cast<double>(Now() - start) / 1e9);
   }
@@ -243,6 +254,7 @@ int main(int count, char** arguments) {
   app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 100));
   app.add_option("--max-threads", choice.max_threads)->check(CLI::Range(1, kMaxStreams));
   app.add_option("--device", choice.device)->check(CLI::Range(0, 63));
+  app.add_option("--recorded-trace", choice.recorded, "file with a recorded trace, for rows of that name")->check(CLI::ExistingFile);
   app.add_option("--print-trace", choice.trace, "writes a trace and ends")->check(CLI::IsMember({"training", "serving"}));
   CLI11_PARSE(app, count, arguments);
   return choice.trace.empty() ? Compare(choice) : PrintTrace(choice.trace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// trace.h: sequences of allocations as programs make them. Synthetic: drawn up from the shapes of a transformer, not recorded.
+// trace.h: sequences of allocations as programs make them: two drawn up from the shapes of a transformer, and what was recorded in a file.
 //
 //   Owns      its vector.
 //   Threads   values; the same text gives the same trace everywhere.
@@ -8,10 +8,12 @@
 //   stream
 //             and used on the compute stream, gradients are scattered on another, batches arrive on a copy stream, and the sequence length
 //             differs from step to step. `serving`: requests of different lengths that come and go, each with a cache that grows.
+//   Errors    ReadTrace: one line with file, line and what was expected; empty when all is well.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +28,8 @@ struct TraceOp {
   std::size_t bytes = 0;     // Allocate
 };
 
+inline constexpr std::uint16_t kTraceStreams = 16;  // at most
+
 struct Trace {
   std::vector<TraceOp> ops;
   std::uint32_t blocks = 0;  // numbers in use are below this
@@ -36,5 +40,7 @@ struct Trace {
 
 Trace TrainingTrace();
 Trace ServingTrace();
+// What is still allocated at the file's end is freed there.
+[[nodiscard]] std::string ReadTrace(const std::string& path, Trace* out);
 
 }  // namespace cuaudit::bench

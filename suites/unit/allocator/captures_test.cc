@@ -115,6 +115,42 @@ TEST(Captures, RecordStreamInOneIsDeferredToo) {
   a.End();
 }
 
+// An event of a capture stands for captured work, and outside all goes on as ever meanwhile.
+TEST(Captures, KeepingABlockUntilAnEventOfOneDefersItToo) {
+  for (const bool by_topology : {true, false}) {
+    Options options;
+    options.reuse = by_topology ? Reuse::Wait : Reuse::Poll;
+    options.capture_reuse_by_topology = by_topology;
+    Capturing a(options);
+    const CUdeviceptr x = a.Get(12 * kMiB, a.s);
+    a.Write(x, 12 * kMiB, a.s);
+    a.Fork();
+    a.Write(x, 12 * kMiB, a.t);
+    EXPECT_OK(a.d.EventRecord(a.event, a.t));
+    EXPECT_OK(a->KeepAliveUntil(x, a.event)) << a.LastText();
+    EXPECT_EQ(a.Stats().uses_captured, 1U);
+    a.Drop(x);
+    const CUdeviceptr y = a.Get(12 * kMiB, a.s);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, a.s);
+    CUevent eager = nullptr;
+    EXPECT_OK(a.d.EventCreate(&eager, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(a.d.EventRecord(eager, a.Stream()));
+    for (int i = 0; i < 2; ++i) EXPECT_OK(a->KeepAliveUntil(y, eager)) << a.LastText();
+    EXPECT_OK(a.d.EventDestroy(eager));
+    a.Join();
+    const CUdeviceptr z = a.Get(12 * kMiB, a.s);
+    EXPECT_EQ(z == x, by_topology);
+    a.End();
+    a.Drop(y);
+    a.Drop(z);
+    for (int user = 0; user < 2; ++user) EXPECT_OK(a->ReleasePool(a.pool));  // its maker, and who began
+    EXPECT_OK(a->EmptyCache());
+    EXPECT_EQ(a.Reserved(), 0);
+    EXPECT_EQ(a.Stats().blocks_pending, 0U);
+  }
+}
+
 // What is cached there may be what a graph was captured with.
 TEST(Captures, AreNotDeprivedOfWhatTheyFreed) {
   for (const bool by_garbage : {false, true}) {

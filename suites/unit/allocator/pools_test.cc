@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private pools, checkpoints, expandable segments.
+// Private pools, several devices, expandable segments.
 #include <gmock/gmock.h>
 
 #include <utility>
@@ -116,83 +116,6 @@ TEST(Pools, ThatAreGoneLeaveTheirRecordToTheNext) {
     ASSERT_OK(a->EmptyCache());
   }
   EXPECT_EQ(a.Reserved(), 0);
-}
-
-TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
-  Allocating a;
-  CUstream s = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
-  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
-  const CUdeviceptr x = a.Get(4 * kMiB, s);
-  const CUdeviceptr y = a.Get(2 * kMiB, s);
-  const CUdeviceptr z = a.Get(3 * kMiB, s);
-  a.Drop(y);
-  Checkpoint checkpoint;
-  ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
-  ASSERT_EQ(checkpoint.segments.size(), 1U);
-  EXPECT_EQ(checkpoint.segments[0].blocks.size(), 4U);
-  a.Drop(x);
-  a.Drop(z);
-  const CUdeviceptr w = a.Get(9 * kMiB, s);
-  const CUdeviceptr v = a.Get(14 * kMiB, s);
-  RestoreResult result;
-  ASSERT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
-  EXPECT_THAT(result.freed, testing::UnorderedElementsAre(w, v));
-  EXPECT_THAT(result.allocated, testing::UnorderedElementsAre(x, z));
-  EXPECT_EQ(a.Stats().allocated_bytes[0].current, static_cast<std::int64_t>(7 * kMiB));
-  EXPECT_EQ(a.Get(2 * kMiB, s), y);
-  EXPECT_EQ(a->Free(w), x == w ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-  a.Drop(z);
-  checkpoint.segments[0].address += 512;
-  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_INVALID_VALUE);
-  checkpoint.pool = {0, 99};
-  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_OK(a->EndAllocateToPool(0, pool));
-}
-
-TEST(Checkpoints, AreNotTakenOfWhatIsStillUsed) {
-  Allocating a;
-  CUstream s = a.Stream();
-  CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
-  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
-  const CUdeviceptr x = a.Get(4 * kMiB, s);
-  a.Use(x, 4 * kMiB, s, t);
-  a.Drop(x);
-  Checkpoint checkpoint;
-  EXPECT_EQ(a->TakeCheckpoint(0, pool, &checkpoint), CUDA_ERROR_ILLEGAL_STATE);
-  ASSERT_OK(a->EndAllocateToPool(0, pool));
-  ASSERT_OK(a->EmptyCache(pool));
-  EXPECT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
-}
-
-TEST(Checkpoints, AreNotRestoredOverWhatIsStillUsed) {
-  Allocating a;
-  CUstream s = a.Stream();
-  CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
-  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
-  const CUdeviceptr x = a.Get(4 * kMiB, s);
-  Checkpoint checkpoint;
-  ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
-  const CUdeviceptr y = a.Get(2 * kMiB, s);
-  a.Use(y, 2 * kMiB, s, t);
-  const Snapshot before = a.Look();
-  RestoreResult result;
-  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_ILLEGAL_STATE);  // y, which it would free
-  EXPECT_THAT(a.LastText(), testing::HasSubstr("has uses"));
-  a.Drop(y);
-  EXPECT_EQ(a->RestoreCheckpoint(checkpoint, &result), CUDA_ERROR_ILLEGAL_STATE);  // and y is pending
-  EXPECT_THAT(a.LastText(), testing::HasSubstr("not over"));
-  EXPECT_EQ(a.Look().segments[0].allocated_size, 4 * kMiB);
-  EXPECT_EQ(a.Look().segments[0].blocks.size(), before.segments[0].blocks.size());
-  ASSERT_OK(a->EndAllocateToPool(0, pool));
-  EXPECT_OK(a->EmptyCache(pool));
-  EXPECT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
-  a.Drop(x);
 }
 
 // Each device has books, limits and memory of its own; a stream's memory is its device's.
