@@ -185,7 +185,7 @@ class Core {
 
   // release.cc
   bool MayCapture(const Device* device) noexcept;
-  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept;
+  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept;
   CUresult SyncArena(Arena* arena) noexcept;
   CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
   CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;
