@@ -10,11 +10,15 @@
 //             must live until Free, or RetireStream: its handle is used once more. A handle that is another stream's by then is found out,
 //             and answers INVALID_HANDLE; one that is nobody's crashes a genuine driver. Freeing a block of a destroyed stream is fine;
 //             its memory serves others once RetireStream told of it, or after EmptyCache.
-//   Captures  must be announced: BeginAllocateToPool before, or Identify in the capture before it allocates. Memory for a capture is then
+//   Captures  MUST be announced: BeginAllocateToPool before, or Identify in the capture before it allocates. Memory for a capture is then
 //             kept apart from what its streams use outside, whichever StreamRef or trusted handle names them. The cached path asks the
-//             driver nothing, so it cannot know of any other capture: what that allocates may be memory that earlier work still uses.
-//             It is refused, with ILLEGAL_STATE, by every call that has to ask: the first that finds nothing cached, else every
-//             `capture_check_interval`-th of a thread, and all after that. A thread's default stream is asked on its own thread only.
+//             driver nothing, so it cannot know of any other capture: UP TO 60 ALLOCATIONS (capture_check_interval less one) OF A CAPTURE
+//             THAT WAS NOT ANNOUNCED MAY BE SERVED WITH MEMORY THAT OTHER WORK STILL USES OR GETS LATER. The first that
+//             finds nothing cached, or the 61st, and all after that are refused with ILLEGAL_STATE: whoever is told so throws the graph
+//             away. `capture_check_interval` 1 refuses the first. A thread's default stream is asked on its own thread only.
+//             Where only waiting for a whole context tells that memory is free, which ends every capture in it, that stays as it is while
+//             a capture that was announced may be open: until EndAllocateToPool, or until a stream of it is seen outside. Identify
+//             announces late: what empties a cache before it may end the capture. BeginAllocateToPool, before the capture, is never late.
 //             Memory from outside that a graph uses must live as long as the graph: nothing tells the allocator when that runs.
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,

@@ -4,8 +4,8 @@
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
 //             Locks are taken in this order: Arena::growing, Device::releasing, Device::settling, Arena::lock, then any of the others. Of
-//             those a stream's is held while taking its event pool's, make_lock while an arena's is tried, and none else while taking
-//             another.
+//             those a stream's is held while taking its event pool's, make_lock while an arena's is tried or a capture ends, and none
+//             else while taking another.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once
@@ -185,7 +185,7 @@ class Core {
 
   // release.cc
   bool MayCapture(const Device* device) noexcept;
-  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept;
+  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept;
   CUresult SyncArena(Arena* arena) noexcept;
   CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
   CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;

@@ -264,8 +264,9 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   std::size_t done = 0;
   RelaxedCapture relaxed(driver);
   CUresult result = relaxed.result();
-  if (result == CUDA_SUCCESS) result = SettleUse(arena->stream, block->own_sequence, arena);
-  if (result == CUDA_SUCCESS) result = UnmapSpan(segment, first, count, &done);
+  bool settled = false;
+  if (result == CUDA_SUCCESS) result = SettleUse(arena->stream, block->own_sequence, arena, &settled);
+  if (result == CUDA_SUCCESS && settled) result = UnmapSpan(segment, first, count, &done);
   const CUresult left = relaxed.Leave();
   if (done != 0) {
     const std::size_t bytes = done * segment->page;

@@ -99,7 +99,7 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
 void Core::DropRoute(Pool* pool) noexcept {
   const Held held(make_lock);
   if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  for (Capture* capture : pool->captures) capture->ended.store(true, std::memory_order_release);
+  for (const Capture* capture : pool->captures) EndCapture(capture->id);
   pool->captures.clear();
   // As far as is known their streams are in none any more.
   for (const StreamRecord* inside = streams.load(std::memory_order_acquire); inside != nullptr; inside = inside->next_all) {

@@ -42,12 +42,14 @@ bool Core::MayCapture(const Device* device) noexcept {
   return false;
 }
 
-// Waits for the use. STREAM_CAPTURE_UNSUPPORTED, and nothing was called: that takes the whole context, which would end a capture there.
-CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena) noexcept {
+// Waits for the use. `*settled` false: it did not, since that takes the whole context and would end a capture there.
+CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept {
+  *settled = true;
   if (!NeedsContext(stream, sequence)) return stream->Synchronize(driver, sequence);
   Device* const device = stream->device != nullptr ? stream->device : arena->device;
   const Held settling(device->settling);
-  return MayCapture(device) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : stream->Synchronize(driver, sequence);
+  *settled = !MayCapture(device);
+  return *settled ? stream->Synchronize(driver, sequence) : CUDA_SUCCESS;
 }
 
 // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay, and so do those that only the end of a capture
@@ -78,8 +80,9 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     }
     if (next == nullptr) break;
     from = next->index + 1;
-    const CUresult result = SettleUse(next, sequence, arena);
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) return result;
+    bool settled = false;
+    const CUresult result = SettleUse(next, sequence, arena, &settled);
+    if (result != CUDA_SUCCESS) return result;
   }
   const Held held(arena->lock);
   for (FreeSet& set : arena->pending) {

@@ -114,7 +114,11 @@ int cuaudit_statistic(int device, const char* name, long long* value) noexcept {
 }
 
 int cuaudit_snapshot(const char* path) noexcept {
-  const std::string wrong = path == nullptr ? "cuaudit_snapshot: a path expected" : PluginState::Get().Snapshot(path);
+  if (path == nullptr) {
+    PluginState::SetError("cuaudit_snapshot: a path expected");
+    return CUDA_ERROR_UNKNOWN;
+  }
+  const std::string wrong = PluginState::Get().Snapshot(path);
   if (wrong.empty()) return CUDA_SUCCESS;
   PluginState::SetError(wrong);
   return CUDA_ERROR_UNKNOWN;

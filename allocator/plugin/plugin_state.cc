@@ -238,7 +238,7 @@ std::string PluginState::Snapshot(const char* path) noexcept {
     }
     return SaveSnapshot(document, path);
   } catch (const std::bad_alloc&) {
-    return "no memory for the snapshot";
+    return "no host memory";  // short enough to need none
   }
 }
 

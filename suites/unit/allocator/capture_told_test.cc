@@ -252,5 +252,37 @@ std::string NameOfCase(const testing::TestParamInfo<Case>& chosen) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Told, testing::ValuesIn(kCases), NameOfCase);
 
+// Only the whole context tells when a lent block's stream is through, and waiting for that would end the capture.
+TEST(Told, AndNothingThatIsEmptiedMeanwhileEndsIt) {
+  Options options;
+  options.cross_stream = CrossStream::Ready;
+  Allocating a(options);
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream u = a.Stream();
+  a.Drop(a.Get(12 * kMiB, u));
+  EXPECT_OK(a->RetireStream(0, u));
+  EXPECT_OK(a.d.StreamSynchronize(u));
+  const CUdeviceptr lent = a.Get(12 * kMiB, t);
+  EXPECT_EQ(a.Stats().served_other_ready, 1U);
+  a.Write(lent, 12 * kMiB, t);
+  a.Drop(lent);
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const StreamRef inside = a.Ref(s);
+  EXPECT_OK(a->EmptyCache()) << a.LastText();
+  EXPECT_OK(a->Trim(0, 0)) << a.LastText();
+  EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(12 * kMiB));
+  CUdeviceptr x = 0;
+  EXPECT_OK(a->Allocate(4 * kMiB, inside, &x)) << a.LastText();
+  a.Write(x, 4 * kMiB, s);
+  ASSERT_OK(a.d.StreamEndCapture(s, &graph));
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  a.Drop(x);
+  EXPECT_NE(a.Ref(s), inside);  // it is seen outside
+  EXPECT_OK(a->EmptyCache()) << a.LastText();
+  EXPECT_EQ(a.Reserved(), 0);
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc
