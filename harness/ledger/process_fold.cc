@@ -42,11 +42,10 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
   const std::uint64_t handle = ArgumentAt(record, row.object);
-  if (const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1; capture >= 0) {
-    // Becomes a node. Where the plan refused it, the graph loses its memory by no fault of the program.
-    if (Releases(outcome) || outcome == Outcome::Refused) graphs_.CaptureMemory(capture, handle, 0);
-    return;
-  }
+  const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
+  // Where the plan refused it, the graph loses its memory by no fault of the program.
+  if (capture >= 0 && (Releases(outcome) || outcome == Outcome::Refused)) graphs_.CaptureMemory(capture, handle, 0);
+  if (capture >= 0) return;  // becomes a node
   const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
   account_.Release(row.kind, handle, count, record, outcome);
   if (!Releases(outcome)) return;
@@ -185,7 +184,8 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
   if (row.kind == Kind::StreamOrderedMemory) object.context = ContextOfStream(record);
-  if (const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1; capture >= 0) {
+  const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
+  if (capture >= 0) {
     // The memory belongs to the graph and comes to life with its launches.
     graphs_.CaptureMemory(capture, object.handle, object.bytes);
     account_.set_graph_memory();

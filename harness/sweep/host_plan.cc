@@ -20,8 +20,8 @@ struct HostRow {
 };
 constexpr HostRow kHostRows[] = {
     {faults::HostCall::Allocate, faults::kHostAllocation,
-     "host_oom: no allocation by the program's own modules, or the heap is a sanitizer's or the program's own and nothing can be refused "
-     "there",
+     "host_oom: no allocation by the program's own modules, or a sanitizer owns the heap, or a malloc of the program's, and nothing can be "
+     "refused there",
      "host_oom: allocations by the C library, the loader or the driver"},
     {faults::HostCall::ThreadCreate, faults::kHostThread, "host_thread: no thread was started by the program's own modules",
      "host_thread: threads started by the C library, the driver or a sanitizer"},

@@ -108,17 +108,23 @@ struct Program {
 
 CUAUDIT_CASE(Orphaned, GraphMemoryThatNobodyFrees) {
   for (const By how : kWays) {
-    Program p;
-    p.Make(how, false);
-    ASSERT_EQ(p.Launch(), CUDA_SUCCESS);
-    p.Drop();
-    const harness::Ledger ledger = p.End();
-    EXPECT_THAT(Left(ledger), ElementsAre(std::string(kOne) + " orphaned")) << static_cast<int>(how);
-    EXPECT_THAT(Wrong(ledger), IsEmpty());
-    for (const harness::Object& object : ledger.objects) {
-      if (object.kind != driver::Kind::StreamOrderedMemory) continue;
-      EXPECT_EQ(object.acquired.call, static_cast<std::uint16_t>(CallId::GraphLaunch));
-      EXPECT_EQ(object.bytes, kBytes);
+    for (const bool frees : {false, true}) {
+      Program p;
+      p.Make(how, frees);
+      ASSERT_EQ(p.Launch(), CUDA_SUCCESS);
+      p.Drop();
+      const harness::Ledger ledger = p.End();
+      EXPECT_THAT(Wrong(ledger), IsEmpty());
+      if (frees) {
+        EXPECT_THAT(Left(ledger), IsEmpty()) << static_cast<int>(how);
+        continue;
+      }
+      EXPECT_THAT(Left(ledger), ElementsAre(std::string(kOne) + " orphaned")) << static_cast<int>(how);
+      for (const harness::Object& object : ledger.objects) {
+        if (object.kind != driver::Kind::StreamOrderedMemory) continue;
+        EXPECT_EQ(object.acquired.call, static_cast<std::uint16_t>(CallId::GraphLaunch));
+        EXPECT_EQ(object.bytes, kBytes);
+      }
     }
   }
 }
