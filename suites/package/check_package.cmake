@@ -2,7 +2,7 @@
 # check_package.cmake: installs the build into a directory of its own, builds examples/ against that and runs its tests.
 set(prefix "${BUILD}/package/prefix")
 set(project "${BUILD}/package/examples")
-file(REMOVE_RECURSE "${prefix}" "${project}")
+file(REMOVE_RECURSE "${prefix}" "${project}" "${project}_from_sources")
 
 function(run what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -27,5 +27,8 @@ endforeach()
 run("configure" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DCUAUDIT_CUDA_INCLUDE=${CUDA}"
   "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_C_COMPILER_LAUNCHER=${C_LAUNCHER}"
   "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${flags}")
+# As FetchContent takes it, from the sources; building all of that once more would show nothing new.
+run("configure from the sources" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}_from_sources" -G "${GENERATOR}" "-DCUAUDIT_SOURCE=${SOURCE}"
+  "-DCUAUDIT_CUDA_INCLUDE=${CUDA}" "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}")
 run("build" "${CMAKE_COMMAND}" --build "${project}")
 run("test" "${CMAKE_CTEST_COMMAND}" --test-dir "${project}" --output-on-failure)

@@ -3,7 +3,7 @@
 # Run by OSS-Fuzz, which says how: CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, OUT. The instrumentation comes with its flags, so none
 # of ours is asked for.
 # The plan, options and lifecycle targets link distribution libraries that base images without them do not run: only what stands alone is taken.
-targets=(fault image journal driver allocator)
+targets=(fault image journal driver allocator table)
 
 cmake -S . -B build/oss-fuzz -G Ninja -DCMAKE_BUILD_TYPE=None -DCUAUDIT_FUZZ=ON -DCUAUDIT_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" \
   -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS -O1"
