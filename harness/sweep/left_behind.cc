@@ -23,13 +23,13 @@ constexpr int kPatienceMs = 1000;
 constexpr std::string_view kAnyOrigin = "CUAUDIT_OPTIONS=journal=";
 
 std::vector<pid_t> ChildrenOfThis() {
-  std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  std::ifstream file(std::string("/proc/self/task/") + std::to_string(getpid()) + "/children");
   return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
 }
 
 // Its lines, each after a NUL.
 std::string EnvironmentOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  std::ifstream file(std::string("/proc/") + std::to_string(pid) + "/environ", std::ios::binary);
   return std::string(1, '\0') + std::string(std::istreambuf_iterator<char>(file), {});
 }
 
