@@ -53,7 +53,8 @@ void Try(const Reducer& reducer, const FaultChoice& faults) {
 }  // namespace cuaudit::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<cuaudit::fuzz::Reducer> all = cuaudit::fuzz::RepairedReducers();
+  // Never destroyed: LeakSanitizer looks after that.
+  static const auto& all = *new std::vector<cuaudit::fuzz::Reducer>(cuaudit::fuzz::RepairedReducers());
   cuaudit::FuzzInput input(data, size);
   const cuaudit::FaultChoice faults(&input);
   cuaudit::fuzz::Try(all[input.Below(static_cast<std::uint32_t>(all.size()))], faults);
