@@ -35,8 +35,8 @@ struct PoolOptions {
 };
 
 // Which allocations of a device go to the pool, between BeginAllocateToPool and EndAllocateToPool. Null: all of them.
-// `stream.handle()` tells a captured stream; its other properties are those that Identify gives it. `applies` is called with a lock held: it
-// may not call the allocator.
+// `stream.handle()` tells a captured stream; its other properties are those that Identify gives it. `applies` is called with a lock held:
+// it may not call the allocator.
 struct Route {
   bool (*applies)(void* user, StreamRef stream) noexcept = nullptr;
   void* user = nullptr;

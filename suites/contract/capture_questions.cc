@@ -243,6 +243,34 @@ constexpr Question kQuestions[] = {
        if (g != nullptr) (void)a.d.GraphDestroy(g);
        (void)a.d.StreamDestroy(s);
      }},
+    {"capture.only_waited", "SUCCESS 2 SUCCESS 0", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUstream s = nullptr;
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+       CUgraph g = nullptr;
+       CUstream t = nullptr;
+       CUevent e = nullptr;
+       int ran = 0;
+       std::size_t nodes = 0;
+       CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+       a.Prepare(a.d.StreamCreate(&t, CU_STREAM_NON_BLOCKING));
+       a.Prepare(a.d.EventCreate(&e, CU_EVENT_DISABLE_TIMING));
+       a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+       a.Prepare(a.d.LaunchHostFunc(s, Bump, &ran));
+       a.Prepare(a.d.EventRecord(e, s));
+       a.Prepare(a.d.StreamWaitEvent(t, e, 0));
+       a.Prepare(a.d.LaunchHostFunc(s, Bump, &ran));
+       a(a.d.StreamEndCapture(s, &g));
+       if (g != nullptr) a.Prepare(a.d.GraphGetNodes(g, nullptr, &nodes));
+       a.Value(static_cast<long long>(nodes));
+       a(a.d.StreamIsCapturing(t, &status));
+       a.Value(static_cast<long long>(status));
+       (void)a.d.EventDestroy(e);
+       (void)a.d.StreamDestroy(t);
+       if (g != nullptr) (void)a.d.GraphDestroy(g);
+       (void)a.d.StreamDestroy(s);
+     }},
     {"capture.unmatched", "STREAM_CAPTURE_UNMATCHED", Manner::Plain,
      [](Asker& a) {
        const Ready ready(a);
