@@ -4,12 +4,13 @@
 
     compare_allocator_peers.py TABLE [--beside PEER]
 
-A line for each workload: medians over the rounds, how many times as fast ours is, and of traces what both reserve over what is asked for.
-record_alone and record_beside are not counted: PyTorch's record_stream only notes the stream, and pays with the free, which `record` times.
-What RecordUse costs is seen beside cuEventRecord. The last line counts. Exit 1: a workload of ours is slower, or a trace reserves more; 3: the table has no rows of
-that peer.
+A line for each workload: the quickest of its rounds' medians, since a host that others use too only makes some slower, how many times as
+fast ours is, and of traces what both reserve over what is asked for. record_alone and record_beside are not counted: PyTorch's
+record_stream only notes the stream, and pays with the free, which `record` times. What RecordUse costs is seen beside cuEventRecord. The
+last line counts. Exit 1: a workload of ours is slower, or a trace reserves more; 3: the table has no rows of that peer.
 """
 import argparse
+import re
 import statistics
 import sys
 
@@ -35,21 +36,26 @@ def workloads(rows):
         key = (row["loop"], int(row["bytes"]), int(row["threads"]), int(row["uses"]), row["state"])
         found.setdefault(key, {}).setdefault(row["peer"], []).append(
             (float(row["median_ns"]), float(row["reserved_peak"]) / float(row["asked_peak"]) if row["reserved_peak"] not in ("", "0") else None))
-    return {key: {peer: (statistics.median(time for time, _ in values), max((part for _, part in values if part is not None), default=None))
+    return {key: {peer: (min(time for time, _ in values), max((part for _, part in values if part is not None), default=None))
                   for peer, values in peers.items()} for key, peers in found.items()}
 
 
 def beside_event_record(rows):
-    """What RecordUse takes beyond cuEventRecord, which was timed in turn with it: a line for each of ours."""
-    times = {}
+    """What RecordUse takes beyond cuEventRecord, which was timed in turn with it: a line for each of ours. A host that others use too makes
+    some batches slow, ours or the driver's: so the lowest tenth of each is printed beside the medians."""
+    times, tenths = {}, {}
     for row in rows:
         if row["median_ns"] and row["loop"] in ("record_beside", "cuEventRecord_beside"):
             peer = row["peer"] if row["loop"] == "record_beside" else row["note"].removeprefix("beside record_beside of ")
             times.setdefault(peer, {}).setdefault(row["loop"], []).append(float(row["median_ns"]))
+            tenth = re.fullmatch(r"lowest tenth (\S+) beside (\S+)", row["note"])
+            if tenth:
+                tenths.setdefault(peer, []).append(float(tenth[1]) - float(tenth[2]))
     for peer, both in times.items():
         if peer.startswith(OURS) and len(both) == 2:
             use, event = (statistics.median(both[loop]) for loop in ("record_beside", "cuEventRecord_beside"))
-            print(f"RecordUse {peer}: {use:.1f} ns, cuEventRecord in turn with it {event:.1f} ns: {use - event:.1f} ns of its own")
+            print(f"RecordUse {peer}: {use:.1f} ns, cuEventRecord in turn with it {event:.1f} ns: {use - event:.1f} ns of its own"
+                  + (f"; by the lowest tenths {', '.join(f'{each:.1f}' for each in sorted(tenths[peer]))}" if peer in tenths else ""))
 
 
 def main():

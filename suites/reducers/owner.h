@@ -125,8 +125,8 @@ struct Drawing {
   CUresult Instantiate(DriverRef driver) { return driver.GraphInstantiateWithFlags(&executable, graph, 0); }
   CUresult Launch(DriverRef driver) {
     CUresult code = driver.GraphLaunch(executable, stream);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.StreamSynchronize(stream);
+    if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(stream);
+    // A launch that failed may have been done: the code may be that of earlier work.
     under_way = code != CUDA_SUCCESS;
     return code;
   }

@@ -142,7 +142,8 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std:
     beside = RecordBeside(stage, entrant, budget);
     return beside.record;
   });
-  table->Row(entrant.label, "record_beside", 64 * kKiB, 1, 1, "ready", figures);
+  table->Row(entrant.label, "record_beside", 64 * kKiB, 1, 1, "ready", figures, 0, 0,
+             "lowest tenth " + std::to_string(beside.record.tenth_ns) + " beside " + std::to_string(beside.event_record.tenth_ns));
   if (figures.failure.empty())
     table->Row("driver", "cuEventRecord_beside", 0, 1, 0, "ready", beside.event_record, 0, 0, "beside record_beside of " + entrant.label);
 }
