@@ -60,6 +60,11 @@ bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phd
   ElfW(Ehdr) header;
   memcpy(&header, found.dlfo_map_start, sizeof(header));
   if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return true;
+  // Linkers put them there; what rewrites files may have put them anywhere.
+  constexpr std::size_t kLeastPage = 4096;
+  if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phoff > kLeastPage ||
+      header.e_phnum * sizeof(ElfW(Phdr)) > kLeastPage - header.e_phoff)
+    return true;
   info->dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(static_cast<const char*>(found.dlfo_map_start) + header.e_phoff);
   info->dlpi_phnum = header.e_phnum;
   return true;

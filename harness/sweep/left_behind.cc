@@ -78,7 +78,9 @@ Orphans::Of Orphans::OriginOf(pid_t orphan, const Process& ended) const {
   const auto another = [&](const auto& one) { return Holds(environment, one.second.origin); };
   if (std::any_of(running_.begin(), running_.end(), another)) return Of::Another;
   const bool ours = environment.find('\0' + std::string(kAnyOrigin)) != std::string::npos;
-  return ours || (running_.empty() && strangers_.empty()) ? Of::This : Of::Unclear;
+  if (!running_.empty()) return Of::Unclear;
+  // The first process of a container is everybody's: what it adopts need not come from a program of ours.
+  return ours || (strangers_.empty() && getpid() != 1) ? Of::This : Of::Unclear;
 }
 
 LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vector<pid_t>()>& spared) {

@@ -7,8 +7,7 @@
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
 //   Faults    makes no driver calls.
 //   Source    ours. A process in a group of its own takes its whole group with it when it ends, and what left that group (left_behind.h),
-//   so
-//             that nothing writes its journal later. One in the foreground takes nothing with it.
+//             so that nothing writes its journal later. One in the foreground takes nothing with it.
 #pragma once
 
 #include <signal.h>

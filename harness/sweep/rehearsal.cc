@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/rehearsal.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <sstream>
@@ -14,6 +12,7 @@
 
 #include "harness/sweep/call_state.h"
 #include "harness/sweep/site_text.h"
+#include "harness/sweep/subject_content.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -51,23 +50,14 @@ constexpr int kMostRuns = 4;
 
 constexpr const char* kOutputs = "outputs.txt";  // numbers of arguments, one a line
 
-// What any write changes, also one of the same bytes.
-using Writes = std::array<std::uint64_t, 4>;
-
-Writes WritesOf(const std::string& path) {
-  struct stat facts = {};
-  if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  return {number(facts.st_ino), number(facts.st_size), number(facts.st_mtim.tv_sec), number(facts.st_mtim.tv_nsec)};
-}
-
-std::vector<std::pair<Writes, Writes>> WritesOfArguments(const Subject& subject) {
-  std::vector<std::pair<Writes, Writes>> writes;
+// Of each argument: what the digest of the sweep would read of it, as a file and as the file behind '='.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> ContentOfArguments(const Subject& subject) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> content;
   for (const std::string& word : subject.command) {
     const std::size_t equals = word.find('=');
-    writes.emplace_back(WritesOf(word), equals == std::string::npos ? Writes() : WritesOf(word.substr(equals + 1)));
+    content.emplace_back(FileContent(word), equals == std::string::npos ? 0 : FileContent(word.substr(equals + 1)));
   }
-  return writes;
+  return content;
 }
 
 std::set<std::size_t> KeptOutputs(const WorkDir& dir) {
@@ -112,7 +102,7 @@ void Take(Observation run, bool first, Rehearsal* rehearsal) {
 
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
   Rehearsal rehearsal;
-  const auto before = WritesOfArguments(subject);
+  const auto before = ContentOfArguments(subject);
   for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
   for (int number = 1; number <= (rehearsal.same_work ? runs : kMostRuns); ++number) {
     const std::string name = RunName(dir, number);
@@ -127,7 +117,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     Take(std::move(*run), number == 1, &rehearsal);
   }
   if (!rehearsal.threaded && !rehearsal.drifting) rehearsal.others.clear();
-  const auto after = WritesOfArguments(subject);
+  const auto after = ContentOfArguments(subject);
   rehearsal.outputs = KeptOutputs(dir);
   for (std::size_t i = 1; i < before.size(); ++i) {
     if (before[i] != after[i]) rehearsal.outputs.insert(i);
