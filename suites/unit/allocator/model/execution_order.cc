@@ -187,9 +187,9 @@ void Execution::EndCapture() {
   }
   // None of it has run.
   for (const auto& [address, block] : blocks_) {
+    block->kept = false;  // also of a block from outside that the capture used
     if (block->capture < 0) continue;
     block->capture = -1;
-    block->kept = false;
     block->writes.clear();
     block->reads.clear();
     block->untold.clear();
