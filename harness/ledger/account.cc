@@ -206,6 +206,7 @@ void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const fau
 }
 
 void Account::Orphan(std::uint64_t context, const Site& site) {
+  ++deaths_[context];
   const auto found = by_context_.find(context);
   if (context == 0 || found == by_context_.end()) return;
   const std::vector<std::int64_t> children = std::move(found->second);

@@ -64,6 +64,11 @@ class Account {
   void Close(std::int64_t object, State state, const Site& site);
   // Every live object in `context` dies with it.
   void Orphan(std::uint64_t context, const Site& site);
+  // How often that has happened to a context of that handle.
+  std::uint64_t DeathsOf(std::uint64_t context) const {
+    const auto found = deaths_.find(context);
+    return found == deaths_.end() ? 0 : found->second;
+  }
   // Of those only the live objects of `kind`; the others live in `heir` from now on.
   void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
   // The handle was answered by a query: it is valid now. `bytes`: how long the memory at an address is, 0 when nobody said.
@@ -130,6 +135,7 @@ class Account {
   bool host_probed_ = false;
   std::unordered_map<Key, HandleEntry, KeyHash> handles_;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
+  std::unordered_map<std::uint64_t, std::uint64_t> deaths_;  // by context
   std::map<std::uint64_t, std::int64_t> mappings_;
   AddressSpace space_;
   AddressSpace blocks_;  // of the program's own pools

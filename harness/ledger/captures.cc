@@ -13,16 +13,23 @@ constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 
 }  // namespace
 
+bool Graphs::IsOwnStream(const faults::Record& record, std::uint64_t stream) {
+  return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
+}
+
+// Each thread has a stream of its own in each context. No handle is a number this small.
 std::uint64_t Graphs::StreamKey(const faults::Record& record, std::uint64_t stream) {
-  const bool default_per_thread = stream == 0 && driver::Row(CallOf(record)).per_thread;
-  if (!default_per_thread && stream != kPerThreadStream) return stream;
-  return (std::uint64_t{record.tid} << 8) | kPerThreadStream;
+  if (!IsOwnStream(record, stream)) return stream;
+  const auto [own, added] = own_streams_.try_emplace({record.tid, contexts_->CurrentOf(record.tid)}, own_streams_.size() + 1);
+  return (own->second << 8) | kPerThreadStream;
 }
 
 void Graphs::BeginCapture(const faults::Record& record) {
   CaptureState state;
   state.stream = StreamKey(record, record.argument[0]);
   state.tid = record.tid;
+  if (IsOwnStream(record, record.argument[0])) state.context = contexts_->CurrentOf(record.tid);
+  state.deaths = account_->DeathsOf(state.context);
   if (BaseOf(record) == BaseId::StreamBeginCaptureToGraph) state.graph = record.argument[1];
   capture_of_stream_[state.stream] = static_cast<std::int64_t>(captures_.size());
   captures_.push_back(std::move(state));
@@ -86,11 +93,13 @@ void Graphs::FollowEvents(const faults::Record& record) {
 
 // The stream that it began on has died with its context.
 bool Graphs::IsOver(std::int64_t capture) const {
-  const HandleEntry* const entry = account_->Find(Family::Stream, captures_[static_cast<std::size_t>(capture)].stream);
+  const CaptureState& state = captures_[static_cast<std::size_t>(capture)];
+  if (state.context != 0) return account_->DeathsOf(state.context) != state.deaths;
+  const HandleEntry* const entry = account_->Find(Family::Stream, state.stream);
   return entry != nullptr && entry->top < 0 && entry->last >= 0 && !entry->borrowed;
 }
 
-std::int64_t Graphs::CaptureOf(const faults::Record& record) const {
+std::int64_t Graphs::CaptureOf(const faults::Record& record) {
   if (active_captures_ == 0) return -1;
   const CallId call = CallOf(record);
   const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);

@@ -126,6 +126,12 @@ Contexts::Stack& Contexts::StackOf(const faults::Record& record) {
   return stacks_[found->second];
 }
 
+std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
+  const auto found = stack_of_thread_.find(tid);
+  if (found == stack_of_thread_.end() || stacks_[found->second].entries.empty()) return 0;
+  return stacks_[found->second].entries.back().context;
+}
+
 void Contexts::Push(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.pushed = true;

@@ -50,6 +50,9 @@ class Contexts {
   void Pop(const faults::Record& record, Outcome outcome);
   void Set(const faults::Record& record);
 
+  // What the calls of that thread have made current, 0 when they have made nothing so.
+  std::uint64_t CurrentOf(std::uint32_t tid) const;
+
   // Reports what was pushed in the cycle that this mark ends and is still there.
   void EndCycle(const faults::Record& record);
   // Reports every stack that is not back where its thread began.

@@ -15,9 +15,11 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "harness/ledger/account.h"
+#include "harness/ledger/contexts.h"
 
 namespace cuaudit::harness {
 
@@ -25,8 +27,11 @@ class Graphs {
  public:
   using Addresses = std::vector<std::uint64_t>;
 
-  explicit Graphs(Account* account) : account_(account) {}
-  Graphs(const Graphs& other, Account* account) : Graphs(other) { account_ = account; }
+  Graphs(Account* account, const Contexts* contexts) : account_(account), contexts_(contexts) {}
+  Graphs(const Graphs& other, Account* account, const Contexts* contexts) : Graphs(other) {
+    account_ = account;
+    contexts_ = contexts;
+  }
   Graphs& operator=(const Graphs&) = delete;
 
   void Begin(std::uint64_t graph);  // a new graph, known to be empty
@@ -59,7 +64,7 @@ class Graphs {
   // Events carry a capture from stream to stream.
   void FollowEvents(const faults::Record& record);
   // The capture that this call is recorded into instead of being executed, -1 for none.
-  std::int64_t CaptureOf(const faults::Record& record) const;
+  std::int64_t CaptureOf(const faults::Record& record);
   void Capture(std::int64_t capture, const Addresses& addresses);
   // An allocation of stream-ordered memory, or the release of one (`bytes` 0), becomes a node.
   void CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes);
@@ -91,7 +96,9 @@ class Graphs {
   struct CaptureState {
     std::uint64_t stream = 0;
     std::uint32_t tid = 0;
-    std::uint64_t graph = 0;  // given by cuStreamBeginCaptureToGraph
+    std::uint64_t graph = 0;    // given by cuStreamBeginCaptureToGraph
+    std::uint64_t context = 0;  // of a thread's own stream, which has no handle that dies with it
+    std::uint64_t deaths = 0;   // of that context, before
     Addresses addresses;
     std::vector<Memory> memory;
     bool active = true;
@@ -106,11 +113,13 @@ class Graphs {
   void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
   void MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child);
   void Deactivate(std::int64_t capture);
-  static std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
+  static bool IsOwnStream(const faults::Record& record, std::uint64_t stream);
+  std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;
 
   Account* account_;
+  const Contexts* contexts_;
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
@@ -120,6 +129,7 @@ class Graphs {
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> own_streams_;  // by thread and context, numbered
   std::size_t active_captures_ = 0;
 };
 

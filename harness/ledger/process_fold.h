@@ -19,14 +19,14 @@ namespace cuaudit::harness {
 
 class ProcessFold {
  public:
-  ProcessFold(Books* books, std::uint32_t pid) : account_(books, pid), contexts_(&account_), graphs_(&account_) {}
+  ProcessFold(Books* books, std::uint32_t pid) : account_(books, pid), contexts_(&account_), graphs_(&account_, &contexts_) {}
   ProcessFold(Books* books, std::uint32_t pid, const ProcessFold* parent, std::uint64_t when)
-      : account_(books, pid, &parent->account_, when), contexts_(&account_), graphs_(&account_) {}
+      : account_(books, pid, &parent->account_, when), contexts_(&account_), graphs_(&account_, &contexts_) {}
   // The same process in another fold; `parent`: what the one that it was forked from became there.
   ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent)
       : account_(other.account_, books, parent == nullptr ? nullptr : &parent->account_),
         contexts_(other.contexts_, &account_),
-        graphs_(other.graphs_, &account_),
+        graphs_(other.graphs_, &account_, &contexts_),
         host_mappings_(other.host_mappings_),
         died_in_free_(other.died_in_free_),
         exited_(other.exited_) {}

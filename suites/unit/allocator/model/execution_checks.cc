@@ -231,11 +231,14 @@ void Execution::CheckEnd() {
   }
   // Every second program leaves blocks to Close.
   if (program_.seed % 2 == 0) {
-    while (!blocks_.empty() && !failed()) DoFree(blocks_.begin()->second.get());
+    while (!blocks_.empty() && !failed() && !NothingIsCertain()) DoFree(blocks_.begin()->second.get());
   } else if (!failed()) {
     SynchronizeAll();
   }
-  if (!failed()) CheckBooks();
+  if (failed()) return;
+  if (NothingIsCertain()) return CheckDamaged();
+  if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
+  CheckBooks();
   if (failed()) return;
   allocator_->GetStatistics(0, &outcome_.statistics);
   outcome_.trace.push_back(static_cast<std::uint64_t>(outcome_.statistics.reserved_bytes[0].peak));
