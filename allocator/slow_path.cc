@@ -248,7 +248,7 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
   return nullptr;
 }
 
-// The request's stream waits for one use. `*granted` false: it cannot, being captured or the use unrecorded.
+// The request's stream waits for one use. `*granted` false: an error, or it cannot, being captured or the use unrecorded.
 CUresult Core::MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept {
   *granted = false;
   if (!request.can_touch) return CUDA_SUCCESS;
@@ -257,17 +257,19 @@ CUresult Core::MakeWait(const Request& request, const Block* block, const Use& u
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (result == CUDA_SUCCESS) result = driver.StreamIsCapturing(request.live, &status);
   if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  bool possible = true;
   if (request.stream->HasWaited(use.stream, use.sequence)) {
     if (!use.stream->IsOver(use.sequence)) CountElided(block, request.stream, use);
-    *granted = true;
-    return current.Leave();
+  } else {
+    result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, &possible);
+    if (result == CUDA_SUCCESS && possible && Traced())
+      Trace(TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size, request.bytes, request.stack,
+            request.stream->id, use.stream->id, use.sequence);
   }
-  result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, granted);
-  if (result == CUDA_SUCCESS && *granted && Traced())
-    Trace(TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size, request.bytes, request.stack,
-          request.stream->id, use.stream->id, use.sequence);
   const CUresult left = current.Leave();
-  return result != CUDA_SUCCESS ? result : left;
+  if (result == CUDA_SUCCESS) result = left;
+  *granted = possible && result == CUDA_SUCCESS;
+  return result;
 }
 
 // It need not wait for the use, since it has waited for as much already.

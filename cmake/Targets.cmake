@@ -57,12 +57,32 @@ function(cuaudit_add_library name)
   endif()
 endfunction()
 
+# What nearly every test includes, compiled once: a third of a test's compile time. An executable's flags, as the tests are executables.
+function(cuaudit_precompile_test_headers)
+  file(WRITE "${PROJECT_BINARY_DIR}/precompiled/empty.cc.new" "// Only there to own the precompiled header.\n")
+  file(COPY_FILE "${PROJECT_BINARY_DIR}/precompiled/empty.cc.new" "${PROJECT_BINARY_DIR}/precompiled/empty.cc" ONLY_IF_DIFFERENT)
+  add_library(cuaudit_test_headers OBJECT "${PROJECT_BINARY_DIR}/precompiled/empty.cc")
+  set_target_properties(cuaudit_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(cuaudit_test_headers PRIVATE -fPIE)
+  target_link_libraries(cuaudit_test_headers PRIVATE cuaudit_options cuaudit_warnings cuaudit_instrument GTest::gtest GTest::gmock)
+  target_precompile_headers(cuaudit_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <cstring>
+    <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <regex> <set> <sstream> <string> <string_view> <thread> <unordered_map>
+    <utility> <vector>)
+endfunction()
+
 # cuaudit_add_test(name SOURCES ... LABELS ... [LINK ...] [TIMEOUT seconds] [ENVIRONMENT ...])
 # A GoogleTest executable, one ctest entry per executable so that a suite starts one process, not hundreds.
 function(cuaudit_add_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS;LINK;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} cuaudit_options cuaudit_warnings cuaudit_instrument GTest::gtest GTest::gmock GTest::gtest_main)
+  if(NOT TARGET cuaudit_test_headers)
+    cuaudit_precompile_test_headers()
+  endif()
+  target_precompile_headers(${name} REUSE_FROM cuaudit_test_headers)
+  set(c_sources ${arg_SOURCES})
+  list(FILTER c_sources INCLUDE REGEX "\\.c$")
+  set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

@@ -33,6 +33,13 @@ const char* CyclePlans::Adopt(const void* bytes, std::size_t size) noexcept {
       header->rows != (size - sizeof(CycleHeader)) / sizeof(CycleRow)) {
     return "the cycle file is not one made by this cuaudit";
   }
+  const CycleRow* const rows = reinterpret_cast<const CycleRow*>(header + 1);
+  for (std::uint64_t i = 0; i < header->rows; ++i) {
+    if (rows[i].faults > kCycleFaults) return "the cycle file has a row with too many faults";
+    for (std::uint32_t n = 0; n < rows[i].faults; ++n) {
+      if (!IsWellFormed(rows[i].fault[n])) return "the cycle file has a fault that means nothing";
+    }
+  }
   header_ = header;
   return nullptr;
 }
@@ -42,7 +49,7 @@ Plan CyclePlans::Of(std::uint32_t cycle) const noexcept {
   const CycleRow* const rows = reinterpret_cast<const CycleRow*>(header_ + 1);
   for (std::uint64_t i = 0; i < header_->rows; ++i) {
     if (rows[i].cycle != cycle) continue;
-    for (std::uint32_t n = 0; n < rows[i].faults && n < kCycleFaults; ++n) (void)plan.Add(rows[i].fault[n]);
+    for (std::uint32_t n = 0; n < rows[i].faults; ++n) (void)plan.Add(rows[i].fault[n]);
   }
   return plan;
 }

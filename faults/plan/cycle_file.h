@@ -5,7 +5,7 @@
 //
 //   Owns      nothing; plain structures. The program only reads them.
 //   Threads   read by whichever thread marks a cycle.
-//   Errors    a reader checks magic, digest and size before it believes anything.
+//   Errors    a reader checks magic, digest, size and each fault before it believes anything.
 //   Faults    makes no driver calls.
 //   Source    ours.
 //

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "faults/plan/fault.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,14 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
 }
 
 }  // namespace
+
+bool IsWellFormed(const Fault& fault) noexcept {
+  // Not read as what it is: another byte than 0 or 1 is no bool.
+  unsigned char follows = 0;
+  memcpy(&follows, reinterpret_cast<const char*>(&fault) + offsetof(Fault, follows), sizeof(follows));
+  const bool is_call = driver::Index(fault.base) < driver::kBaseCount || HostFaultOf(fault.base) != nullptr;
+  return is_call && fault.phase <= Phase::Unwind && fault.how <= How::HostThread && follows <= 1;
+}
 
 ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   *fault = Fault();

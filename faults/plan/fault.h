@@ -94,6 +94,9 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
+// For a fault whose bytes came from a file: false when one of them stands for nothing.
+bool IsWellFormed(const Fault& fault) noexcept;
+
 inline constexpr std::size_t kMaxFaultText = 192;
 
 struct ParseError {

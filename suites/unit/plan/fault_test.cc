@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
 #include <string>
 
 #include "faults/driver/effects.h"
@@ -188,6 +190,22 @@ TEST(HostFault, HitsOnceAndNoDriverCall) {
     ASSERT_TRUE(plan.Add(fault));
     for (std::size_t base = 0; base < driver::kBaseCount; ++base) EXPECT_FALSE(plan.Names(static_cast<driver::BaseId>(base)));
   }
+}
+
+TEST(Fault, BytesFromAFileAreAFaultOnlyWhenEachOfThemMeansSomething) {
+  Fault whole{driver::BaseId::MemAlloc, 1, Phase::Unwind, CUDA_ERROR_OUT_OF_MEMORY, How::HostThread, 1, 0, true};
+  EXPECT_TRUE(IsWellFormed(whole));
+  whole.base = kHostThread;
+  EXPECT_TRUE(IsWellFormed(whole));
+  const auto with = [&whole](std::size_t offset, unsigned char byte) {
+    Fault fault = whole;
+    std::memcpy(reinterpret_cast<char*>(&fault) + offset, &byte, 1);
+    return IsWellFormed(fault);
+  };
+  EXPECT_FALSE(with(offsetof(Fault, follows), 255));
+  EXPECT_FALSE(with(offsetof(Fault, how), static_cast<unsigned char>(How::HostThread) + 1));
+  EXPECT_FALSE(with(offsetof(Fault, phase), static_cast<unsigned char>(Phase::Unwind) + 1));
+  EXPECT_FALSE(with(offsetof(Fault, base) + 1, 0x7f));
 }
 
 }  // namespace
