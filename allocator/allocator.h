@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // allocator.h: a caching device allocator with PyTorch's rules, RecordUse, and a path without locks for what is cached.
 //
-//   Owns      segments, address ranges, physical handles, events, a stream per device for KeepAliveUntil (one for each of the calls and
-//             captures that it met at once), mapped host memory for Completion::StreamWrites, and one reference to each device's primary context unless a
-//             context was given. Borrows the DriverRef, contexts, streams, observers.
+//   Owns      segments, address ranges, physical handles, events, streams for KeepAliveUntil (per device one for each of the calls and
+//             captures that it met at once), mapped host memory for Completion::StreamWrites, and one reference to each device's primary
+//             context unless a context was given. Borrows the DriverRef, contexts, streams, observers.
 //   Threads   every method from any thread, except Create, Close and the destructor: nobody else may be in a call then. No driver call
 //             is made with an arena's lock held; Free takes no lock at all. A thread that ends leaves its cache to the next one.
 //   Streams   a stream is touched only in calls that were handed it, so it may be destroyed at any time between; but one of RecordStream
@@ -98,7 +98,7 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept override;
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, StreamRef stream) noexcept;
   // An event that was recorded in a capture stands for captured work, as a RecordUse there.
-  // Calls StreamCreate and StreamGetId the first time and where the streams made before are in captures, StreamIsCapturing,
+  // Calls StreamCreate and StreamGetId where the streams made before are in captures or in other calls, StreamIsCapturing,
   // StreamWaitEvent, EventCreate, EventRecord; StreamGetCaptureInfo for an event of a capture.
   [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
@@ -109,7 +109,7 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 
   // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), PointerGetAttribute, MemFree, MemUnmap,
-  // MemRelease, ThreadExchangeStreamCaptureMode.
+  // MemRelease, ThreadExchangeStreamCaptureMode; StreamGetCaptureInfo about streams of KeepAliveUntil that are in captures.
   [[nodiscard]] CUresult EmptyCache() noexcept override;
   [[nodiscard]] CUresult EmptyCache(PoolId pool) noexcept;
   [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;

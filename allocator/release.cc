@@ -51,7 +51,7 @@ CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Are
   const Held settling(device->settling);
   *settled = !MayCapture(device);
   if (*settled) return stream->Synchronize(driver, sequence);
-  device->left.fetch_add(1, std::memory_order_relaxed);
+  arena->device->left.fetch_add(1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 

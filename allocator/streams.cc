@@ -20,8 +20,7 @@ std::size_t HandleBucket(CUstream stream) noexcept {
 
 // The handle cannot mean that stream and another one at once. A thread's default stream is one of each context.
 bool HasHandle(const StreamRecord* record, CUstream handle, CUcontext context) noexcept {
-  return record->handle == handle &&
-         (!record->own_thread || (record->thread == std::this_thread::get_id() && record->context == context));
+  return record->handle == handle && (!record->own_thread || (record->thread == std::this_thread::get_id() && record->context == context));
 }
 // What the handle was while it was captured.
 bool IsOf(const StreamRecord* record, CUstream handle, CUcontext context) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Every repaired reducer of suites/reducers that is a lifecycle, with faults chosen by the input's first bytes; the two bytes behind them
 // say which one: that whose name's hash is nearest. So a reducer that is added takes the inputs near its own hash, and no others change
-// what they mean. A repair answers for one fault and for a second while unwinding, which its test sweeps; of three, of any kind, this must hold:
-// what a trial amounts to without call stacks (it is spotless, and nobody looks again) is what a replay of its faults says.
+// what they mean. A repair answers for one fault and for a second while unwinding, which its test sweeps; of three, of any kind, this must
+// hold: what a trial amounts to without call stacks (it is spotless, and nobody looks again) is what a replay of its faults says.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -209,9 +209,7 @@ Paired RecordPaired(Stage* stage, const Entrant& entrant, int others, const Budg
     for (std::uint64_t i = 0; i < kBatch; ++i) one();
     return static_cast<double>(Now() - begin) / static_cast<double>(kBatch);
   };
-  const auto event_record = [&](CUevent event) {
-    is_well = driver.EventRecord(event, stage->stream(kStream)) == CUDA_SUCCESS && is_well;
-  };
+  const auto event_record = [&](CUevent event) { is_well = driver.EventRecord(event, stage->stream(kStream)) == CUDA_SUCCESS && is_well; };
   const auto plain = [&] { return batch([&] { event_record(events[0]); }); };
   const auto again = [&] { return batch([&] { event_record(events[1]); }); };
   const auto ours = [&] { return batch([&] { peer.record(block, entrant.token[kStream]); }); };

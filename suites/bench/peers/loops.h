@@ -35,7 +35,7 @@ struct Differences {
   double tenth_ns = 0, quarter_ns = 0, median_ns = 0, three_quarters_ns = 0;
 };
 struct Paired {
-  Figures record;  // of its batches
+  Figures record;              // of its batches
   double event_record_ns = 0;  // the median of the driver's
   Differences beyond, noise;
 };
