@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // allocator.h: a caching device allocator with PyTorch's rules, RecordUse, and a path without locks for what is cached.
 //
-//   Owns      segments, address ranges, physical handles, events, a stream per device for KeepAliveUntil (and one per capture that it met
-//             at once), mapped host memory for Completion::StreamWrites, and one reference to each device's primary context unless a
-//             context was given. Borrows the DriverRef, contexts, streams, observers.
+//   Owns      segments, address ranges, physical handles, events, streams for KeepAliveUntil (per device one for each of the calls and
+//             captures that it met at once), mapped host memory for Completion::StreamWrites, and one reference to each device's primary
+//             context unless a context was given. Borrows the DriverRef, contexts, streams, observers.
 //   Threads   every method from any thread, except Create, Close and the destructor: nobody else may be in a call then. No driver call
 //             is made with an arena's lock held; Free takes no lock at all. A thread that ends leaves its cache to the next one.
 //   Streams   a stream is touched only in calls that were handed it, so it may be destroyed at any time between; but one of RecordStream
@@ -19,6 +19,11 @@
 //             Where only waiting for a whole context tells that memory is free, which ends every capture in it, that stays as it is while
 //             a capture that was announced may be open: until EndAllocateToPool, or until a stream of it is seen outside. Identify
 //             announces late: what empties a cache before it may end the capture. BeginAllocateToPool, before the capture, is never late.
+//             Nothing closes that gap: cuStreamIsCapturing needs a stream of the capture, and on the legacy stream tells of blocking
+//             streams alone; a call that captures forbid ends them by being asked; and waiting for a context does so in the relaxed mode
+//             too (capture_mode.context_synchronize), which cuThreadExchangeStreamCaptureMode therefore cannot help.
+//             A stream that is destroyed after its capture without RetireStream tells nobody that it is over. The next stream of that
+//             handle does, outside or in another capture; until then `streams_in_capture` counts it.
 //             Memory from outside that a graph uses must live as long as the graph: nothing tells the allocator when that runs.
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,
@@ -93,7 +98,7 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept override;
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, StreamRef stream) noexcept;
   // An event that was recorded in a capture stands for captured work, as a RecordUse there.
-  // Calls StreamCreate and StreamGetId the first time and where the streams made before are in captures, StreamIsCapturing,
+  // Calls StreamCreate and StreamGetId where the streams made before are in captures or in other calls, StreamIsCapturing,
   // StreamWaitEvent, EventCreate, EventRecord; StreamGetCaptureInfo for an event of a capture.
   [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
@@ -104,7 +109,7 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 
   // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), PointerGetAttribute, MemFree, MemUnmap,
-  // MemRelease, ThreadExchangeStreamCaptureMode.
+  // MemRelease, ThreadExchangeStreamCaptureMode; StreamGetCaptureInfo about streams of KeepAliveUntil that are in captures.
   [[nodiscard]] CUresult EmptyCache() noexcept override;
   [[nodiscard]] CUresult EmptyCache(PoolId pool) noexcept;
   [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;

@@ -52,7 +52,7 @@ Core::~Core() {
     pool = next;
   }
   for (const std::unique_ptr<Device>& device : devices) {
-    while (device->keepers != nullptr) delete std::exchange(device->keepers, device->keepers->next);
+    for (Keeper* keeper = device->keepers.load(); keeper != nullptr;) delete std::exchange(keeper, keeper->next);
   }
   while (known_options != nullptr) delete std::exchange(known_options, known_options->next);
   while (word_pages_ != nullptr) {
@@ -229,8 +229,8 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
     (void)keep(pool->DestroyAll(driver, &refused));
   for (const std::unique_ptr<Device>& device : devices) {
-    while (device->keepers != nullptr) {  // as with events: never twice
-      const std::unique_ptr<Keeper> keeper(std::exchange(device->keepers, device->keepers->next));
+    for (Keeper* next = device->keepers.exchange(nullptr); next != nullptr;) {  // as with events: never twice
+      const std::unique_ptr<Keeper> keeper(std::exchange(next, next->next));
       const CUresult result = driver.StreamDestroy(keeper->stream);
       refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
       (void)keep(result);

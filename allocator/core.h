@@ -6,6 +6,10 @@
 //             Locks are taken in this order: Arena::growing, Device::releasing, Device::settling, Arena::lock, then any of the others. Of
 //             those a stream's is held while taking its event pool's, make_lock while an arena's is tried or a capture ends, and none
 //             else while taking another.
+//             Driver calls are made with the first three held, of which Free, RecordUse, RecordStream, KeepAliveUntil and an allocation
+//             from the cache take none: growing is waited for by who finds nothing free there, releasing by who releases or was refused by
+//             the driver, settling by who waits for a whole context or begins a route. And with a Keeper's in_use, which nobody waits for.
+//             With any other lock none is made, but in Close: so events are recorded, queried and waited for outside locks.
 //   Errors, Faults   as in allocator.h. Each file below implements the part that its name says.
 //   Source    the order of the steps: facts of PyTorch's malloc and alloc_block; policies ours.
 #pragma once
@@ -60,6 +64,7 @@ struct Routed {
 struct Keeper {
   CUstream stream = nullptr;
   StreamRecord* record = nullptr;
+  Lock in_use;  // by one call at a time, driver calls included; nobody waits for it: who finds it held takes another keeper
   Keeper* next = nullptr;
 };
 
@@ -75,12 +80,11 @@ struct Device {
   std::atomic<std::size_t> reserved{0};  // granted or being asked for
   Totals totals;
   std::atomic<std::uint64_t> searches{0};  // with garbage_collection_threshold: how old free blocks are
-  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0};
+  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0}, left{0};
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
   Lock releasing;
-  Lock keeper_lock;  // also held across the driver calls of KeepAliveUntil
-  Keeper* keepers = nullptr;
+  std::atomic<Keeper*> keepers{nullptr};
   std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
   // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
   Lock settling;
@@ -89,6 +93,11 @@ struct Device {
   std::atomic<int> routed{0};
   Counters shared;  // of threads that have no cache; under totals.lock
 };
+
+// As far as is known, and of that device or of none of the allocator's.
+inline bool InCapture(const StreamRecord* stream, const Device* device) noexcept {
+  return stream->capture.load(std::memory_order_acquire) != 0 && (stream->device == device || stream->device == nullptr);
+}
 
 class Core {
  public:
@@ -120,9 +129,9 @@ class Core {
   StreamRecord* FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   CUresult MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept;
-  void LeaveFastPath(CUstream handle) noexcept;
+  void NoteCaptured(CUstream handle, CUcontext context, std::uint64_t capture) noexcept;
   void EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept;
-  void EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept;
+  void EndCapturesOf(CUstream handle, CUcontext context, StreamRecord* seen) noexcept;
   void EndCapture(std::uint64_t capture) noexcept;
   CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
   CUresult FreeWords() noexcept;
@@ -184,7 +193,7 @@ class Core {
   void Unreserve(Device* device, std::size_t bytes) noexcept;
 
   // release.cc
-  bool MayCapture(const Device* device) noexcept;
+  bool MayCapture(Device* device) noexcept;
   CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept;
   CUresult SyncArena(Arena* arena) noexcept;
   CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
@@ -210,6 +219,7 @@ class Core {
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
   void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device, Keeper** out) noexcept;
+  void LookAtKeepers(Device* device) noexcept;
   CUresult WaitAsKeeper(Device* device, CUevent event, Keeper** out, CaptureView* view, std::uint64_t* sequence) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;

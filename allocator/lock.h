@@ -3,8 +3,7 @@
 //
 //   Owns      nothing beyond itself.
 //   Threads   as std::mutex. Whoever finds it held spins for a moment, then sleeps ever longer, up to a millisecond: so leaving costs a
-//             plain store, and a holder of any priority gets the processor. Never held across a driver call, except `Arena::growing`, which
-//             only other growers wait for.
+//             plain store, and a holder of any priority gets the processor. Which are held across driver calls, core.h says.
 //   Faults    makes no driver calls.
 #pragma once
 

@@ -35,18 +35,32 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
   EndEdit(block, 0);
 }
 
-// Gives the stream a slot of the block, where one is left: another stream's that has not used this life of the block.
+// Gives the stream a slot of the block: another stream's that has not used this life of the block. If all have, the last slot goes from one
+// stream to the next, which are so served as quickly as the others unless they take turns.
 [[gnu::cold]] CUresult Core::MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (EditFound(block, address, "RecordUse", &result) == nullptr) return result;
   UseSlots& slots = block->slots;
-  std::size_t at = slots.Find(stream);  // another thread may have been first
-  if (at == UseSlots::kCount) at = slots.Find(nullptr);
-  for (std::size_t i = 0; i < UseSlots::kCount && at == UseSlots::kCount; ++i) {
-    if (slots.stream[i].load(std::memory_order_relaxed)->Leave(&slots, i)) at = i;
+  std::uint64_t flags = 0;
+  if (slots.Find(stream) == UseSlots::kCount) {  // another thread may have been first
+    std::size_t at = slots.Find(nullptr);
+    for (std::size_t i = 0; i < UseSlots::kCount && at == UseSlots::kCount; ++i) {
+      if (slots.sequence[i].load(std::memory_order_relaxed) == 0 && slots.stream[i].load(std::memory_order_relaxed)->Leave(&slots, i))
+        at = i;
+    }
+    if (at == UseSlots::kCount && block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block))) {
+      at = UseSlots::kCount - 1;
+      StreamRecord* const other = slots.stream[at].load(std::memory_order_relaxed);
+      if (const std::uint64_t sequence = other->Vacate(&slots, at); sequence != 0) (void)block->uses.Add(other, sequence);
+      flags = kHasUses;
+    }
+    if (at != UseSlots::kCount) {
+      const std::uint64_t sequence = block->uses.Take(stream);
+      if (sequence != 0) block->used.store(true, std::memory_order_relaxed);
+      stream->Occupy(&slots, at, sequence);
+    }
   }
-  if (at != UseSlots::kCount) slots.stream[at].store(stream, std::memory_order_release);
-  EndEdit(block, 0);
+  EndEdit(block, flags);
   return CUDA_SUCCESS;
 }
 

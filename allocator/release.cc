@@ -34,10 +34,11 @@ bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
 }  // namespace
 
 // Known, or soon to begin.
-bool Core::MayCapture(const Device* device) noexcept {
+bool Core::MayCapture(Device* device) noexcept {
   if (device->routed.load(std::memory_order_acquire) != 0) return true;
+  LookAtKeepers(device);
   for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
-    if (stream->capture.load(std::memory_order_acquire) != 0 && (stream->device == device || stream->device == nullptr)) return true;
+    if (InCapture(stream, device)) return true;
   }
   return false;
 }
@@ -49,7 +50,9 @@ CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Are
   Device* const device = stream->device != nullptr ? stream->device : arena->device;
   const Held settling(device->settling);
   *settled = !MayCapture(device);
-  return *settled ? stream->Synchronize(driver, sequence) : CUDA_SUCCESS;
+  if (*settled) return stream->Synchronize(driver, sequence);
+  arena->device->left.fetch_add(1, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
 }
 
 // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay, and so do those that only the end of a capture
@@ -136,7 +139,10 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options().release != nullptr;
-        if (waits && may_capture && NeedsContext(arena->stream, block->own_sequence)) continue;
+        if (waits && may_capture && NeedsContext(arena->stream, block->own_sequence)) {
+          device->left.fetch_add(1, std::memory_order_relaxed);
+          continue;
+        }
         arena->Remove(block);
         block->link = list;
         list = block;

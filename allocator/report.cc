@@ -141,6 +141,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->num_device_free = static_cast<std::int64_t>(device->frees.load(std::memory_order_relaxed));
   out->fallbacks = device->fallbacks.load(std::memory_order_relaxed);
   out->releases_refused = device->refused.load(std::memory_order_relaxed);
+  out->left_for_captures = device->left.load(std::memory_order_relaxed);
   out->max_split_size = options.max_split_size;
   // Every allocation is counted once; those that an arena served, once more.
   const std::uint64_t slow =
@@ -158,6 +159,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   }
   for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
     out->stamps_shared += stream->shared.load(std::memory_order_relaxed);
+    out->streams_in_capture += InCapture(stream, device);
   }
   out->uses_captured = uses_captured.load(std::memory_order_relaxed);
   out->waits_issued = stamp_counts.waits.load(std::memory_order_relaxed);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/settings.h"
 
+#include <locale.h>
+#include <stdlib.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -73,6 +77,21 @@ std::optional<std::uint64_t> WholeNumber(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return number;
+}
+
+// Whatever the process's locale. std::from_chars would do, but libc++ before 20 has none for fractions.
+std::optional<double> DecimalNumber(std::string_view text) {
+  if (text.empty() || text[0] == '+' || text.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return std::nullopt;
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  if (plain == nullptr) return std::nullopt;
+  const std::string ended(text);
+  char* end = nullptr;
+  errno = 0;
+  const double number = strtod_l(ended.c_str(), &end, plain);
+  const bool is_whole = end == ended.c_str() + ended.size() && errno == 0;
+  freelocale(plain);
+  if (!is_whole) return std::nullopt;
   return number;
 }
 
@@ -151,11 +170,9 @@ class Parser {
   bool Fraction(std::string_view expected, double from, double to, double* field) {
     Token token;
     if (!Plain(expected, &token)) return false;
-    double value = 0;
-    const char* const end = token.text.data() + token.text.size();
-    const auto read = std::from_chars(token.text.data(), end, value);
-    if (read.ec != std::errc() || read.ptr != end || !(value >= from) || !(value <= to)) return Fail(token, expected);
-    *field = value;
+    const std::optional<double> value = DecimalNumber(token.text);
+    if (!value || !(*value >= from) || !(*value <= to)) return Fail(token, expected);
+    *field = *value;
     return true;
   }
 

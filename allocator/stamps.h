@@ -169,6 +169,10 @@ struct StreamRecord {
   void Cancel(const Recording& recording) noexcept;
   // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
   bool Leave(UseSlots* slots, std::size_t i) noexcept;
+  // The same also when it is in use: what it stands at is in the caller's hands.
+  std::uint64_t Vacate(UseSlots* slots, std::size_t i) noexcept;
+  // Slot `i`, nobody's, is this stream's and stands at `sequence`. The block is being edited.
+  void Occupy(UseSlots* slots, std::size_t i, std::uint64_t sequence) noexcept;
   // What slot `i`, this stream's, stands at; it is not in use any more. 0: it was not.
   std::uint64_t Claim(UseSlots* slots, std::size_t i) noexcept;
   // `*is_over` as far as one look tells.

@@ -18,13 +18,13 @@ std::size_t HandleBucket(CUstream stream) noexcept {
   return (reinterpret_cast<std::uintptr_t>(stream) * 0x9E3779B97F4A7C15U >> 40) % Core::kBuckets;
 }
 
-// What the handle was while it was captured.
-bool IsOf(const StreamRecord* record, CUstream handle) noexcept {
-  if (record->scope == Scope::Stream || record->handle != handle) return false;
-  return !record->own_thread || record->thread == std::this_thread::get_id();
+// The handle cannot mean that stream and another one at once. A thread's default stream is one of each context.
+bool HasHandle(const StreamRecord* record, CUstream handle, CUcontext context) noexcept {
+  return record->handle == handle && (!record->own_thread || (record->thread == std::this_thread::get_id() && record->context == context));
 }
+// What the handle was while it was captured.
 bool IsOf(const StreamRecord* record, CUstream handle, CUcontext context) noexcept {
-  return IsOf(record, handle) && record->context == context;
+  return record->scope != Scope::Stream && HasHandle(record, handle, context) && record->context == context;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   if (result == CUDA_SUCCESS) result = driver.StreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
   found = FindStream(id);
-  if (captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(stream, found);
+  if (captures_noted.load(std::memory_order_acquire) != 0) EndCapturesOf(stream, target->context, found);
   if (found == nullptr) {
     context = target->context;
     if (!is_default && (result = ContextOf(driver, stream, &context)) != CUDA_SUCCESS) return Note(result);
@@ -108,7 +108,7 @@ CUresult Core::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t c
       scope_id = pool->id().second;
     }
   }
-  LeaveFastPath(stream);
+  NoteCaptured(stream, context, capture);
   const CUresult result = MakeCaptured(stream, context, scope, scope_id, out);
   if (result == CUDA_SUCCESS) (*out)->capture.store(capture, std::memory_order_release);
   return result;
@@ -136,12 +136,16 @@ CUresult Core::MakeCaptured(CUstream stream, CUcontext context, Scope scope, std
   return MakeStream(id, stream, context, out, scope, scope_id);
 }
 
-// The stream is in a capture: what it is outside goes to the driver from now on, until it is seen there.
-void Core::LeaveFastPath(CUstream handle) noexcept {
+// The stream is in that capture: what it is outside goes to the driver from now on, until it is seen there; and other captures that its
+// handle took part in are over.
+void Core::NoteCaptured(CUstream handle, CUcontext context, std::uint64_t capture) noexcept {
   const Held held(make_lock);
   captures_noted.fetch_add(1, std::memory_order_acq_rel);
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
     if (record->handle == handle) record->fast_arena.store(nullptr, std::memory_order_release);
+    if (!HasHandle(record, handle, context)) continue;
+    const std::uint64_t before = record->capture.load(std::memory_order_acquire);
+    if (before != 0 && before != capture) EndCapture(before);
   }
 }
 
@@ -154,9 +158,9 @@ void Core::EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted
 
 // The stream was seen outside: the captures that its handle took part in are over. If it is a stream that was known before them, the
 // handle was its all the time, and so were they: its next recording ends what it is owed from before them.
-void Core::EndCapturesOf(CUstream handle, StreamRecord* seen) noexcept {
+void Core::EndCapturesOf(CUstream handle, CUcontext context, StreamRecord* seen) noexcept {
   for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (!IsOf(record, handle)) continue;
+    if (!HasHandle(record, handle, context)) continue;
     const std::uint64_t capture = record->capture.exchange(0, std::memory_order_acq_rel);
     if (capture != 0) EndCapture(capture);
     if (record->scope != Scope::Capture || record->same.load(std::memory_order_relaxed) != nullptr) continue;
@@ -182,8 +186,9 @@ CUresult Core::LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noe
   const std::uint64_t before = stream->capture.load(std::memory_order_acquire);
   const CUresult result = captures.LookAt(driver, stream, live, out);
   if (result == CUDA_SUCCESS && before != 0 && before != out->id) EndCapture(before);
-  if (out->id != 0) LeaveFastPath(live);
-  if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0) EndCapturesOf(live, stream);
+  if (out->id != 0) NoteCaptured(live, stream->context, out->id);
+  if (result == CUDA_SUCCESS && out->id == 0 && captured_streams.load(std::memory_order_acquire) != 0)
+    EndCapturesOf(live, stream->context, stream);
   return result;
 }
 

@@ -77,6 +77,18 @@ class UseSet {
     return false;
   }
 
+  // What the stream's entry was, which is no more; 0: it had none.
+  std::uint64_t Take(const StreamRecord* stream) noexcept {
+    Use* const uses = data();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (uses[i].stream != stream) continue;
+      const std::uint64_t sequence = uses[i].sequence;
+      uses[i] = uses[--count_];
+      return sequence;
+    }
+    return 0;
+  }
+
   // `from`, which has an entry, turned out to be `to`, and what it was waited for to be over with `sequence`.
   void Rename(const StreamRecord* from, StreamRecord* to, std::uint64_t sequence) noexcept {
     Use* const uses = data();

@@ -13,6 +13,18 @@ bool StreamRecord::Leave(UseSlots* slots, std::size_t i) noexcept {
   return true;
 }
 
+std::uint64_t StreamRecord::Vacate(UseSlots* slots, std::size_t i) noexcept {
+  const Held held(lock_);
+  slots->stream[i].store(nullptr, std::memory_order_relaxed);
+  return slots->sequence[i].exchange(0, std::memory_order_relaxed);
+}
+
+void StreamRecord::Occupy(UseSlots* slots, std::size_t i, std::uint64_t sequence) noexcept {
+  const Held held(lock_);
+  slots->sequence[i].store(sequence, std::memory_order_relaxed);
+  slots->stream[i].store(this, std::memory_order_release);
+}
+
 std::uint64_t StreamRecord::Claim(UseSlots* slots, std::size_t i) noexcept {
   const Held held(lock_);
   const std::uint64_t sequence = slots->sequence[i].load(std::memory_order_relaxed);

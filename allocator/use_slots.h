@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // use_slots.h: the uses of a live block by the streams that it is mostly used on, so that one more of them takes one lock, the stream's.
 //
-//   Owns      nothing. A slot stays its stream's from one life of the block to the next, and from one block of the record to another.
+//   Owns      nothing. A slot stays its stream's from one life of the block to the next, and from one block of the record to another, until
+//             a stream without one uses the block.
 //   Threads   `sequence` of a slot is written under the lock of the slot's stream, and so is `stream` when it is taken from one; who gives
 //             it to another edits the block. Whoever has the block to himself, and only he, takes the uses out (StreamRecord::Claim).
 //   Units     as in use_set.h.

@@ -5,18 +5,16 @@
     compare_allocator_peers.py TABLE [--beside PEER]
 
 A line for each workload: the quickest of its rounds' medians, since a host that others use too only makes some slower, how many times as
-fast ours is, and of traces what both reserve over what is asked for. record_alone and record_beside are not counted: PyTorch's
+fast ours is, and of traces what both reserve over what is asked for. record_alone and record_paired are not counted: PyTorch's
 record_stream only notes the stream, and pays with the free, which `record` times. What RecordUse costs is seen beside cuEventRecord. The
 last line counts. Exit 1: a workload of ours is slower, or a trace reserves more; 3: the table has no rows of that peer.
 """
 import argparse
-import re
-import statistics
 import sys
 
 OURS = "cuaudit"
 RESERVED_SLACK = 1.001  # bytes of two allocators that round alike
-NOT_COUNTED = ("record_alone", "record_beside")
+NOT_COUNTED = ("record_alone", "record_paired")
 
 
 def read(path):
@@ -40,22 +38,11 @@ def workloads(rows):
                   for peer, values in peers.items()} for key, peers in found.items()}
 
 
-def beside_event_record(rows):
-    """What RecordUse takes beyond cuEventRecord, which was timed in turn with it: a line for each of ours. A host that others use too makes
-    some batches slow, ours or the driver's: so the lowest tenth of each is printed beside the medians."""
-    times, tenths = {}, {}
-    for row in rows:
-        if row["median_ns"] and row["loop"] in ("record_beside", "cuEventRecord_beside"):
-            peer = row["peer"] if row["loop"] == "record_beside" else row["note"].removeprefix("beside record_beside of ")
-            times.setdefault(peer, {}).setdefault(row["loop"], []).append(float(row["median_ns"]))
-            tenth = re.fullmatch(r"lowest tenth (\S+) beside (\S+)", row["note"])
-            if tenth:
-                tenths.setdefault(peer, []).append(float(tenth[1]) - float(tenth[2]))
-    for peer, both in times.items():
-        if peer.startswith(OURS) and len(both) == 2:
-            use, event = (statistics.median(both[loop]) for loop in ("record_beside", "cuEventRecord_beside"))
-            print(f"RecordUse {peer}: {use:.1f} ns, cuEventRecord in turn with it {event:.1f} ns: {use - event:.1f} ns of its own"
-                  + (f"; by the lowest tenths {', '.join(f'{each:.1f}' for each in sorted(tenths[peer]))}" if peer in tenths else ""))
+def beyond_event_record(rows):
+    """What RecordUse takes beyond cuEventRecord at the same moment: a line for each round of ours, and what is noise: cuEventRecord beyond itself."""
+    paired = [row for row in rows if row["loop"] == "record_paired" and row["peer"].startswith(OURS) and row["operations"] != "0"]
+    for row in sorted(paired, key=lambda row: (row["peer"], int(row["uses"]), int(row["round"]))):
+        print(f"RecordUse, {row['uses']} other uses pending, {row['peer']}, round {row['round']}: {row['note']}")
 
 
 def main():
@@ -81,7 +68,7 @@ def main():
                 more += part > RESERVED_SLACK * other_part
                 words.append(f"reserved {part:.4f}, {options.beside} {other_part:.4f}")
             print("; ".join(words))
-    beside_event_record(rows)
+    beyond_event_record(rows)
     print(f"{compared} workloads beside {options.beside}: {slower} slower, {more} with more reserved")
     return 3 if compared == 0 else int(slower + more > 0)
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -148,23 +149,45 @@ bool EachLine(const char* path, See see) noexcept {
   return !more || got == 0;
 }
 
-// Other than the mapping that begins at `own`.
-bool HasWipedMemory(const void* own, bool* failed) noexcept {
-  bool wiped = false;
-  bool is_own = false;
+// The system call, not the C library's, before which the host drop-in stands.
+bool Advise(const Span& span, int advice) noexcept {
+  return syscall(SYS_madvise, reinterpret_cast<void*>(span.begin), span.end - span.begin, advice) == 0;
+}
+
+}  // namespace
+
+// Other than the mapping that begins at `own`. False: there is more than has room.
+bool ForkCheck::FindWiped(const void* own, bool* failed) noexcept {
+  Span span;
+  bool has_room = true;
+  wiped_count_ = 0;
   const bool whole = EachLine("/proc/self/smaps", [&](const char* line) {
     constexpr char kFlags[] = "VmFlags:";
     char* end = nullptr;
     const std::uintptr_t begin = strtoull(line, &end, 16);
-    if (end != line && *end == '-') is_own = begin == reinterpret_cast<std::uintptr_t>(own);
-    if (!is_own && strncmp(line, kFlags, sizeof(kFlags) - 1) == 0) wiped = strstr(line, " wf") != nullptr;
-    return !wiped;
+    if (end != line && *end == '-') span = {begin, strtoull(end + 1, nullptr, 16)};
+    if (strncmp(line, kFlags, sizeof(kFlags) - 1) != 0 || strstr(line, " wf") == nullptr) return true;
+    if (span.begin == reinterpret_cast<std::uintptr_t>(own)) return true;
+    has_room = wiped_count_ < kWiped;
+    if (has_room) wiped_[wiped_count_++] = span;
+    return has_room;
   });
-  if (!whole) *failed = true;
-  return wiped || *failed;
+  *failed = !whole;
+  return has_room;
 }
 
-}  // namespace
+bool ForkCheck::KeepWiped() noexcept {
+  unsigned kept = 0;
+  while (kept < wiped_count_ && Advise(wiped_[kept], MADV_KEEPONFORK)) ++kept;
+  if (kept == wiped_count_) return true;
+  while (kept-- > 0) (void)Advise(wiped_[kept], MADV_WIPEONFORK);
+  layout_ = 0;
+  return false;
+}
+
+void ForkCheck::WipeAgain() noexcept {
+  for (unsigned i = 0; i < wiped_count_; ++i) (void)Advise(wiped_[i], MADV_WIPEONFORK);
+}
 
 void ForkCheck::Start() noexcept {
   EachDescriptor([this](int descriptor) {
@@ -226,7 +249,9 @@ ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool, const void* wiped) 
   std::uint64_t layout = 0;
   if (SharesMemory(&layout, &failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
   // The flags of mappings cost much more to read, and change hardly ever without a change of the layout.
-  if (layout != layout_ && HasWipedMemory(wiped, &failed)) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
+  if (layout == layout_) return ForkRefusal::None;
+  layout_ = 0;
+  if (!FindWiped(wiped, &failed) || failed) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
   layout_ = layout;
   return ForkRefusal::None;
 }

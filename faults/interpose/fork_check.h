@@ -7,11 +7,11 @@
 //   Faults    makes no driver calls; allocates nothing.
 //   Source    clone(2), "not inherited by the child"; madvise(2); /proc/self/{task,fd,maps,smaps}.
 //
-// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, memory that a fork wipes (by which
-// libraries notice one), child processes, the interval timer, the parent. A descriptor that only reads counts too: its offset is one
-// for both. Not seen: timers of timer_create, record locks of a descriptor that is closed again, and whatever the program did outside
-// itself before (files written, messages sent). What a copy without a fault shows of it, and of a process id that the program remembers,
-// the tool looks at before it forks for a trial (harness/sweep/fork_control.h).
+// Looked at: tasks, descriptors beyond those that the program was started with, shared mappings, child processes, the interval timer, the
+// parent. Memory that a fork wipes, by which libraries notice one, is kept across ours: to the program nothing has happened. A descriptor
+// that only reads counts too: its offset is one for both. Not seen: timers of timer_create, record locks of a descriptor that is closed
+// again, and whatever the program did outside itself before (files written, messages sent). What a copy without a fault shows of it, and of
+// a process id that the program remembers, the tool looks at before it forks for a trial (harness/sweep/fork_control.h).
 #pragma once
 
 #include <sys/types.h>
@@ -27,6 +27,11 @@ struct OwnFile {
   std::uint64_t inode = 0;
 };
 
+struct Span {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
 class ForkCheck {
  public:
   // Called while the program is loaded: notes which descriptors it was started with.
@@ -34,8 +39,13 @@ class ForkCheck {
   void AddOwn(const char* path) noexcept;
   // `attendants`: threads of ours. `tool`: who must be the parent. `wiped`: a page of ours that a fork wipes.
   ForkRefusal Look(unsigned attendants, pid_t tool, const void* wiped) noexcept;
+  // Around the fork, after Look has found no reason against it: memory that it would wipe, it does not. False: that cannot be. The second
+  // by both.
+  bool KeepWiped() noexcept;
+  void WipeAgain() noexcept;
 
  private:
+  bool FindWiped(const void* own, bool* failed) noexcept;
   bool WasGiven(int descriptor) const noexcept;
   bool HoldsDescriptors(bool* failed) const noexcept;
   bool SharesMemory(std::uint64_t* layout, bool* failed) const noexcept;
@@ -44,7 +54,10 @@ class ForkCheck {
   OwnFile given_[kGiven];
   OwnFile own_[2];
   unsigned owned_ = 0;
-  std::uint64_t layout_ = 0;  // of the address space when it was last looked at for memory that a fork wipes: nothing then
+  static constexpr unsigned kWiped = 16;
+  Span wiped_[kWiped];
+  unsigned wiped_count_ = 0;
+  std::uint64_t layout_ = 0;  // of the address space when it was last looked at for memory that a fork wipes
 };
 
 }  // namespace cuaudit::faults

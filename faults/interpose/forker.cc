@@ -159,6 +159,9 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
     const SignalsBlocked blocked;
     if (!sim::HoldForFork(world_)) {
       why = ForkRefusal::Threads;
+    } else if (!check_.KeepWiped()) {
+      why = ForkRefusal::WipedMemory;
+      sim::ReleaseAfterFork(world_);
     } else {
       PrepareSlot(slot);
       node->slot = slot;
@@ -167,6 +170,7 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
       node->state.store(ForkState::Forked, std::memory_order_release);
       slots_[slot].node.store(index, std::memory_order_release);
       const long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+      check_.WipeAgain();
       if (child == 0) {
         BecomeChild(index, slot, matched);
         errno = saved;

@@ -61,7 +61,7 @@ const char* Describe(ForkRefusal why) noexcept {
     case ForkRefusal::System:
       return "the system gave no process";
     case ForkRefusal::WipedMemory:
-      return "the program has memory that a fork would wipe";
+      return "the program has memory that a fork would wipe, too much of it to be kept";
   }
   return "";
 }

@@ -48,7 +48,7 @@ enum class ForkRefusal : std::uint32_t {
   Sanitizer,     // takes its own threads for its parent's in a forked child
   Driver,        // not the simulated one
   System,        // no new process, or /proc cannot be read
-  WipedMemory,   // madvise(MADV_WIPEONFORK): by that a program notices forks
+  WipedMemory,   // madvise(MADV_WIPEONFORK), in more places than can be kept: by that a program notices forks
 };
 inline constexpr std::size_t kForkRefusals = 11;
 

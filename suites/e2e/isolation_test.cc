@@ -97,7 +97,7 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
                  {"file", "the program has a file, pipe or socket open there"},
                  {"pipe", "the program has a file, pipe or socket open there"},
                  {"memory", "the program shares memory with others there"},
-                 {"wiped", "the program has memory that a fork would wipe"},
+                 {"wiped", "the program has memory that a fork would wipe, too much of it to be kept"},
                  {"child", "the program has processes of its own there"},
                  {"timer", "the program has a timer there"},
                  {"posix_timer", "the program has a timer there"}};
@@ -111,6 +111,14 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
     EXPECT_THAT(Isolation(forked), HasSubstr("\"fork\":4")) << reason.what;
     EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), reason.what}))) << reason.what;
   }
+}
+
+// By which libraries notice that they were forked. A fork of the program's own still finds it wiped.
+TEST(Fork, MemoryThatAForkWipesIsKeptInACopy) {
+  const Audit forked = Sweep("auto", {Program("forkless"), "kept"});
+  EXPECT_EQ(forked.outcome.exit, 0) << forked.outcome.err << forked.findings();
+  EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn")));
+  EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), "kept"})));
 }
 
 TEST(Fork, AProgramThatIsAnotherOneInACopyIsSpawnedAndSaysWhatDiffers) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Every repaired reducer of suites/reducers that is a lifecycle, with faults chosen by the input's first bytes; the byte behind them says
-// which one. A repair answers for one fault and for a second while unwinding, which its test sweeps; of three, of any kind, this must hold:
-// what a trial amounts to without call stacks (it is spotless, and nobody looks again) is what a replay of its faults says.
+// Every repaired reducer of suites/reducers that is a lifecycle, with faults chosen by the input's first bytes; the two bytes behind them
+// say which one: that whose name's hash is nearest. So a reducer that is added takes the inputs near its own hash, and no others change
+// what they mean. A repair answers for one fault and for a second while unwinding, which its test sweeps; of three, of any kind, this must
+// hold: what a trial amounts to without call stacks (it is spotless, and nobody looks again) is what a replay of its faults says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuaudit/fuzz.h"
@@ -18,9 +20,25 @@ namespace cuaudit::fuzz {
 namespace {
 
 struct Reducer {
+  std::uint16_t place;
   Lifecycle lifecycle;
   Fuzzer* fuzzer;
 };
+
+// FNV-1a, folded.
+std::uint16_t PlaceOf(std::string_view name) {
+  std::uint32_t hash = 0x811C9DC5;
+  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x01000193;
+  return static_cast<std::uint16_t>(hash >> 16U ^ hash);
+}
+
+// By its place, the numbers from 0 to 65535 being a ring.
+const Reducer& Nearest(const std::vector<Reducer>& all, std::uint32_t point) {
+  const auto distance = [point](const Reducer& one) {
+    return std::min<std::uint16_t>(static_cast<std::uint16_t>(one.place - point), static_cast<std::uint16_t>(point - one.place));
+  };
+  return *std::min_element(all.begin(), all.end(), [&](const Reducer& a, const Reducer& b) { return distance(a) < distance(b); });
+}
 
 // The tests of the reducers hand over what they would sweep.
 std::vector<Reducer> RepairedReducers() {
@@ -34,7 +52,12 @@ std::vector<Reducer> RepairedReducers() {
   ::testing::InitGoogleTest(&count, words);
   Require(RUN_ALL_TESTS() == 0 && !repaired.empty(), "the reducers hand over what they would sweep");
   std::vector<Reducer> all;
-  for (const Lifecycle& one : repaired) all.push_back({one, new Fuzzer(one)});
+  for (const Lifecycle& one : repaired) {
+    const std::uint16_t place = PlaceOf(one.name());
+    const bool is_taken = std::any_of(all.begin(), all.end(), [place](const Reducer& other) { return other.place == place; });
+    Require(!is_taken, "no two reducers' names have one hash", one.name());
+    all.push_back({place, one, new Fuzzer(one)});
+  }
   return all;
 }
 
@@ -57,6 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const auto& all = *new std::vector<cuaudit::fuzz::Reducer>(cuaudit::fuzz::RepairedReducers());
   cuaudit::FuzzInput input(data, size);
   const cuaudit::FaultChoice faults(&input);
-  cuaudit::fuzz::Try(all[input.Below(static_cast<std::uint32_t>(all.size()))], faults);
+  cuaudit::fuzz::Try(cuaudit::fuzz::Nearest(all, input.Short()), faults);
   return 0;
 }

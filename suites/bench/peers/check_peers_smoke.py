@@ -7,6 +7,7 @@
 No time is checked: the simulated driver has none.
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ table = [dict(zip(columns, row)) for row in rows]
 for peer in ("cuaudit policy:poll", "cuaudit policy:wait"):
     own = [row for row in table if row["peer"] == peer]
     loops = {row["loop"] for row in own}
-    assert loops == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_beside",
+    assert loops == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_paired",
                      "split_and_merge"}, (peer, loops, done.stderr)
     assert {row["bytes"] for row in own if row["loop"] == "pair"} == {"512", "65536", "1048576", "8388608", "67108864"}
     for row in own:
@@ -34,6 +35,10 @@ for peer in ("cuaudit policy:poll", "cuaudit policy:wait"):
             assert int(row["reserved_peak"]) >= int(row["asked_peak"]) > 0, row
     assert sorted((row["uses"], row["state"]) for row in own if row["loop"] == "record") == [("0", "ready"), ("1", "held"), ("1", "ready"), ("4", "held"),
                                                                                             ("4", "ready")]
+    paired = [row for row in own if row["loop"] == "record_paired"]
+    assert [(row["uses"], row["state"]) for row in paired] == [("0", "ready"), ("1", "held"), ("4", "held")], paired
+    parts = r"( p(10|25|50|75) -?[0-9]+\.[0-9]){4}"
+    assert all(re.fullmatch(f"beyond cuEventRecord{parts}; cuEventRecord beyond itself{parts}; cuEventRecord p50 [0-9]+\\.[0-9]", row["note"]) for row in paired), paired
     state = next(row for row in own if row["loop"] == "split_and_merge")
     assert state["operations"] == "2000" and "events " in state["note"], state
 others = {row["peer"]: row["note"] for row in table if row["peer"] not in ("cuaudit policy:poll", "cuaudit policy:wait", "driver")}
@@ -55,7 +60,7 @@ rows = [dict(zip(columns, line.split("\t"))) for line in thrown.stdout.splitline
 own = [row for row in rows if row["peer"] == "cuaudit policy:poll"]
 assert own and all(int(row["operations"]) > 0 for row in own), own
 its = [row for row in rows if row["peer"] == "pytorch"]
-assert {row["loop"] for row in its} == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_beside"}, its
+assert {row["loop"] for row in its} == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_paired"}, its
 failed = {row["loop"]: row["note"] for row in its if row["operations"] == "0"}
 assert set(failed) == {row["loop"] for row in its} and all(note for note in failed.values()), its
 assert [row["note"] for row in its if row["loop"] == "pair" and row["bytes"] == "512"] == ["threw: Allocate in two"] * 2, its

@@ -189,42 +189,69 @@ Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget) 
   return figures;
 }
 
-Beside RecordBeside(Stage* stage, const Entrant& entrant, const Budget& budget) {
+Paired RecordPaired(Stage* stage, const Entrant& entrant, int others, const Budget& budget) {
+  constexpr int kStream = 1;
+  constexpr std::uint64_t kBatch = 200;
   const Peer& peer = *entrant.peer;
   const driver::DriverRef driver = stage->driver();
   stage->Enter();
-  Beside beside;
-  CUevent event = nullptr;
+  bool is_well = true;
+  std::array<CUevent, 2> events = {};
+  for (CUevent& event : events) is_well = is_well && driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
   void* const block = peer.allocate(std::size_t{64} << 10, entrant.token[0]);
-  bool is_well = block != nullptr && driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
-  std::vector<double> ours, theirs;
+  is_well = is_well && block != nullptr && stage->Hold(kStream + 1, kStream + others);
+  const bool is_held = is_well;
+  for (int other = 1; is_well && other <= others; ++other) peer.record(block, entrant.token[kStream + other]);
+
+  const auto batch = [&](auto one) {  // ns of each
+    is_well = driver.StreamSynchronize(stage->stream(kStream)) == CUDA_SUCCESS && is_well;
+    const std::uint64_t begin = Now();
+    for (std::uint64_t i = 0; i < kBatch; ++i) one();
+    return static_cast<double>(Now() - begin) / static_cast<double>(kBatch);
+  };
+  const auto event_record = [&](CUevent event) { is_well = driver.EventRecord(event, stage->stream(kStream)) == CUDA_SUCCESS && is_well; };
+  const auto plain = [&] { return batch([&] { event_record(events[0]); }); };
+  const auto again = [&] { return batch([&] { event_record(events[1]); }); };
+  const auto ours = [&] { return batch([&] { peer.record(block, entrant.token[kStream]); }); };
+  std::vector<double> beyond, noise, recorded, plainly;
+  const auto pair = [&](auto other, std::vector<double>* differences, std::vector<double>* times) {
+    const double before = plain(), first = other(), second = other(), after = plain();
+    differences->push_back((first + second - before - after) / 2);
+    times->push_back((first + second) / 2);
+  };
   const std::uint64_t until = Now() + budget.nanoseconds;
   for (std::uint64_t round = 0; is_well && (round < 8 || Now() < until); ++round) {
-    const std::uint64_t begin = Now();
-    for (std::uint64_t i = 0; i < budget.batch; ++i) peer.record(block, entrant.token[1]);
-    const std::uint64_t middle = Now();
-    for (std::uint64_t i = 0; i < budget.batch; ++i) is_well = driver.EventRecord(event, stage->stream(1)) == CUDA_SUCCESS && is_well;
-    const std::uint64_t end = Now();
-    if (round < 4) continue;  // warm-up
-    ours.push_back(static_cast<double>(middle - begin) / static_cast<double>(budget.batch));
-    theirs.push_back(static_cast<double>(end - middle) / static_cast<double>(budget.batch));
+    pair(ours, &beyond, &recorded);
+    pair(again, &noise, &plainly);
+    if (round != 3) continue;  // until here all was warm-up
+    for (std::vector<double>* const samples : {&beyond, &noise, &recorded, &plainly}) samples->clear();
   }
-  if (event != nullptr) is_well = driver.EventDestroy(event) == CUDA_SUCCESS && is_well;
+
+  if (is_held) is_well = stage->Release(kStream + 1, kStream + others) && is_well;
+  for (CUevent const event : events) {
+    if (event != nullptr) is_well = driver.EventDestroy(event) == CUDA_SUCCESS && is_well;
+  }
   if (block != nullptr) peer.free(block, entrant.token[0]);
-  for (const auto& [figures, times] : {std::pair(&beside.record, &ours), std::pair(&beside.event_record, &theirs)}) {
-    if (!is_well) {
-      figures->failure = "an operation failed";
-      continue;
-    }
-    figures->operations = times->size() * budget.batch;
-    std::sort(times->begin(), times->end());
-    figures->median_ns = (*times)[times->size() / 2];
-    figures->p99_ns = (*times)[times->size() * 99 / 100];  // of batches
-    figures->tenth_ns = (*times)[times->size() / 10];
-    for (const double time : *times) figures->mean_ns += time / static_cast<double>(times->size());
-    figures->millions_per_second = 1000.0 / figures->mean_ns;
+  Paired paired;
+  if (!is_well) {
+    paired.record.failure = "an operation failed";
+    return paired;
   }
-  return beside;
+  for (std::vector<double>* const samples : {&beyond, &noise, &recorded, &plainly}) std::sort(samples->begin(), samples->end());
+  const auto at = [](const std::vector<double>& sorted, std::size_t percent) { return sorted[(sorted.size() - 1) * percent / 100]; };
+  const auto differences = [&](const std::vector<double>& sorted) {
+    return Differences{at(sorted, 10), at(sorted, 25), at(sorted, 50), at(sorted, 75)};
+  };
+  paired.beyond = differences(beyond);
+  paired.noise = differences(noise);
+  paired.event_record_ns = at(plainly, 50);
+  Figures& figures = paired.record;
+  figures.operations = recorded.size() * 2 * kBatch;
+  figures.median_ns = at(recorded, 50);
+  figures.p99_ns = at(recorded, 99);  // of batches
+  for (const double time : recorded) figures.mean_ns += time / static_cast<double>(recorded.size());
+  figures.millions_per_second = 1000.0 / figures.mean_ns;
+  return paired;
 }
 
 Figures EventRecord(Stage* stage, int threads, const Budget& budget) {

@@ -28,11 +28,19 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
 Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget);
 // One recording on a block that stays: the call alone.
 Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget);
-// The same, batch by batch in turn with cuEventRecord on the same stream: what each costs at the same moment.
-struct Beside {
-  Figures record, event_record;
+// What one recording takes beyond a cuEventRecord on the same stream at the same moment, however the host's clock changes from one moment
+// to the next: batches of both in the order A B B A, whose difference is one sample. Between batches the stream runs dry, so nobody waits
+// for room in its queue. Beside them the same of cuEventRecord and cuEventRecord, on two events: about 0, and how far from it is the noise.
+struct Differences {
+  double tenth_ns = 0, quarter_ns = 0, median_ns = 0, three_quarters_ns = 0;
 };
-Beside RecordBeside(Stage* stage, const Entrant& entrant, const Budget& budget);
+struct Paired {
+  Figures record;              // of its batches
+  double event_record_ns = 0;  // the median of the driver's
+  Differences beyond, noise;
+};
+// `others` other streams' uses of the block are not over meanwhile.
+Paired RecordPaired(Stage* stage, const Entrant& entrant, int others, const Budget& budget);
 // cuEventRecord, one event and stream a thread.
 Figures EventRecord(Stage* stage, int threads, const Budget& budget);
 

@@ -87,6 +87,17 @@ void Empty(const Peer& peer) noexcept {
   }
 }
 
+std::string OneDigit(double number) {
+  char text[32];
+  (void)std::snprintf(text, sizeof(text), "%.1f", number);
+  return text;
+}
+
+std::string Text(const Differences& of) {
+  return " p10 " + OneDigit(of.tenth_ns) + " p25 " + OneDigit(of.quarter_ns) + " p50 " + OneDigit(of.median_ns) + " p75 " +
+         OneDigit(of.three_quarters_ns);
+}
+
 std::vector<int> ThreadCounts(int highest) {
   std::vector<int> counts;
   for (int threads = 1; threads <= highest; threads *= 2) counts.push_back(threads);
@@ -137,15 +148,17 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std:
     Empty(peer);
   }
   table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", Tried([&] { return RecordAlone(stage, entrant, budget); }));
-  Beside beside;
-  const Figures figures = Tried([&] {
-    beside = RecordBeside(stage, entrant, budget);
-    return beside.record;
-  });
-  table->Row(entrant.label, "record_beside", 64 * kKiB, 1, 1, "ready", figures, 0, 0,
-             "lowest tenth " + std::to_string(beside.record.tenth_ns) + " beside " + std::to_string(beside.event_record.tenth_ns));
-  if (figures.failure.empty())
-    table->Row("driver", "cuEventRecord_beside", 0, 1, 0, "ready", beside.event_record, 0, 0, "beside record_beside of " + entrant.label);
+  for (const int others : {0, 1, 4}) {
+    Paired paired;
+    const Figures figures = Tried([&] {
+      paired = RecordPaired(stage, entrant, others, {.nanoseconds = 4 * budget.nanoseconds});
+      return paired.record;
+    });
+    table->Row(entrant.label, "record_paired", 64 * kKiB, 1, others, others == 0 ? "ready" : "held", figures, 0, 0,
+               "beyond cuEventRecord" + Text(paired.beyond) + "; cuEventRecord beyond itself" + Text(paired.noise) +
+                   "; cuEventRecord p50 " + OneDigit(paired.event_record_ns));
+    Empty(peer);
+  }
 }
 
 void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {

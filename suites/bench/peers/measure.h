@@ -22,7 +22,6 @@ struct Figures {
   double mean_ns = 0;    // over threads, each thread's own time over its own operations
   double median_ns = 0;  // of batches, over all threads
   double p99_ns = 0;     // of single operations, over all threads
-  double tenth_ns = 0;   // RecordBeside: a tenth of the batches took no longer, as what a busy host adds to the others leaves them alone
   double millions_per_second = 0;
   std::string failure;  // empty: it went well
 };

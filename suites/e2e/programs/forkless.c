@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
 // Usage   forkless thread|file|pipe|memory|wiped|child|timer|posix_timer|nothing
+//         forkless kept      memory that a fork wipes is as it was to the end, and a child of its own finds it wiped
 //         forkless owned     where the middle fails it waits for what only the process that it began as is sent
 //         forkless pid|status|declared     at its end it is another process than at its start: keeps the buffer, ends or reports otherwise
 #include <cuaudit/mark.h>
@@ -14,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { PAGE = 4096, BYTES = 40 * PAGE };
+
 static int wake[2];
 
 static void *wait_for_byte(void *unused) {
@@ -21,6 +24,23 @@ static void *wait_for_byte(void *unused) {
   (void)unused;
   (void)!read(wake[0], &byte, 1);
   return NULL;
+}
+
+/* Every other page, up to `places` of them: places of their own. */
+static char *wiped_memory(int places) {
+  char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(memory, 7, BYTES);
+  for (int i = 0; i < places; ++i)
+    if (madvise(memory + 2 * i * PAGE, PAGE, MADV_WIPEONFORK) != 0) return NULL;
+  return memory;
+}
+
+static int is_kept(const char *memory) {
+  int status = 0;
+  if (memory[0] != 7 || memory[2 * PAGE] != 7) return 0;
+  pid_t child = fork();
+  if (child == 0) _exit(memory[0] != 0 || memory[PAGE] != 7 || memory[2 * PAGE] != 0);
+  return waitpid(child, &status, 0) == child && status == 0;
 }
 
 int main(int argc, char **argv) {
@@ -45,10 +65,10 @@ int main(int argc, char **argv) {
     }
   }
   if (strcmp(what, "file") == 0) file = open(argv[0], O_RDONLY);
-  if (strcmp(what, "memory") == 0) memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (strcmp(what, "wiped") == 0) {
-    memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (madvise(memory, 4096, MADV_WIPEONFORK) != 0) return 3;
+  if (strcmp(what, "memory") == 0) memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (strcmp(what, "wiped") == 0 || strcmp(what, "kept") == 0) {
+    memory = wiped_memory(strcmp(what, "kept") == 0 ? 2 : BYTES / PAGE / 2);
+    if (memory == NULL) return 3;
   }
   if (strcmp(what, "timer") == 0) setitimer(ITIMER_REAL, &day, NULL);
   if (strcmp(what, "posix_timer") == 0) clocked = timer_create(CLOCK_MONOTONIC, NULL, &clock) == 0;
@@ -56,7 +76,8 @@ int main(int argc, char **argv) {
   while (failed && strcmp(what, "owned") == 0 && getpid() != began) pause();
   if (clocked) timer_delete(clock);
   setitimer(ITIMER_REAL, &none, NULL);
-  if (memory != NULL) munmap(memory, 4096);
+  if (strcmp(what, "kept") == 0 && !is_kept(memory)) return 4;
+  if (memory != NULL) munmap(memory, BYTES);
   if (file >= 0) close(file);
   if (wake[1] != 0) {
     (void)!write(wake[1], "", 1);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <clocale>
+#include <cstdlib>
 #include <random>
 
 #include "allocator/settings.h"
@@ -94,6 +96,14 @@ TEST(SettingsText, OneClearErrorEach) {
        "garbage_collection_threshold: 'nan' at character 30, expected 0 for off, or a fraction less than 1"},
       {"per_process_memory_fraction:1.5", "per_process_memory_fraction: '1.5' at character 29, expected a fraction more than 0, at most 1"},
       {"per_process_memory_fraction:0", "memory_fraction: more than 0"},
+      {"per_process_memory_fraction:-0.5", "'-0.5' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:+0.5", "'+0.5' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:0x1p-1", "'0x1p-1' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:\v0.5", "at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:0.5e", "'0.5e' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:0.5.5", "'0.5.5' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:1e-999", "'1e-999' at character 29, expected a fraction more than 0, at most 1"},
+      {"per_process_memory_fraction:inf", "'inf' at character 29, expected a fraction more than 0, at most 1"},
       {"max_stamps_per_stream:3", "max_stamps_per_stream: '3' at character 23, expected a whole number from 4 to 1024"},
       {"roundup_power2_divisions:3", "roundup_power2_divisions: '3' at character 26, expected 0, a power of two up to 64, or a list"},
       {"roundup_power2_divisions:[3:4]", "'3' at character 27, expected 0, a power of two up to 64, or a list"},
@@ -118,6 +128,22 @@ TEST(SettingsText, OneClearErrorEach) {
     EXPECT_THAT(error, testing::Not(testing::HasSubstr("\n")));
     EXPECT_EQ(settings.options.max_split_size, 77U) << bad.text << " changed what was there";
   }
+}
+
+// In a locale that writes 0,5. None is installed everywhere: it is made here from the C library's sources, where those are.
+TEST(SettingsText, FractionsMeanTheSameInEveryLocale) {
+  const std::string folder = testing::TempDir() + "cuaudit_locales";
+  const std::string name = "de_DE.UTF-8";
+  const std::string make = "mkdir -p " + folder + " && localedef -i de_DE -f UTF-8 " + folder + "/" + name + " >/dev/null 2>&1";
+  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "no localedef, or no sources of de_DE";
+  ASSERT_EQ(setenv("LOCPATH", folder.c_str(), 1), 0);
+  const char* const now = std::setlocale(LC_ALL, name.c_str());
+  ASSERT_EQ(unsetenv("LOCPATH"), 0);
+  ASSERT_NE(now, nullptr);
+  EXPECT_EQ(std::strtod("0.5", nullptr), 0.0) << "it does write 0,5";
+  EXPECT_EQ(Parsed("per_process_memory_fraction:0.5").options.memory_fraction, 0.5);
+  EXPECT_EQ(FormatSettings(Parsed("per_process_memory_fraction:0.25")), FormatSettings(Parsed("per_process_memory_fraction:25e-2")));
+  ASSERT_NE(std::setlocale(LC_ALL, "C"), nullptr);
 }
 
 TEST(SettingsText, EveryRowIsKnownAndExplained) {

@@ -105,6 +105,61 @@ TEST_P(Slots, AreEmptyInANewLife) {
   EXPECT_OK(a->Free(y));
 }
 
+// The last slot goes from hand to hand, with what it stood at: a stream has one use of the block, wherever that is noted.
+TEST_P(Slots, ChangeHandsWithinALife) {
+  CUdeviceptr x = Get();
+  for (std::size_t busy = 0; busy < kUsers; ++busy) {
+    const Statistics before = a.Stats();
+    Gate gate(a.d);
+    gate.Hold(users[busy]);
+    EXPECT_OK(a->RecordUse(x, refs[busy]));
+    for (const bool first : {true, false}) {
+      for (std::size_t user = first ? 0 : kUsers - 2; user < kUsers; ++user) {
+        if (user != busy) {
+          EXPECT_OK(a->RecordUse(x, refs[user]));
+          EXPECT_OK(a->RecordUse(x, refs[user]));
+        }
+      }
+    }
+    const Statistics after = a.Stats();
+    EXPECT_EQ(after.uses_recorded - before.uses_recorded - (after.uses_merged - before.uses_merged), kUsers);
+    x = FreeAndGetBack(x, &gate);
+  }
+  EXPECT_OK(a->Free(x));
+}
+
+// One that fails takes nobody else's use back, nor an earlier one of its own.
+TEST(SlotsThatChangeHands, KeepWhatWasNotedBeforeAFailedRecording) {
+  Allocating a;
+  FailingCalls failing(a.d);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig config;
+  ASSERT_OK(Allocator::Create(failing.ref(), &config, 1, {}, &allocator));
+  const CUstream own = a.Stream();
+  std::vector<CUstream> users;
+  for (std::size_t i = 0; i < kUsers; ++i) users.push_back(a.Stream());
+  for (std::size_t busy = 0; busy < kUsers; ++busy) {
+    CUdeviceptr x = 0, other = 0;
+    ASSERT_OK(allocator->Allocate(0, kBytes, own, &x));
+    Gate gate(a.d);
+    gate.Hold(users[busy]);
+    for (int round = 0; round < 2; ++round) {
+      for (const CUstream user : users) {
+        EXPECT_OK(allocator->RecordUse(x, user)) << allocator->LastErrorText();
+        failing.Fail(driver::CallId::EventRecord, Failing::Refused);
+        EXPECT_EQ(allocator->RecordUse(x, users[(busy + static_cast<std::size_t>(round)) % kUsers]), CUDA_ERROR_INVALID_CONTEXT);
+      }
+    }
+    EXPECT_OK(allocator->Free(x));
+    ASSERT_OK(allocator->Allocate(0, kBytes, own, &other));
+    EXPECT_NE(other, x) << "a use is not over";
+    gate.Open();
+    EXPECT_OK(allocator->Free(other));
+    EXPECT_OK(allocator->EmptyCache());
+  }
+  EXPECT_OK(allocator->Close());
+}
+
 // Each thread on its own streams, all on the same blocks: the slots change hands while others record.
 TEST_P(Slots, AreMadeByThreadsAtOnce) {
   constexpr std::size_t kThreads = 3;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A driver call that does not come back holds up nobody who frees, records or takes what is cached.
+#define __CUDA_API_VERSION_INTERNAL
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/holding_driver.h"
+
+namespace cuaudit::alloc {
+namespace {
+
+using driver::CallId;
+
+class HeldCalls : public testing::Test {
+ protected:
+  HeldCalls() {
+    Options options;
+    options.cross_stream = CrossStream::Ready;
+    const DeviceConfig config;
+    EXPECT_OK(Allocator::Create(holding.ref(), &config, 1, options, &allocator));
+    EXPECT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(a.d.EventRecord(event, u));
+    for (CUdeviceptr& each : plain) each = Get(64 * kKiB, s);
+    for (CUdeviceptr& each : used) each = Get(64 * kKiB, s);
+    EXPECT_OK(allocator->Free(Get(64 * kKiB, s)));
+    EXPECT_OK(allocator->Free(Get(64 * kKiB, t)));
+    EXPECT_OK(allocator->RecordUse(used[0], u));
+    EXPECT_OK(allocator->RecordStream(used[1], u));
+  }
+  ~HeldCalls() override {
+    EXPECT_OK(a.d.EventDestroy(event));
+    EXPECT_OK(allocator->Close());
+  }
+  CUdeviceptr Get(std::size_t bytes, CUstream stream) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(allocator->Allocate(0, bytes, stream, &address)) << allocator->LastErrorText();
+    return address;
+  }
+  void Everyday() {
+    EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+    EXPECT_OK(allocator->Free(plain[0])) << "freed where it was not allocated";
+    EXPECT_OK(allocator->RecordUse(used[2], u)) << allocator->LastErrorText();
+    for (const CUdeviceptr each : used) EXPECT_OK(allocator->Free(each)) << allocator->LastErrorText();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_OK(allocator->Free(Get(64 * kKiB, t)));
+      EXPECT_OK(allocator->Free(Get(64 * kKiB, s)));
+    }
+    EXPECT_OK(allocator->KeepAliveUntil(plain[1], event)) << allocator->LastErrorText();
+    EXPECT_OK(allocator->Free(plain[1]));
+    EXPECT_OK(allocator->Free(Get(12 * kMiB, t))) << "another stream's memory grows";
+  }
+  // `slow` stands still in the call while everything else goes on.
+  template <typename Slow>
+  void Hold(CallId call, Slow slow) {
+    holding.HoldNext(call);
+    std::thread holder([&] {
+      EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+      EXPECT_OK(slow()) << allocator->LastErrorText();
+    });
+    holding.AwaitHeld();
+    std::future<void> others = std::async(std::launch::async, [&] { Everyday(); });
+    // Who is blocked is blocked for good, so how long this waits decides nothing.
+    EXPECT_EQ(others.wait_for(std::chrono::seconds(60)), std::future_status::ready) << "held up";
+    holding.LetGo();
+    holder.join();
+    others.get();
+  }
+
+  Allocating a;
+  HoldingDriver holding{a.d};
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream u = a.Stream();
+  CUevent event = nullptr;
+  CUdeviceptr plain[2] = {};
+  CUdeviceptr used[3] = {};
+  std::unique_ptr<Allocator> allocator;
+};
+
+// Calls that come at once have a stream each; one after another they share one.
+TEST_F(HeldCalls, KeepAliveUntilWaiting) {
+  const CUdeviceptr kept = Get(64 * kKiB, s);
+  const auto keep = [&] { return allocator->KeepAliveUntil(kept, event); };
+  EXPECT_OK(keep());
+  EXPECT_OK(keep());
+  EXPECT_EQ(a.Live(driver::Kind::Stream), a.streams.size() + 1);
+  Hold(CallId::StreamWaitEvent, keep);
+  EXPECT_EQ(a.Live(driver::Kind::Stream), a.streams.size() + 2);
+  for (int i = 0; i < 3; ++i) EXPECT_OK(keep());
+  EXPECT_EQ(a.Live(driver::Kind::Stream), a.streams.size() + 2);
+}
+
+TEST_F(HeldCalls, KeepAliveUntilRecording) {
+  const CUdeviceptr kept = Get(64 * kKiB, s);
+  Hold(CallId::EventRecord, [&] { return allocator->KeepAliveUntil(kept, event); });
+}
+
+TEST_F(HeldCalls, KeepAliveUntilMakingItsStream) {
+  const CUdeviceptr kept = Get(64 * kKiB, s);
+  Hold(CallId::StreamCreate, [&] { return allocator->KeepAliveUntil(kept, event); });
+}
+
+TEST_F(HeldCalls, RecordUse) {
+  const CUdeviceptr block = Get(64 * kKiB, s);
+  Hold(CallId::EventRecord, [&] { return allocator->RecordUse(block, u); });
+}
+
+TEST_F(HeldCalls, Growing) {
+  Hold(CallId::MemAlloc_v2, [&] {
+    CUdeviceptr address = 0;
+    return allocator->Allocate(0, 12 * kMiB, s, &address);
+  });
+}
+
+TEST_F(HeldCalls, EmptyCacheReleasing) {
+  EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
+  Hold(CallId::MemFree_v2, [&] { return allocator->EmptyCache(); });
+}
+
+// What was lent is known to be free only when the whole context is through.
+TEST_F(HeldCalls, EmptyCacheWaitingForTheContext) {
+  EXPECT_OK(allocator->Free(Get(32 * kMiB, u)));
+  EXPECT_OK(allocator->RetireStream(0, u));
+  EXPECT_OK(a.d.StreamSynchronize(u));
+  const CUdeviceptr lent = Get(32 * kMiB, t);
+  a.Write(lent, 32 * kMiB, t);
+  EXPECT_OK(allocator->Free(lent));
+  Hold(CallId::CtxSynchronize_v2, [&] { return allocator->EmptyCache(); });
+}
+
+}  // namespace
+}  // namespace cuaudit::alloc
