@@ -53,7 +53,7 @@ add_library(cuaudit::host ALIAS cuaudit_host)
 add_executable(cuaudit::tool ALIAS cuaudit)
 
 install(TARGETS cuaudit_package EXPORT cuauditTargets LIBRARY DESTINATION lib)
-install(TARGETS cuaudit_interpose cuaudit_host EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
+install(TARGETS cuaudit_interpose cuaudit_host cuaudit_host_basic EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
 install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin)
 install(DIRECTORY "${PROJECT_BINARY_DIR}/lib/cuaudit/" DESTINATION lib/cuaudit USE_SOURCE_PERMISSIONS)
 install(FILES ${staged} DESTINATION include/cuaudit)

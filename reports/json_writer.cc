@@ -158,6 +158,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   if (!run.message.empty()) json["message"] = run.message;
   json["command"] = run.command;
   json["scope"] = run.scope;
+  json["host"] = Json{{"probes", run.host.probes}, {"left_out", run.host.left_out}};
   json["totals"] = Json{{"calls", run.totals.calls},
                         {"sites", run.totals.sites},
                         {"trials", run.totals.trials},

@@ -174,6 +174,10 @@ bool WriteJunit(const Run& run, std::ostream& out) {
     Property(properties, "kernels.mismatched", std::to_string(run.driver.kernels->mismatched));
   }
   Property(properties, "scope", run.scope);
+  std::string probes;
+  for (const std::string& probe : run.host.probes) probes += (probes.empty() ? "" : ",") + probe;
+  if (!probes.empty()) Property(properties, "host.probes", probes);
+  for (const auto& [probe, why] : run.host.left_out) Property(properties, "host.left_out." + probe, why);
   Property(properties, "outcome", run.outcome);
   Property(properties, "tool_version", run.tool_version);
   Property(properties, "calls", std::to_string(run.totals.calls));

@@ -34,6 +34,12 @@ struct Driver {
   std::optional<Kernels> kernels = {};  // of the run that nothing was made to fail in; none ran, or the driver was real: absent
 };
 
+// Which host resources were looked at, by kind, and why others were not.
+struct Host {
+  std::vector<std::string> probes;
+  std::map<std::string, std::string> left_out;
+};
+
 struct Frame {
   std::string module;    // file name of the object, without directory
   std::string function;  // demangled; empty when unknown
@@ -166,6 +172,7 @@ struct Run {
   std::vector<std::string> command;
   Driver driver;
   std::string scope;  // "pinned" or "process"
+  Host host;
   Totals totals;
   std::vector<std::uint64_t> cycle_counts;
   std::map<std::string, double> per_cycle;  // growth per cycle and kind

@@ -179,9 +179,13 @@ void AppendFindings(const std::vector<Group>& groups, Page* page) {
   }
 }
 
-std::uint64_t LeftAtExit(const Run& run) {
+std::uint64_t LeftAtExit(const Run& run, Of of) {
+  const std::vector<std::string>& host = run.host.probes;
   std::uint64_t left = 0;
-  for (const LiveRow& row : run.live) left += row.live;
+  for (const LiveRow& row : run.live) {
+    const bool of_host = std::find(host.begin(), host.end(), row.kind) != host.end();
+    if (of_host == (of == Of::Host)) left += row.live;
+  }
   return left;
 }
 

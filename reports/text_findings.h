@@ -25,7 +25,8 @@ std::vector<Group> GroupByPlace(const std::vector<Finding>& findings);
 void AppendFindings(const std::vector<Group>& groups, Page* page);
 
 // How many objects the run left at its end, and from which places.
-std::uint64_t LeftAtExit(const Run& run);
+enum class Of : std::uint8_t { Driver, Host };
+std::uint64_t LeftAtExit(const Run& run, Of of);
 // How many it never released that died with their context.
 std::uint64_t OrphanedBeforeExit(const Run& run);
 void AppendLeftAtExit(const Run& run, Page* page);

@@ -49,18 +49,30 @@ struct Outcome {
 Outcome OutcomeOf(const Run& run, std::size_t places) {
   if (run.outcome == "findings") return {Plural(run.findings.size(), "finding") + " at " + Plural(places, "place"), kRed};
   if (run.outcome == "clean") {
-    const std::uint64_t left = LeftAtExit(run);
+    const std::uint64_t left = LeftAtExit(run, Of::Driver);
+    const std::uint64_t left_of_host = LeftAtExit(run, Of::Host);  // every program leaves some
+    const std::string host = left_of_host == 0 ? std::string() : ", " + Plural(left_of_host, "host resource") + " kept until the end";
     const std::uint64_t orphaned = OrphanedBeforeExit(run);
     std::string text = "no rule broken";
     if (left != 0) text += ", " + Plural(left, "object") + " left";
     if (orphaned != 0) text += ", " + Plural(orphaned, "object") + " orphaned";
-    if (left != 0 || orphaned != 0) return {text, kYellow};
+    if (left != 0 || orphaned != 0) return {text + host, kYellow};
     if (const std::uint64_t trials = TrialsAbandoned(run)) return {"clean, " + Plural(trials, "trial") + " abandoned at exit", kYellow};
-    return {"clean", kGreen};
+    return {"clean" + host, kGreen};
   }
   Outcome outcome{run.outcome, kYellow};
   std::replace(outcome.text.begin(), outcome.text.end(), '_', ' ');
   return outcome;
+}
+
+// "mutex, thread; not host_heap (--host looks at it, too)"
+std::string Describe(const Host& host) {
+  std::string text;
+  for (const std::string& probe : host.probes) text += (text.empty() ? "" : ", ") + probe;
+  std::map<std::string_view, std::string> reasons;
+  for (const auto& [probe, why] : host.left_out) reasons[why] += (reasons[why].empty() ? "" : ", ") + probe;
+  for (const auto& [why, probes] : reasons) text += fmt::format("{}not {} ({})", text.empty() ? "" : "; ", probes, why);
+  return text;
 }
 
 void AppendHeadline(const Run& run, std::size_t places, Page* page) {
@@ -86,6 +98,8 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   if (!driver.world.empty()) page->Line("  world    {}", ForTerminal(driver.world));
   if (driver.kernels) page->Line("  kernels  {}", Describe(*driver.kernels));
   if (!run.scope.empty()) page->Line("  scope    {}", ForTerminal(run.scope));
+
+  if (const std::string host = Describe(run.host); !host.empty()) page->Line("  host     {}", ForTerminal(host));
 
   const Totals& totals = run.totals;
   line = fmt::format("{} at {}", Plural(totals.calls, "driver call"), Plural(totals.sites, "site"));

@@ -30,7 +30,7 @@ __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(void (*)(con
 
 namespace cuaudit::faults {
 
-void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept;  // host.cc
+void OnSanitizerMalloc(const volatile void* block, size_t bytes) noexcept;  // host_heap.cc
 void OnSanitizerFree(const volatile void* block) noexcept;
 
 namespace {
@@ -86,7 +86,7 @@ void WriteReading() noexcept {
 void TakeStock() noexcept {
   if (!Watching() || InProcess() || InBorrowedMemory()) return;
   TakeCensus();
-  WriteReading();
+  if constexpr (kWithHeap) WriteReading();
 }
 
 void AfterFork() noexcept {
@@ -118,15 +118,22 @@ __attribute__((constructor)) void OnLoad() {
   char message[512];
   // The driver drop-in reports a bad option; here it only means silence.
   if (ParseOptions(text, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return;
+  // Both libraries may be in the process: a program that audits its own lifecycles links the one with the heap.
+  if (options.host != (kWithHeap ? HostChoice::Heap : HostChoice::Basic)) return;
   if (journal.Open(options.journal) != nullptr) return;
   stacks.Attach(&journal, true);
   FindCodeRanges();
   process.store(getpid(), std::memory_order_relaxed);
   RememberOpenDescriptors();
   pthread_atfork(nullptr, nullptr, &AfterFork);
-  if (!HeapIsASanitizers() && !HeapIsTheCLibrarys()) journal.header().flags.fetch_or(kHeapNotSeen, std::memory_order_relaxed);
-  if (!HeapIsSeen()) journal.header().flags.fetch_or(kHostProbesSkipped, std::memory_order_relaxed);
-  journal.header().flags.fetch_or(kHostProbesActive, std::memory_order_relaxed);
+  std::uint32_t flags = kHostProbesActive;
+  if constexpr (kWithHeap) {
+    if (!HeapIsASanitizers() && !HeapIsTheCLibrarys()) flags |= kHeapNotSeen;
+    if (!HeapIsSeen()) flags |= kHostProbesSkipped;
+  } else {
+    flags |= kHeapLeftOut;
+  }
+  journal.header().flags.fetch_or(flags, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
 }
 
@@ -146,10 +153,14 @@ bool Watching() noexcept { return active.load(std::memory_order_relaxed) && !ins
 bool HeapIsASanitizers() noexcept { return &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr; }
 
 bool HeapIsSeen() noexcept {
-  if (!HeapIsASanitizers()) return true;
-  static const bool hooked = &__sanitizer_install_malloc_and_free_hooks != nullptr &&
-                             __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
-  return hooked;
+  if constexpr (!kWithHeap) {
+    return false;
+  } else {
+    if (!HeapIsASanitizers()) return true;
+    static const bool hooked = &__sanitizer_install_malloc_and_free_hooks != nullptr &&
+                               __sanitizer_install_malloc_and_free_hooks(&OnSanitizerMalloc, &OnSanitizerFree) != 0;
+    return hooked;
+  }
 }
 
 size_t UsableBytes(void* block) noexcept { return usable_bytes(block); }

@@ -19,6 +19,13 @@
 
 namespace cuaudit::faults {
 
+// Whether host_heap.cc is part of this library: libcuaudit_host.so and libcuaudit_host_basic.so are otherwise the same.
+#ifdef CUAUDIT_HOST_HEAP
+inline constexpr bool kWithHeap = true;
+#else
+inline constexpr bool kWithHeap = false;
+#endif
+
 // Marks this thread as doing the probe's own work, and keeps errno as it was.
 class Quiet {
  public:
@@ -69,6 +76,11 @@ Function* Next(Function** known, const char* name) noexcept {
   }
   return next;
 }
+
+// host_heap.cc: mutexes whose memory may be freed under them.
+void FollowMutex(uint64_t mutex) noexcept;
+void LeaveMutex(uint64_t mutex) noexcept;
+void ForgetMutexes() noexcept;  // those of an earlier audit may be gone, unseen
 
 // host_descriptors.cc
 void RememberOpenDescriptors() noexcept;  // once, while the library is loaded: those are nobody's

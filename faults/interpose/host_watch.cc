@@ -57,7 +57,7 @@ bool BeginWatch(void* journal, HostBlind* blind) noexcept {
   blind->libraries = WhyNotOurs("dlopen", "another library before cuaudit's host drop-in stands in for dlopen");
   // What an earlier audit followed may have gone since, unseen.
   blocks.Clear();
-  ForgetMutexes();
+  if constexpr (kWithHeap) ForgetMutexes();
   in_process.store(true, std::memory_order_release);
   return true;
 }
@@ -185,10 +185,9 @@ TurnBook WatchTurns() noexcept {
   return {&turn_journal, &turn_stacks, &turn_plan};
 }
 
-}  // namespace cuaudit::faults
-
-extern "C" __attribute__((visibility("default"))) const cuaudit::faults::HostWatchCalls* cuaudit_host_watch() {
-  using namespace cuaudit::faults;
-  calls.digest = cuaudit::driver::TableDigest();
-  return &calls;
+const HostWatchCalls& WatchCalls() noexcept {
+  calls.digest = driver::TableDigest();
+  return calls;
 }
+
+}  // namespace cuaudit::faults

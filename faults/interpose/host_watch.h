@@ -17,6 +17,7 @@
 #include "faults/journal/journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"
+#include "faults/probes/host_watch.h"
 
 namespace cuaudit::faults {
 
@@ -27,8 +28,8 @@ bool InSpan() noexcept;
 // The program was forked: the audit stays with the parent.
 void ForgetWatch() noexcept;
 
-// host.cc: those of an earlier audit may be gone, unseen.
-void ForgetMutexes() noexcept;
+// What cuaudit_host_watch answers.
+const HostWatchCalls& WatchCalls() noexcept;
 
 void BlockCame(const void* block, std::size_t bytes, const void* caller) noexcept;
 void BlockWent(void* block) noexcept;  // before it goes

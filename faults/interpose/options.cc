@@ -71,6 +71,13 @@ const char* SetOption(std::string_view key, std::string_view value, InterposeOpt
     else return line.Say(key, value, "pinned or process");
     return nullptr;
   }
+  if (key == "host") {
+    if (value == "heap") options->host = HostChoice::Heap;
+    else if (value == "basic") options->host = HostChoice::Basic;
+    else if (value == "none") options->host = HostChoice::None;
+    else return line.Say(key, value, "heap, basic or none");
+    return nullptr;
+  }
   if (key == "fault") {
     Fault fault;
     const ParseError error = ParseFault(value, &fault);

@@ -21,6 +21,8 @@ enum class DriverChoice : unsigned char { Auto, Real, Simulated };
 
 inline constexpr std::size_t kMaxPath = 1024;
 
+enum class HostChoice : unsigned char { None, Basic, Heap };
+
 struct InterposeOptions {
   char journal[kMaxPath] = "";
   char real_driver[kMaxPath] = "";
@@ -28,6 +30,7 @@ struct InterposeOptions {
   char cycles[kMaxPath] = "";
   DriverChoice driver = DriverChoice::Auto;
   Scope scope = Scope::Pinned;
+  HostChoice host = HostChoice::Heap;
   WorldRequest world;
   Plan plan;
 };

@@ -42,6 +42,7 @@ enum JournalFlag : std::uint32_t {
   kMutexesDropped = 64,       // more mutexes at once than the host drop-in follows
   kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
   kHeapNotSeen = 256,         // malloc is the program's own: the host drop-in sees no heap blocks
+  kHeapLeftOut = 512,         // the host drop-in was the one without heap blocks
 };
 
 enum class KernelFate : std::uint8_t {

@@ -59,7 +59,7 @@ Exit DoctorCommand(const Options& options) {
   row("cuaudit", std::string(ToolVersion()));
   row("headers", fmt::format("CUDA {}.{}, {} entry points", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10, driver::kCallCount));
   row("drop-in", machine->drop_in_dir + (machine->drop_in ? "" : ": libcuda.so.1 is missing"));
-  row("host drop-in", machine->host_drop_in ? "found" : "libcuaudit_host.so is missing");
+  row("host drop-in", machine->host_drop_in ? "found" : "libcuaudit_host.so or libcuaudit_host_basic.so is missing");
   row("CUDA runtime", machine->cudart_dir.empty()
                           ? "no own one: built without the headers of a CUDA toolkit 13"
                           : "own, for programs of the shared runtime 12 or 13 on the simulated driver: " + machine->cudart_dir);

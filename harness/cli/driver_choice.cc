@@ -26,7 +26,10 @@ Result<Machine> LookAround(const std::string& real_driver) {
   machine.drop_in_dir = (tool.parent_path().parent_path() / "lib" / "cuaudit").string();
   const std::string drop_in = machine.drop_in_dir + "/libcuda.so.1";
   machine.drop_in = fs::is_regular_file(drop_in, error);
-  machine.host_drop_in = fs::is_regular_file(machine.drop_in_dir + "/libcuaudit_host.so", error);
+  const auto is_there = [&](HostProbes probes) {
+    return fs::is_regular_file(machine.drop_in_dir + "/" + std::string(LibraryOf(probes)), error);
+  };
+  machine.host_drop_in = is_there(HostProbes::Basic) && is_there(HostProbes::Heap);
   const std::string cudart = machine.drop_in_dir + "/cudart";
   if (fs::is_regular_file(cudart + "/libcudart.so.13", error)) machine.cudart_dir = cudart;
   if (!real_driver.empty()) {

@@ -21,7 +21,7 @@ struct Machine {
   std::string drop_in_dir;     // <tool>/../lib/cuaudit
   bool drop_in = false;        // libcuda.so.1 is there
   std::string cudart_dir;      // cuaudit's own CUDA runtime, empty: none
-  bool host_drop_in = false;   // libcuaudit_host.so is there
+  bool host_drop_in = false;   // both libcuaudit_host.so and libcuaudit_host_basic.so are there
   std::string genuine_driver;  // absolute path, empty: none
   std::vector<std::string> device_nodes;
 };

@@ -84,6 +84,33 @@ bool WantsHostFaults(const Options& options) {
                    }));
 }
 
+// Without call stacks nobody knows which mappings and threads are the driver's own, and its number of them depends on what it is asked for.
+bool TellsOwners(const Options& options) { return options.stacks != 0; }
+
+HostProbes ProbesOf(const Options& options, Command command) {
+  if (options.host) return HostProbes::Heap;
+  if (options.no_host) return HostProbes::None;
+  if (command == kCycles || WantsHostFaults(options)) return HostProbes::Heap;
+  return TellsOwners(options) ? HostProbes::Basic : HostProbes::None;
+}
+
+// As it was asked for; what became of it stands in the journal (DescribeRun).
+report::Host DescribeProbes(const Options& options, HostProbes probes) {
+  report::Host host;
+  const auto put = [&](driver::Kind kind, const char* why) {
+    const std::string name(driver::Name(kind));
+    if (why == nullptr) host.probes.push_back(name);
+    else host.left_out[name] = why;
+  };
+  const char* const none = options.no_host ? "--no-host" : "it needs call stacks: --stacks";
+  put(driver::Kind::HostHeap, probes == HostProbes::Heap ? nullptr : probes == HostProbes::None ? none : "it costs more: --host");
+  for (const driver::Kind kind : {driver::Kind::FileDescriptor, driver::Kind::Thread, driver::Kind::HostMapping,
+                                  driver::Kind::DlopenReference, driver::Kind::Mutex}) {
+    put(kind, probes == HostProbes::None ? none : nullptr);
+  }
+  return host;
+}
+
 std::string Timestamp() {
   std::time_t now = std::time(nullptr);
   if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10));
@@ -178,7 +205,7 @@ Result<Session> Session::Open(const Options& options) {
   // `run` is for whole programs, where a stack for each of a million launches would be most of its cost; the places where objects came
   // from and went to are enough for its table. The simulated driver proves misuse between any two calls, and both places matter.
   subject.launch.stacks_of_objects_only = options.command == kRun && chosen->driver == DriverChoice::Genuine;
-  subject.launch.host_probes = options.host || ((options.command == kCycles || WantsHostFaults(options)) && !options.no_host);
+  subject.launch.host_probes = ProbesOf(options, options.command);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
   subject.expected_exit = static_cast<int>(options.expect_exit);
@@ -188,8 +215,9 @@ Result<Session> Session::Open(const Options& options) {
   if (!dir.ok()) return dir.status();
   session.dir_ = std::move(*dir);
   if (!machine->drop_in) return Status(Exit::Environment, machine->drop_in_dir + "/libcuda.so.1: not found: the installation is not whole");
-  if (subject.launch.host_probes && !machine->host_drop_in) {
-    return Status(Exit::Environment, machine->drop_in_dir + "/libcuaudit_host.so: not found: the installation is not whole");
+  if (subject.launch.host_probes != HostProbes::None && !machine->host_drop_in) {
+    return Status(Exit::Environment,
+                  machine->drop_in_dir + "/libcuaudit_host.so, libcuaudit_host_basic.so: not found: the installation is not whole");
   }
   if (options.driver == "auto") {
     Say(std::string("driver: ") + (chosen->driver == DriverChoice::Genuine ? "real: " : "simulated: ") + chosen->why);
@@ -218,11 +246,9 @@ std::string Session::CommandLine(Command command) const {
   std::vector<std::string> words = {options_.tool, std::string(CommandName(command)),
                                     "--driver=" + std::string(Name(subject_.launch.driver))};
   for (std::string& flag : EchoOptions(options_, command)) words.push_back(std::move(flag));
-  // cycles looks at the host unless told otherwise, the other commands only when asked.
-  const bool by_default = command == kCycles;
-  if (subject_.launch.host_probes != by_default && !options_.host && !options_.no_host) {
-    words.emplace_back(by_default ? "--no-host" : "--host");
-  }
+  // Said where the other command would not do so by itself.
+  const bool heap = subject_.launch.host_probes == HostProbes::Heap;
+  if (heap && ProbesOf(options_, command) != HostProbes::Heap) words.emplace_back("--host");
   return ShellJoin(words);
 }
 
@@ -232,6 +258,7 @@ report::Run Session::NewReport() const {
   report::Run run;
   run.command = subject_.command;
   run.scope = options_.scope;
+  run.host = DescribeProbes(options_, subject_.launch.host_probes);
   run.driver.kind = std::string(Name(subject_.launch.driver));
   run.tool_version = std::string(ToolVersion());
   run.generated = Timestamp();
@@ -266,6 +293,7 @@ Exit Fail(const Status& status, const Session& session, const char* mode) {
   if (!status.detail().empty()) std::fprintf(stderr, "cuaudit: the last lines of its output:\n%s", status.detail().c_str());
   if (status.exit() == Exit::Usage) return status.exit();
   report::Run run = session.NewReport();
+  run.host = {};  // nothing was judged
   run.mode = mode;
   run.outcome = status.not_exercised() ? "not_exercised" : "error";
   run.message = status.message();

@@ -192,7 +192,7 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
   Arms arms;
   Certifier certifier(subject, dir, options, interrupted);
   const bool takes_count = TakesCount(subject.command);
-  const bool hosted = subject.launch.host_probes;
+  const bool hosted = subject.launch.host_probes == HostProbes::Heap;
   if (seen.cycles != 0 && (seen.cycles >= options.warm_up + kBlocks || (options.detect != 0 && takes_count))) {
     Status certified = certifier.FromCycles(std::move(seen), &arms);
     if (!certified.ok()) return certified;

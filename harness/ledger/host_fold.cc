@@ -49,6 +49,15 @@ void ProcessFold::HostUnmap(const faults::Record& record) {
   }
 }
 
+// exec: the kernel takes back what the old image had of the host, but for open descriptors, and nobody knows those that were handed on.
+void ProcessFold::Replaced(const faults::Record& record) {
+  for (Object& object : account_.books().ledger.objects) {
+    if (object.pid != record.pid || object.state != State::Live || object.acquired.record_kind != faults::RecordKind::Host) continue;
+    object.state = State::Released;
+    object.released = SiteOf(record);
+  }
+}
+
 void ProcessFold::Host(const faults::Record& record) {
   const std::uint64_t handle = record.argument[0];
   const bool injected = (record.flags & faults::kInjected) != 0;

@@ -119,6 +119,7 @@ void Folding::Take(std::span<const Record> records) {
   }
   if (events_.empty()) return;
   if (!begun_) first_pid_ = events_.front().record->pid;
+  books_.ledger.subjects.insert(first_pid_);
   begun_ = true;
   last_ticket_ = events_.back().ticket;
   for (const Event& event : events_) Apply(event);
@@ -126,6 +127,7 @@ void Folding::Take(std::span<const Record> records) {
 
 void Folding::Count(const Record& record) {
   ++books_.ledger.calls;
+  books_.ledger.subjects.insert(record.pid);
   if ((record.flags & faults::kUnmodelled) != 0) ++books_.ledger.unmodelled_calls;
   if (record.end == 0) ++books_.ledger.unfinished_calls;
 }
@@ -196,7 +198,10 @@ void Folding::Process(const Record& record) {
   switch (static_cast<ProcessEvent>(record.call)) {
     case ProcessEvent::Start:
       // A second start under the same number is exec: nothing of the former image is left to release.
-      if (current_.count(record.pid) != 0) Open(record.pid, std::make_unique<ProcessFold>(&books_, record.pid));
+      if (current_.count(record.pid) != 0) {
+        ProcessOf(record.pid).Replaced(record);
+        Open(record.pid, std::make_unique<ProcessFold>(&books_, record.pid));
+      }
       break;
     case ProcessEvent::Fork: {
       const ProcessFold& parent = ProcessOf(static_cast<std::uint32_t>(record.argument[0]));

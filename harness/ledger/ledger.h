@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -54,9 +55,11 @@ struct Object {
   std::uint64_t parent = 0;      // pool, graph or library it was made from; the loaded object that opened a library; 0 for none
   std::uint64_t references = 1;  // caller-owned, for counted kinds
   std::uint32_t cycle = 0;
-  bool library_kept = false;   // a host block that the C library allocated for itself (faults::kKeptByLibrary)
-  bool part_of_other = false;  // a host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther)
-  bool driver_owned = false;   // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
+  bool library_kept = false;  // the C library, or an interpreter, keeps it for itself
+  // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther); or what a helper took that never
+  // calls the driver (harness/verdict/driver_owned.h).
+  bool part_of_other = false;
+  bool driver_owned = false;  // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the releasing, orphaning or refused call
   Site retried;   // of a released object the refused call after which it was released again; record_kind Empty for all others
@@ -87,6 +90,7 @@ struct Ledger {
   std::uint64_t calls = 0;             // driver calls of the program
   std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
   std::uint64_t unfinished_calls = 0;  // entered, never returned
+  std::set<std::uint32_t> subjects;    // the first process, and each that made a driver call
   bool exited = false;                 // the first process reached exit() or returned from main
 
   friend bool operator==(const Ledger&, const Ledger&) = default;

@@ -38,6 +38,7 @@ class ProcessFold {
   // What takes effect when it has returned: acquisitions, answers of queries, releases of the primary context.
   void Return(const faults::Record& record, const Graphs::Addresses& addresses);
   void Host(const faults::Record& record);
+  void Replaced(const faults::Record& record);  // by exec
   void Mark(const faults::Record& record);
   // What a node was given, where the call's own arguments do not say it (ArgumentFlag).
   void NodeContent(const faults::Record& record);

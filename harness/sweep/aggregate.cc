@@ -340,6 +340,27 @@ void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
   run->totals.skipped[std::string("processes left running in a session of their own: ") + became] = ending.left_behind;
 }
 
+namespace {
+
+// What was asked for stands there already.
+void DescribeHost(std::uint32_t flags, report::Run* run) {
+  std::vector<std::string>& probes = run->host.probes;
+  if (probes.empty()) return;
+  if ((flags & faults::kHostProbesActive) == 0) {
+    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = "the program did not load the library";
+    probes.clear();
+    run->totals.skipped["host probes: the program did not load their library"] = 1;
+    return;
+  }
+  const std::string heap(driver::Name(driver::Kind::HostHeap));
+  const auto found = std::find(probes.begin(), probes.end(), heap);
+  if (found == probes.end() || (flags & (faults::kHeapNotSeen | faults::kHostProbesSkipped)) == 0) return;
+  probes.erase(found);
+  run->host.left_out[heap] = (flags & faults::kHeapNotSeen) != 0 ? "malloc is the program's own" : "a sanitizer is in the process";
+}
+
+}  // namespace
+
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
@@ -372,6 +393,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   run->totals.forced = header.forced_progress.load();
   if (run_seen.ledger.unmodelled_calls != 0) run->totals.skipped["unmodelled calls"] = run_seen.ledger.unmodelled_calls;
   const std::uint32_t flags = run_seen.flags();
+  DescribeHost(flags, run);
   const std::uint32_t unaudited = header.unknown_pointers.load();
   if (unaudited != 0) run->totals.skipped["entry points newer than the headers, passed through unaudited"] = unaudited;
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
@@ -379,7 +401,9 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   if (const std::size_t unchecked = ChildrenWithoutExit(run_seen.journal); unchecked != 0) {
     run->totals.skipped["child processes that wrote no end (exec or a signal): not checked for leaks"] = unchecked;
   }
-  if (inside > 0) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
+  // The simulated one's are ours, and known.
+  const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
+  if (inside > 0 && genuine) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
   if ((flags & faults::kHeapNotSeen) != 0) run->totals.skipped["host_heap not metered: malloc is the program's own"] = 1;

@@ -12,6 +12,7 @@
 #include "faults/driver/call_id.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/site_text.h"
+#include "harness/verdict/interpreters.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
@@ -30,19 +31,6 @@ bool IsDriverObject(const Object& object) { return object.acquired.record_kind =
 bool IsOrderedCall(const Record& record) {
   if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0 || record.begin == 0) return false;
   return record.call < driver::kCallCount && record.occurrence != 0;
-}
-
-// Modules whose functions run a program that is not in their own code: file names up to the first character that is no letter.
-constexpr std::string_view kInterpreters[] = {
-    "python",  "libpython", "pypy",   "libpypy",      "node",        "libnode",    "java", "libjvm",   "ruby",   "libruby", "perl",
-    "libperl", "lua",       "liblua", "luajit",       "libluajit",   "julia",      "php",  "libjulia", "libphp", "mono",    "dotnet",
-    "guile",   "tclsh",     "libtcl", "liboctinterp", "libmonosgen", "libcoreclr", "libR", "libguile", "Rscript"};
-
-bool IsInterpreter(std::string_view path) {
-  const std::string_view name = path.substr(path.find_last_of('/') + 1);
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const std::string_view word = name.substr(0, static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), letter) - name.begin()));
-  return std::find(std::begin(kInterpreters), std::end(kInterpreters), word) != std::end(kInterpreters);
 }
 
 // Which call stacks pass through an interpreter or through code that is in no file.

@@ -29,11 +29,25 @@ std::string_view Name(DriverChoice driver) noexcept {
   return {};
 }
 
+std::string_view LibraryOf(HostProbes probes) noexcept {
+  switch (probes) {
+    case HostProbes::None:
+      return {};
+    case HostProbes::Basic:
+      return "libcuaudit_host_basic.so";
+    case HostProbes::Heap:
+      return "libcuaudit_host.so";
+  }
+  return {};
+}
+
 std::string OptionsText(const LaunchOptions& options, const std::string& journal, std::span<const std::string> faults) {
   std::string text = "journal=" + journal;
   text.append(";driver=").append(Name(options.driver));
   if (options.driver == DriverChoice::Genuine && !options.real_driver.empty()) text += ";real_driver=" + options.real_driver;
   text += options.pinned_scope ? ";scope=pinned" : ";scope=process";
+  constexpr std::string_view kProbes[] = {"none", "basic", "heap"};
+  text.append(";host=").append(kProbes[static_cast<std::size_t>(options.host_probes)]);
   if (!options.world.empty()) text += ";" + options.world;
   for (const std::string& fault : faults) text += ";fault=" + fault;
   return text;
@@ -57,7 +71,8 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   std::string libraries;
   if (!asan_library.empty()) libraries = asan_library + ":";
   // The loader initialises the last preload first: the driver drop-in is ready before the host probes begin to watch it.
-  if (options.host_probes) libraries += options.drop_in_dir + "/libcuaudit_host.so:";
+  const std::string_view probes = LibraryOf(options.host_probes);
+  if (!probes.empty()) libraries.append(options.drop_in_dir).append("/").append(probes).append(":");
   libraries += options.drop_in_dir + "/libcuda.so.1";
   std::string directories = options.drop_in_dir;
   if (options.driver == DriverChoice::Simulated && !options.cudart_dir.empty()) directories += ":" + options.cudart_dir;

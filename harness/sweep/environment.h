@@ -20,20 +20,26 @@ namespace cuaudit::harness {
 
 enum class DriverChoice : std::uint8_t { Simulated, Genuine };
 
+// Which host resources are looked at: none, all that is cheap, or heap blocks too.
+enum class HostProbes : std::uint8_t { None, Basic, Heap };
+
 // What is the same for every run of one command.
 struct LaunchOptions {
-  std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so
+  std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so, libcuaudit_host_basic.so
   std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime, which serves the simulated driver only; empty: none
   DriverChoice driver = DriverChoice::Simulated;
   std::string real_driver;  // absolute path of the genuine libcuda
   bool pinned_scope = true;
   std::uint32_t stack_depth = 16;
   bool stacks_of_objects_only = false;  // no stacks for calls that neither acquire nor release
-  bool host_probes = false;
+  HostProbes host_probes = HostProbes::None;
   std::string world;  // options of the simulated driver: "schedule=fifo;devices=2"
 };
 
 std::string_view Name(DriverChoice driver) noexcept;  // "sim", "real"
+
+// The library that has them; empty for none.
+std::string_view LibraryOf(HostProbes probes) noexcept;
 
 // The value of CUAUDIT_OPTIONS: "journal=PATH;driver=sim;scope=pinned;fault=...".
 std::string OptionsText(const LaunchOptions& options, const std::string& journal, std::span<const std::string> faults);

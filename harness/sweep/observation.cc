@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/observation.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "faults/driver/foreign_runtime.h"
 #include "faults/journal/journal_file.h"
@@ -64,7 +66,11 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
 
 std::string WhyDropped(const Observation& run) {
   if ((run.flags() & faults::kNoSpace) != 0) return "no space left for the journal in " + run.path.substr(0, run.path.rfind('/'));
-  return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records";
+  const std::span<const faults::Record> records = run.journal.records();
+  const auto of_host = std::count_if(records.begin(), records.end(), [](const auto& one) { return one.kind == faults::RecordKind::Host; });
+  const bool mostly_host = static_cast<std::size_t>(of_host) > records.size() / 2;
+  return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records" +
+         (mostly_host ? ", or fewer with --no-host" : "");
 }
 
 namespace {
@@ -89,7 +95,9 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
   if (run.ledger.calls != 0) {
-    const bool looked = !subject.launch.host_probes || (run.flags() & (faults::kHostProbesActive | faults::kHostProbesSkipped)) != 0;
+    // What comes along by itself may be missing, and the report says so.
+    const bool looked =
+        subject.launch.host_probes != HostProbes::Heap || (run.flags() & (faults::kHostProbesActive | faults::kHostProbesSkipped)) != 0;
     if (looked) return {};
     return {Exit::Environment, name + ": the host probes (--host) never came up in the program: libcuaudit_host.so was not loaded"};
   }

@@ -90,10 +90,11 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
 void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run) {
   const auto abandoned = run->totals.verdicts.find(std::string(Name(Verdict::AbandonedAtExit)));
   if (abandoned == run->totals.verdicts.end() || run->outcome != "clean") return;
-  if ((header.flags.load() & faults::kHostProbesActive) != 0) return;
+  const std::uint32_t flags = header.flags.load();
+  if ((flags & faults::kHostProbesActive) != 0 && (flags & faults::kHeapLeftOut) == 0) return;
   run->outcome = "not_exercised";
   run->message =
-      "not exercised: " + HowMany(abandoned->second, run->totals.trials, "trials abandoned at exit, and only driver calls were looked at") +
+      "not exercised: " + HowMany(abandoned->second, run->totals.trials, "trials abandoned at exit, and heap blocks were not looked at") +
       ": --host tells whether they unwound, --abandoned-is-leak reports what they left";
 }
 

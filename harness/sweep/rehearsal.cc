@@ -13,6 +13,7 @@
 #include "harness/sweep/call_state.h"
 #include "harness/sweep/site_text.h"
 #include "harness/sweep/subject_content.h"
+#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -98,6 +99,17 @@ void Take(Observation run, bool first, Rehearsal* rehearsal) {
   rehearsal->others.push_back(std::move(run));
 }
 
+// What the host keeps need not be the same where the calls are: an allocator maps another pool, a cache is filled or not.
+bool LeavesMore(const Observation& run, const Observation& than) {
+  const Evidence beside = than.evidence();
+  return !CompareObjects(&beside, run.evidence()).leaks.empty();
+}
+
+bool LeaveTheSame(const Rehearsal& rehearsal) {
+  return std::none_of(rehearsal.others.begin(), rehearsal.others.end(),
+                      [&](const Observation& other) { return LeavesMore(other, rehearsal.run) || LeavesMore(rehearsal.run, other); });
+}
+
 }  // namespace
 
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
@@ -116,7 +128,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
     Take(std::move(*run), number == 1, &rehearsal);
   }
-  if (!rehearsal.threaded && !rehearsal.drifting) rehearsal.others.clear();
+  if (!rehearsal.threaded && !rehearsal.drifting && LeaveTheSame(rehearsal)) rehearsal.others.clear();
   const auto after = ContentOfArguments(subject);
   rehearsal.outputs = KeptOutputs(dir);
   for (std::size_t i = 1; i < before.size(); ++i) {

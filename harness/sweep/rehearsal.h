@@ -21,7 +21,7 @@ namespace cuaudit::harness {
 
 struct Rehearsal {
   Observation run;
-  std::vector<Observation> others;  // of a case that drifts or has several threads
+  std::vector<Observation> others;  // of a case that drifts, has several threads, or leaves not the same each time
   bool threaded = false;            // several threads or processes make calls
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs

@@ -22,7 +22,6 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   for (const std::string& word : subject.command) hash = HashText(word, hash);
   hash = HashText(OptionsText(subject.launch, "", {}), hash);
   hash = HashNumber(subject.launch.stack_depth, hash);
-  hash = HashNumber(subject.launch.host_probes ? 1 : 0, hash);
   hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
   hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
   hash = HashNumber(SubjectContent(subject, rehearsal), hash);

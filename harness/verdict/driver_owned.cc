@@ -6,10 +6,12 @@
 #include <span>
 #include <string_view>
 
+#include "harness/verdict/interpreters.h"
+
 namespace cuaudit::harness {
 namespace {
 
-enum class Owner : std::uint8_t { Unknown, Driver, Program };
+enum class Owner : std::uint8_t { Unknown, Driver, Interpreter, Program };
 
 std::string_view BaseName(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -19,7 +21,7 @@ std::string_view BaseName(std::string_view path) {
 // Libraries that allocate on behalf of whoever called them.
 bool IsLanguageRuntime(std::string_view file) {
   constexpr std::string_view kRuntimes[] = {"libc.so",     "libc-",      "ld-linux",   "ld-2",  "libstdc++.so",
-                                            "libgcc_s.so", "libc++.so",  "libpthread", "libdl", "libcuaudit_host.so",
+                                            "libgcc_s.so", "libc++.so",  "libpthread", "libdl", "libcuaudit_host",
                                             "libasan.so",  "liblsan.so", "libtsan.so"};
   return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](std::string_view name) { return file.starts_with(name); });
 }
@@ -35,7 +37,8 @@ Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
     if (module == faults::kNoModule) return Owner::Program;  // generated code
     const std::string_view path = journal.ModulePath(module);
     if (IsLanguageRuntime(BaseName(path))) continue;
-    return IsDriver(journal, path) ? Owner::Driver : Owner::Program;
+    if (IsDriver(journal, path)) return Owner::Driver;
+    return IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
   }
   return Owner::Unknown;
 }
@@ -56,9 +59,12 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   std::map<std::uint32_t, Owner> owners;
   for (Object& object : ledger->objects) {
     if (!IsHost(object)) continue;
+    if (!ledger->subjects.empty() && !ledger->subjects.contains(object.pid)) object.part_of_other = true;
     const auto [at, fresh] = owners.try_emplace(object.acquired.stack, Owner::Unknown);
     if (fresh) at->second = OwnerOf(journal, object.acquired.stack);
     object.driver_owned = at->second == Owner::Driver;
+    // A library that holds an imported module: no interpreter ever closes one, and a failure path may be the first to import it.
+    if (object.kind == driver::Kind::DlopenReference && at->second == Owner::Interpreter) object.library_kept = true;
   }
   std::vector<Violation>& violations = ledger->violations;
   violations.erase(std::remove_if(violations.begin(), violations.end(),

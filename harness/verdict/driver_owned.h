@@ -17,7 +17,8 @@
 namespace cuaudit::harness {
 
 // A host object is the driver's when the innermost frame that is not the C or C++ library's lies in libcuda, one of its companion
-// libraries (libnvidia-*) or cuaudit's drop-in. Violations that concern such an object are dropped.
+// libraries (libnvidia-*) or cuaudit's drop-in. Violations that concern such an object are dropped. What a helper process takes that makes
+// no driver call (a shell that a failure path starts) is nobody's concern either; the program's first process is no helper.
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger);
 
 // True when the driver is among the callers: what happened there was done by a callback of the program, a destructor for one.

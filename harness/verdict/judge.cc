@@ -65,11 +65,13 @@ bool Settles(const Record& record) {
   return driver::IsAcquire(effect) || driver::IsRelease(effect);
 }
 
-// A block, library or mutex that the program held at the fault and gave back before it left: it unwound. What it took later, to say
-// what went wrong for one, and what the driver holds for itself, says nothing.
+// A block, descriptor, library or mutex that the program held at the fault and gave back before it left: it unwound. What it took later, to
+// say what went wrong for one, and what the driver holds for itself, says nothing. Nor does a mapping: an allocator gives its pools back
+// when it likes.
 bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
   return object.pid == fault.pid && object.released.record_kind == RecordKind::Host && !object.driver_owned &&
-         object.acquired.begin < fault.begin && object.released.begin > fault.begin && object.released.begin < exit;
+         object.kind != driver::Kind::HostMapping && object.acquired.begin < fault.begin && object.released.begin > fault.begin &&
+         object.released.begin < exit;
 }
 
 // The process left by itself, and between the fault and the begin of its exit neither took nor gave anything.

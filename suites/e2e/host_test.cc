@@ -2,6 +2,7 @@
 // Host probes: every allocating function, blocks that are resized around a mutex, more mutexes than are followed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -94,6 +95,43 @@ TEST(OtherMalloc, OfASharedLibraryIsNotAskedAboutTheCLibrarysBlocks) {
   const Audit clean = RunAudit({"run", "--host"}, {Program("host_blocks_other"), "resize", "shrinks"});
   EXPECT_EQ(clean.outcome.exit, 0) << clean.outcome.err;
   EXPECT_EQ(clean.findings(), "");
+}
+
+// Visible in each report, whatever was asked for.
+TEST(HostProbes, EachReportSaysWhichLookedAndWhyOthersDidNot) {
+  struct Case {
+    std::vector<std::string> options;
+    std::size_t probes;
+    const char* heap;
+  };
+  for (const Case& one : {Case{{}, 5, "it costs more: --host"}, Case{{"--host"}, 6, ""}, Case{{"--no-host"}, 0, "--no-host"},
+                          Case{{"--stacks", "0"}, 0, "it needs call stacks: --stacks"}, Case{{"--stacks", "0", "--host"}, 6, ""},
+                          Case{{"--how", "refuse,host_oom"}, 6, ""}}) {
+    for (const char* const command : {"run", "sweep"}) {
+      std::vector<std::string> arguments = {command};
+      arguments.insert(arguments.end(), one.options.begin(), one.options.end());
+      if (arguments.back() == "refuse,host_oom" && arguments.front() == "run") continue;
+      const Audit audit = RunAudit(arguments, {Program("host_path"), "nothing"});
+      const std::string what = ::testing::PrintToString(arguments);
+      ASSERT_FALSE(audit.report.is_null()) << what << audit.outcome.err;
+      EXPECT_EQ(audit.report["host"]["probes"].size(), one.probes) << what;
+      EXPECT_EQ(audit.report["host"]["left_out"].size(), 6 - one.probes) << what;
+      EXPECT_EQ(audit.report["host"]["left_out"].value("host_heap", ""), one.heap) << what;
+      EXPECT_EQ(audit.outcome.exit, 0) << what << audit.outcome.err << audit.findings();
+    }
+  }
+}
+
+// The loader preloads nothing into a static-pie program that opens the driver by itself: the driver's calls are audited, the host is not.
+TEST(HostProbes, OfAProgramThatTakesNoPreloadAreCountedAsMissing) {
+  if (access(Program("client_static_pie").c_str(), X_OK) != 0) GTEST_SKIP() << "this toolchain cannot link static-pie programs";
+  const Audit audit = RunAudit({"run"}, {Program("client_static_pie")});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  EXPECT_EQ(audit.report["host"]["probes"].size(), 0U);
+  EXPECT_EQ(audit.report["host"]["left_out"]["thread"], "the program did not load the library");
+  EXPECT_EQ(audit.report["totals"]["skipped"]["host probes: the program did not load their library"], 1);
+  const Audit asked = RunAudit({"run", "--host"}, {Program("client_static_pie")});
+  EXPECT_EQ(asked.outcome.exit, 3) << "who asks for them is not told that it is clean";
 }
 
 TEST(OwnMalloc, IsNotSaidOfTheCLibrarys) {

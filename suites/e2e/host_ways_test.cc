@@ -178,6 +178,7 @@ constexpr Path kPaths[] = {{"zone", ""},
                            {"log_line", ""},
                            {"print", ""},
                            {"joined", ""},
+                           {"helper", ""},
                            {"duplicate", "leak host_heap 1"},
                            {"format", "leak host_heap 1"},
                            {"line", "leak host_heap 1"},
@@ -187,7 +188,9 @@ constexpr Path kPaths[] = {{"zone", ""},
                            {"directory", "leak file_descriptor 1, leak host_heap 1"},
                            {"descriptor", "leak file_descriptor 1"},
                            {"thread", "leak thread 1"},
-                           {"mapping", "leak host_mapping 1"}};
+                           {"mapping", "leak host_mapping 1"},
+                           {"library", "leak dlopen_reference 1"},
+                           {"mutex", "leak mutex 1"}};
 
 class FailingPath : public ::testing::TestWithParam<Path> {};
 
@@ -202,6 +205,26 @@ TEST_P(FailingPath, LosesWhatItWasHandedAndNotWhatTheCLibraryKeeps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FailingPath, ::testing::ValuesIn(kPaths), [](const auto& test) { return std::string(test.param.way); });
+
+// What a sweep looks at by itself: all but heap blocks.
+class PlainSweep : public ::testing::TestWithParam<Path> {};
+
+TEST_P(PlainSweep, FindsWhatEachTrialLosesButBlocksAndNothingWhereItIsGivenBack) {
+  std::string expected = GetParam().findings;
+  for (const std::string_view block : {", leak host_heap 1", "leak host_heap 1"}) {
+    if (const std::size_t at = expected.find(block); at != std::string::npos) expected.erase(at, block.size());
+  }
+  const Audit loses = RunAudit({"sweep"}, {Program("host_path"), GetParam().way}, kQuietly);
+  EXPECT_EQ(loses.findings(), expected) << loses.outcome.err;
+  EXPECT_EQ(loses.outcome.exit, expected.empty() ? 0 : 1) << loses.outcome.err;
+  const Audit mended = RunAudit({"sweep"}, {Program("host_path"), GetParam().way, "back"}, kQuietly);
+  EXPECT_EQ(mended.findings(), "") << mended.outcome.err;
+  EXPECT_EQ(mended.outcome.exit, 0) << mended.outcome.err;
+  const Audit blind = RunAudit({"sweep", "--no-host"}, {Program("host_path"), GetParam().way}, kQuietly);
+  EXPECT_EQ(blind.findings(), "") << blind.outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, PlainSweep, ::testing::ValuesIn(kPaths), [](const auto& test) { return std::string(test.param.way); });
 
 // A cache behind a function that the sanitizer stands in for, one behind another, and blocks that are handed out by both.
 TEST(FailingPathBesideASanitizer, LosesTheSame) {

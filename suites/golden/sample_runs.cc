@@ -20,6 +20,8 @@ Run Base(std::string mode, std::string outcome) {
   run.driver = {"sim", "13.0", "", "cuaudit simulated device"};
   run.driver.world = "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1";
   run.scope = "pinned";
+  run.host.probes = {"file_descriptor", "thread"};
+  run.host.left_out = {{"host_heap", "it costs more: --host"}};
   run.generated = "2026-01-02T03:04:05Z";
   run.tool_version = "0.1.0";
   return run;
@@ -172,7 +174,8 @@ Run LiveTable() {
   run.driver.kernels = {3, 12, 2};
   run.totals.calls = 9;
   run.totals.sites = 9;
-  run.live = {{"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}, {"stream", 5, 0, 5, 0}};
+  run.live = {
+      {"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}, {"stream", 5, 0, 5, 0}, {"file_descriptor", 3, 2, 1, 0}};
   Finding left;
   left.rule = "process_lifetime";
   left.title = "the fault-free run leaves it too";

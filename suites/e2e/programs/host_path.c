@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // host_path.c: a failing path that uses the C library for the first time. Some of what that allocates is a cache of its own, some is
 // handed to the caller, who loses it here; and some resources are lost outright.
-// Usage   host_path WAY      the way is gone when the allocation of device memory fails
+// Usage   host_path WAY [back]      the way is gone when the allocation of device memory fails; back: what it lost is given back
 #include <cuda.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <iconv.h>
 #include <libintl.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 static void *volatile lost;
+static int back;
 
 static void zone(void) {
   setenv("TZ", "Europe/Berlin", 1);
@@ -65,14 +67,37 @@ static void line(void) {
 }
 static void resolve(void) { lost = realpath("/proc/self/..", NULL); }
 static void own_locale(void) { lost = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0); }
-static void stream(void) { lost = fopen("/dev/null", "re"); }
-static void directory(void) { lost = opendir("/"); }
-static void descriptor(void) { (void)!open("/dev/null", O_RDONLY | O_CLOEXEC); }
+static void stream(void) {
+  lost = fopen("/dev/null", "re");
+  if (back && lost != NULL) fclose(lost);
+}
+static void directory(void) {
+  lost = opendir("/");
+  if (back && lost != NULL) closedir(lost);
+}
+static void descriptor(void) {
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (back && file >= 0) close(file);
+}
 static void thread(void) {
   pthread_t one;
-  (void)!pthread_create(&one, NULL, &returns, NULL);
+  if (pthread_create(&one, NULL, &returns, NULL) == 0 && back) pthread_join(one, NULL);
 }
-static void mapping(void) { lost = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+static void mapping(void) {
+  lost = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (back && lost != MAP_FAILED) munmap(lost, 4096);
+}
+static void library(void) {
+  lost = dlopen("libm.so.6", RTLD_NOW);
+  if (back && lost != NULL) dlclose(lost);
+}
+static void mutex(void) {
+  static pthread_mutex_t one;
+  if (pthread_mutex_init(&one, NULL) == 0 && back) pthread_mutex_destroy(&one);
+}
+
+// A shell, with files of its own.
+static void helper(void) { (void)!system("exec 9</dev/null"); }
 
 static const struct {
   const char *name;
@@ -83,13 +108,15 @@ static const struct {
              {"duplicate", duplicate}, {"format", format},         {"line", line},
              {"resolve", resolve},     {"own_locale", own_locale}, {"stream", stream},
              {"directory", directory}, {"descriptor", descriptor}, {"thread", thread},
-             {"mapping", mapping}};
+             {"mapping", mapping},     {"library", library},       {"mutex", mutex},
+             {"helper", helper}};
 
 int main(int argc, char **argv) {
   CUcontext context;
   CUdeviceptr memory;
   size_t way;
   int status = 0;
+  back = argc > 2;
   if (argc < 2 || cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 9;
   if (cuMemAlloc(&memory, 64) == CUDA_SUCCESS) {
     cuMemFree(memory);

@@ -83,6 +83,16 @@ TEST(Processes, ANewImageUnderTheSameNumberStartsEmpty) {
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
 }
 
+TEST(Processes, ANewImageHasNothingThatTheOldOneHadOfTheHost) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Host(faults::HostCall::Map, 0x5000, 4096);
+  t.Host(faults::HostCall::ThreadCreate, 0x6000);
+  t.Event(ProcessEvent::Start);
+  t.Host(faults::HostCall::DescriptorOpen, 0x7);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("file_descriptor 1"));
+}
+
 TEST(Processes, WhatTheRuntimeReleasesAtExitOrphansNothing) {
   for (const bool by_runtime : {false, true}) {
     Trace t;

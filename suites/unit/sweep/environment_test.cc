@@ -24,15 +24,15 @@ TEST(Environment, OrdersNameJournalDriverScopeStacksAndFaults) {
   LaunchOptions options = Sample();
   const std::vector<std::string> faults = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#2=OUT_OF_MEMORY,after"};
   EXPECT_EQ(OptionsText(options, "/tmp/j", faults),
-            "journal=/tmp/j;driver=sim;scope=pinned;fault=cuInit#1=INVALID_VALUE,refuse;fault=cuMemAlloc#2=OUT_OF_MEMORY,after");
+            "journal=/tmp/j;driver=sim;scope=pinned;host=none;fault=cuInit#1=INVALID_VALUE,refuse;fault=cuMemAlloc#2=OUT_OF_MEMORY,after");
   options.world = "schedule=fifo;devices=2";
-  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=sim;scope=pinned;schedule=fifo;devices=2");
+  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=sim;scope=pinned;host=none;schedule=fifo;devices=2");
   options.world.clear();
   options.driver = DriverChoice::Genuine;
   options.real_driver = "/usr/lib/libcuda.so.1";
   options.pinned_scope = false;
   options.stack_depth = 0;
-  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=real;real_driver=/usr/lib/libcuda.so.1;scope=process");
+  EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=real;real_driver=/usr/lib/libcuda.so.1;scope=process;host=none");
 }
 
 TEST(Environment, PutsTheDropInBeforeTheUsersOwn) {
@@ -56,12 +56,17 @@ TEST(Environment, OwnRuntimeServesTheSimulatedDriverOnly) {
   EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/a"));
 }
 
-TEST(Environment, PreloadsTheHostProbesOnlyWhenAsked) {
+TEST(Environment, PreloadsTheHostProbesThatWereAskedFor) {
   LaunchOptions options = Sample();
-  EXPECT_THAT(MakeEnvironment(options, "", "", {}), Not(Contains(HasSubstr("libcuaudit_host.so"))));
-  options.host_probes = true;
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}), Not(Contains(HasSubstr("libcuaudit_host"))));
+  options.host_probes = HostProbes::Heap;
   EXPECT_THAT(MakeEnvironment(options, "", "", {}),
               Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuaudit_host.so:/opt/cuaudit/lib/libcuda.so.1"));
+  EXPECT_THAT(OptionsText(options, "/j", {}), HasSubstr(";host=heap"));
+  options.host_probes = HostProbes::Basic;
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}),
+              Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuaudit_host_basic.so:/opt/cuaudit/lib/libcuda.so.1"));
+  EXPECT_THAT(OptionsText(options, "/j", {}), HasSubstr(";host=basic"));
 }
 
 TEST(Environment, PutsAddressSanitizerFirst) {

@@ -74,7 +74,7 @@ TEST(Rehearsal, FailsWhenHostProbesThatWereAskedForNeverCameUp) {
   journal.Call(CallId::Init);
   Subject subject = Sample();
   EXPECT_TRUE(CheckExercised(subject, journal.Read()).ok());
-  subject.launch.host_probes = true;
+  subject.launch.host_probes = HostProbes::Heap;
   const Status status = CheckExercised(subject, journal.Read());
   EXPECT_EQ(status.exit(), Exit::Environment);
   EXPECT_THAT(status.message(), HasSubstr("host probes"));

@@ -75,6 +75,37 @@ TEST(DriverOwned, DriverObjectsAndUnknownStacksAreNever) {
   for (const harness::Object& object : ledger.objects) EXPECT_FALSE(object.driver_owned);
 }
 
+TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
+  for (const auto& [opener, kept] : {std::pair{"/usr/bin/python3.11", true}, std::pair{"/usr/lib/libpython3.11.so.1.0", true},
+                                     std::pair{"/usr/lib/python3/_ctypes.so", false}, std::pair{"/usr/bin/program", false}}) {
+    Trace trace;
+    trace.Host(HostCall::Dlopen, 0x5000).Stack(1);
+    trace.Host(HostCall::DescriptorOpen, 0x7).Stack(1);
+    JournalImage image(trace);
+    image.Module("/opt/lib/libcuaudit_host_basic.so").Module(opener).Module("/usr/bin/python3.11");
+    image.Stack(1, {JournalImage::Frame(0, 0x10), JournalImage::Frame(1, 0x20), JournalImage::Frame(2, 0x30)});
+    harness::Ledger ledger = image.ledger();
+    harness::MarkDriverOwned(image.view(), &ledger);
+    EXPECT_EQ(ledger.objects.at(0).library_kept, kept) << opener;
+    EXPECT_FALSE(ledger.objects.at(1).library_kept) << "a file is closed by who opened it";
+  }
+}
+
+TEST(DriverOwned, WhatAHelperTakesThatMakesNoDriverCallIsNobodys) {
+  Trace trace;
+  trace.Host(HostCall::DescriptorOpen, 0x7);
+  trace.CreateStream(0x10).Process(200);
+  trace.Host(HostCall::DescriptorOpen, 0x7).Process(200);
+  trace.Host(HostCall::DescriptorOpen, 0x7).Process(300);
+  const JournalImage image(trace);
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  ASSERT_EQ(ledger.objects.size(), 4u);
+  EXPECT_FALSE(ledger.objects[0].part_of_other) << "the first process makes no call either, and is the subject";
+  EXPECT_FALSE(ledger.objects[2].part_of_other);
+  EXPECT_TRUE(ledger.objects[3].part_of_other);
+}
+
 TEST(DriverOwned, ViolationsOfTheDriversOwnObjectsAreDropped) {
   Trace trace;
   trace.Host(HostCall::MutexInit, 0x5000, 0).Stack(1);

@@ -58,6 +58,11 @@ JournalImage& JournalImage::Stack(std::uint32_t id, const std::vector<std::uint6
   return *this;
 }
 
+JournalImage& JournalImage::Flags(std::uint32_t flags) {
+  At<faults::JournalHeader>(0)->flags.store(flags);
+  return *this;
+}
+
 JournalImage& JournalImage::DriverPath(std::string_view path) {
   std::memcpy(At<faults::JournalHeader>(0)->driver_path, path.data(), path.size());
   return *this;

@@ -227,6 +227,44 @@ TEST(Judge, AnErrorMessageIsNoUnwinding) {
   EXPECT_EQ(LeaveAfter(frees_in_exit, false).verdict, Verdict::AbandonedAtExit);
 }
 
+// An allocator returns its pools when it likes; a program returns a descriptor because it wants to.
+TEST(Judge, GivingBackAMappingIsNoUnwindingAndADescriptorIs) {
+  const auto leave = [](faults::HostCall takes, faults::HostCall gives) {
+    Trace t;
+    t.Host(takes, 0x5000, 4096);
+    t.CreateStream(0x11);
+    t.Call(CallId::EventCreate).Refused();
+    t.Host(gives, 0x5000, 4096);
+    t.Event(ProcessEvent::Exit);
+    return JudgeTrial(t).verdict;
+  };
+  EXPECT_EQ(leave(faults::HostCall::Map, faults::HostCall::Unmap), Verdict::AbandonedAtExit);
+  EXPECT_EQ(leave(faults::HostCall::DescriptorOpen, faults::HostCall::DescriptorClose), Verdict::Leak);
+}
+
+// Two of one place where the rehearsal leaves one, or none.
+Verdict MutexesLeft(bool rehearsal_leaves_one, std::uint32_t flags) {
+  const auto init = [](Trace& t, std::uint64_t mutex) { t.Host(faults::HostCall::MutexInit, mutex).Stack(2); };
+  Trace before = Rehearsal();
+  init(before, 0x5000);
+  if (!rehearsal_leaves_one) before.Host(faults::HostCall::MutexDestroy, 0x5000);
+  Trace after;
+  after.CreateStream(0).Refused();
+  init(after, 0x5000);
+  init(after, 0x6000);
+  after.Free(0);  // it goes on
+  JournalImage rehearsal(before);
+  JournalImage trial(after);
+  for (JournalImage* const image : {&rehearsal, &trial}) image->Flags(flags).Module("/prog", {1}).Stack(2, {JournalImage::Frame(0, 2)});
+  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).verdict;
+}
+
+TEST(Judge, WithoutHeapBlocksAMutexMayBeLeftToItsMemoryWhereTheRehearsalDoesSo) {
+  EXPECT_EQ(MutexesLeft(true, faults::kHeapLeftOut), Verdict::Pass);
+  EXPECT_EQ(MutexesLeft(true, 0), Verdict::Leak) << "with them a freed one is seen";
+  EXPECT_EQ(MutexesLeft(false, faults::kHeapLeftOut), Verdict::Leak);
+}
+
 TEST(Judge, OfAChildThatWroteNoExitNothingIsClaimed) {
   for (const bool exits : {false, true}) {
     Trace t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host.cc: libcuaudit_host.so, a preload that writes host resources into the same journal. This file: heap blocks, dlopen references,
-// mutexes.
+// host_heap.cc: heap blocks, and the mutexes that lie in them. Only libcuaudit_host.so has this file: who wraps malloc takes the place of any
+// other allocator that the program brings, and writes a record for each of its calls.
 //
 //   Owns      a small table of live mutexes; everything else is in the journal.
 //   Threads   safe.
@@ -8,18 +8,16 @@
 //   Errors    more mutexes at once than the table holds: kMutexesDropped. A heap that is a sanitizer's is watched by that one's hooks;
 //             where it has none, kHostProbesSkipped. Without a journal every call goes straight on.
 //   Faults    makes no driver calls.
-//   Source    glibc's __libc_ entry points; pthread_mutex_t::__data.__lock for "locked"; sanitizer/allocator_interface.h.
+//   Source    glibc's __libc_ entry points; sanitizer/allocator_interface.h.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "faults/interpose/host_dlopen.h"
 #include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
@@ -38,9 +36,6 @@ namespace cuaudit::faults {
 namespace {
 
 constinit MutexTable mutexes;
-
-int (*next_mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
-int (*next_mutex_destroy)(pthread_mutex_t*);
 
 size_t PageBytes() noexcept { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -85,10 +80,6 @@ Record* Deallocating(void* block) noexcept {
   return Reserve(HostCall::Deallocate, Address(block), 0);
 }
 
-void Follow(uint64_t mutex) noexcept {
-  if (!mutexes.Add(mutex)) HostJournal().header().flags.fetch_or(kMutexesDropped, std::memory_order_relaxed);
-}
-
 // The C library's realloc, which knows how to grow in place; whether the old address is given up is only known afterwards, when another
 // thread may have it already. So the records of that are reserved before, and withdrawn when nothing was given up.
 void* Resized(void* block, size_t bytes) noexcept {
@@ -116,7 +107,7 @@ void* Resized(void* block, size_t bytes) noexcept {
     const Inside& one = inside_block[i];
     if (one.mutex - Address(block) + sizeof(pthread_mutex_t) <= kept) {
       Withdraw(one.freed);
-      Follow(one.mutex);
+      FollowMutex(one.mutex);
     } else {
       Finish(one.freed);
     }
@@ -132,6 +123,12 @@ void* Resized(void* block, size_t bytes) noexcept {
 }
 
 }  // namespace
+
+void FollowMutex(uint64_t mutex) noexcept {
+  if (!mutexes.Add(mutex)) HostJournal().header().flags.fetch_or(kMutexesDropped, std::memory_order_relaxed);
+}
+
+void LeaveMutex(uint64_t mutex) noexcept { mutexes.Remove(mutex); }
 
 void ForgetMutexes() noexcept { mutexes.Clear(); }
 
@@ -206,31 +203,4 @@ CUAUDIT_EXPORT void free(void* block) noexcept {
   Finish(record);
 }
 
-CUAUDIT_EXPORT void* dlopen(const char* file, int flags) {
-  void* handle = OpenAsCaller(file, flags, __builtin_return_address(0));
-  if (handle != nullptr && Watching()) Write(HostCall::Dlopen, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
-  return handle;
-}
-
-CUAUDIT_EXPORT int dlclose(void* handle) noexcept {
-  if (Watching()) Write(HostCall::Dlclose, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
-  return NextDlclose(handle);
-}
-
-CUAUDIT_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) noexcept {
-  const int result = Next(&next_mutex_init, "pthread_mutex_init")(mutex, attributes);
-  if (result == 0 && Watching()) {
-    Follow(Address(mutex));
-    Write(HostCall::MutexInit, Address(mutex), 0);
-  }
-  return result;
-}
-
-CUAUDIT_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
-  if (Watching()) {
-    const bool locked = MutexTable::Locked(Address(mutex));
-    mutexes.Remove(Address(mutex));
-    Write(locked ? HostCall::MutexDestroyedLocked : HostCall::MutexDestroy, Address(mutex), 0);
-  }
-  return Next(&next_mutex_destroy, "pthread_mutex_destroy")(mutex);
-}
+CUAUDIT_EXPORT const HostWatchCalls* cuaudit_host_watch() { return &WatchCalls(); }
