@@ -56,7 +56,11 @@ CUresult Init(DriverRef d, const cuaudit::alloc::Options& options, Subject* subj
   TRY(d.DevicePrimaryCtxRetain(&context, 0));
   subject->context = context;
   TRY(d.CtxSetCurrent(subject->context));
-  for (CUstream& stream : subject->stream) TRY(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  for (CUstream& stream : subject->stream) {
+    CUstream made = nullptr;  // what a refused call writes is no stream
+    TRY(d.StreamCreate(&made, CU_STREAM_NON_BLOCKING));
+    stream = made;
+  }
   const cuaudit::alloc::DeviceConfig config;
   TRY(Allocator::Create(d, &config, 1, options, &subject->allocator));
   return CUDA_SUCCESS;
@@ -82,6 +86,7 @@ CUresult UseOnAnother(DriverRef d, Subject* s, CUdeviceptr block, int owner, int
   if (way == 2) {
     CUevent event = nullptr;
     told = d.EventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    if (told != CUDA_SUCCESS) event = nullptr;
     if (told == CUDA_SUCCESS) told = d.EventRecord(event, user);
     if (told == CUDA_SUCCESS) told = s->allocator->KeepAliveUntil(block, event);
     if (event != nullptr) (void)Report("EventDestroy", d.EventDestroy(event));
