@@ -216,13 +216,19 @@ void AddLedger(const Observation& seen, Page* page) {
   page->Line("");
   page->Line("alive at the end:");
   std::size_t count = 0;
+  std::size_t others = 0;
   for (const Object& object : seen.ledger.objects) {
     if (object.state == State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    if (object.driver_owned || object.part_of_other) {
+      ++others;
+      continue;
+    }
     ++count;
     page->Line("{} {:#x}, {} bytes, {}", driver::Name(object.kind), object.handle, object.bytes, StateName(object.state));
     AddPlace("acquired by", seen, object.acquired, &sites, page);
   }
   if (count == 0) page->Line("nothing");
+  if (others != 0) page->Line("host resources of the driver, of libraries, threads and helpers: {}", others);
   page->Line("");
   page->Line("violations:");
   for (const Violation& violation : seen.ledger.violations) {

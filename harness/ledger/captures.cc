@@ -66,7 +66,7 @@ bool Graphs::EndCapture(const faults::Record& record) {
     all.insert(all.end(), state.addresses.begin(), state.addresses.end());
   }
   if (!failed && !state.memory.empty()) {
-    std::vector<Memory>& all = Change(graphs_[handle]).memory;
+    std::vector<Memory>& all = Change(graphs_[handle]).memory[0];
     all.insert(all.end(), state.memory.begin(), state.memory.end());
   }
   state.addresses.clear();
@@ -117,7 +117,7 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) {
 }
 
 void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes) {
-  captures_[static_cast<std::size_t>(capture)].memory.push_back({0, address, bytes});
+  captures_[static_cast<std::size_t>(capture)].memory.push_back({address, bytes});
 }
 
 void Graphs::Capture(std::int64_t capture, const Addresses& addresses) {

@@ -67,7 +67,10 @@ void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   Content& content = Change(graph);
   Addresses& all = content.nodes[node];
   for (const auto& [inner, list] : child.nodes) all.insert(all.end(), list.begin(), list.end());
-  for (const Memory& one : child.memory) content.memory.push_back({node, one.address, one.bytes});
+  for (const auto& [inner, list] : child.memory) {
+    std::vector<Memory>& memory = content.memory[node];
+    memory.insert(memory.end(), list.begin(), list.end());
+  }
   if (!child.user_objects.empty()) content.of_child[node] = child.user_objects;
   for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
 }
@@ -78,7 +81,9 @@ void Graphs::MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t c
   const std::shared_ptr<Content> moved = from.content;
   Content& content = Change(graphs_[handle]);
   content.nodes.erase(node);
+  content.memory.erase(node);
   for (const auto& [inner, list] : moved->nodes) content.nodes[inner == 0 ? node : inner] = list;
+  for (const auto& [inner, list] : moved->memory) content.memory[inner == 0 ? node : inner] = list;
   for (const std::int64_t object : from.node_objects) {
     const Object& inner = account_->books().object(object);
     if (inner.state != State::Live) continue;
@@ -116,7 +121,7 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
   if (base == BaseId::GraphAddMemFreeNode) NameMemory(record.begin, record.argument[4], 0);
   if (const auto memory = named_memory_.find(record.begin); memory != named_memory_.end()) {
-    Change(graph).memory.push_back({node, memory->second.address, memory->second.bytes});
+    Change(graph).memory[node].push_back(memory->second);
     named_memory_.erase(memory);
   }
   if (!addresses.empty()) Change(graph).nodes[node] = addresses;
@@ -129,7 +134,16 @@ void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
   if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || copied != copied_.end()) {
     const std::uint64_t child = copied != copied_.end() ? copied->second : record.argument[2];
     if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child of a graph's node
-    Change(executables_[record.argument[0]]).nodes[record.argument[1]] = AddressesOf(child);
+    Content& content = Change(executables_[record.argument[0]]);
+    const std::uint64_t node = record.argument[1];
+    EraseNode(&content, node);
+    content.nodes[node] = AddressesOf(child);
+    if (const auto found = graphs_.find(child); found != graphs_.end()) {
+      for (const auto& [inner, list] : found->second.content->memory) {
+        std::vector<Memory>& memory = content.memory[node];
+        memory.insert(memory.end(), list.begin(), list.end());
+      }
+    }
     return;
   }
   if (addresses.empty() && !NamesAddresses(BaseOf(record))) return;
@@ -145,17 +159,11 @@ void Graphs::DestroyNode(std::uint64_t node) {
   const auto found = graph_of_node_.find(node);
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
-  if (graph.content->nodes.count(node) != 0) Change(graph).nodes.erase(node);
-  if (!graph.content->memory.empty()) std::erase_if(Change(graph).memory, [&](const Memory& one) { return one.node == node; });
   if (const auto moved = graph.content->moved.find(node); moved != graph.content->moved.end()) {
-    const std::vector<std::uint64_t> inside = moved->second;
-    Content& content = Change(graph);
-    content.moved.erase(node);
-    for (const std::uint64_t inner : inside) {
-      content.nodes.erase(inner);
-      graph_of_node_.erase(inner);
-    }
+    for (const std::uint64_t inner : moved->second) graph_of_node_.erase(inner);
   }
+  const Content& before = *graph.content;
+  if (before.nodes.contains(node) || before.memory.contains(node) || before.moved.contains(node)) EraseNode(&Change(graph), node);
   const auto brought = graph.content->of_child.find(node);
   if (brought != graph.content->of_child.end()) {
     const std::map<std::uint64_t, std::uint64_t> gone = brought->second;
@@ -191,21 +199,42 @@ void Graphs::Launch(const faults::Record& record) {
   if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
     CaptureState& state = captures_[static_cast<std::size_t>(capture)];
     for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, addresses);
-    state.memory.insert(state.memory.end(), executable.content->memory.begin(), executable.content->memory.end());
+    for (const auto& [node, memory] : executable.content->memory) state.memory.insert(state.memory.end(), memory.begin(), memory.end());
     return;
   }
   if (executable.clean_at == account_->space().deaths()) return;
   Addresses all;
   for (const auto& [node, addresses] : executable.content->nodes) all.insert(all.end(), addresses.begin(), addresses.end());
-  std::erase_if(all, [&](std::uint64_t address) { return IsOwn(*executable.content, address); });
+  DropOwn(*executable.content, &all);
   const std::size_t before = account_->books().ledger.violations.size();
   Check(record, all);
   if (account_->books().ledger.violations.size() == before) executable.clean_at = account_->space().deaths();
 }
 
-// In memory that the graph itself allocates: alive again whenever one of its nodes touches it.
-bool Graphs::IsOwn(const Content& content, std::uint64_t address) {
-  return std::any_of(content.memory.begin(), content.memory.end(), [&](const Memory& one) { return address - one.address < one.bytes; });
+// Those in memory that the graph itself allocates: alive again whenever one of its nodes touches it.
+void Graphs::DropOwn(const Content& content, Addresses* addresses) {
+  if (content.memory.empty()) return;
+  std::map<std::uint64_t, std::uint64_t> own;  // bytes by address; what nodes share is one, and others do not overlap
+  for (const auto& [node, list] : content.memory) {
+    for (const Memory& one : list) own[one.address] = std::max(own[one.address], one.bytes);
+  }
+  std::erase_if(*addresses, [&](std::uint64_t address) {
+    const auto after = own.upper_bound(address);
+    return after != own.begin() && address - std::prev(after)->first < std::prev(after)->second;
+  });
+}
+
+// With what a child graph that was moved there brought along.
+void Graphs::EraseNode(Content* content, std::uint64_t node) {
+  content->nodes.erase(node);
+  content->memory.erase(node);
+  const auto moved = content->moved.find(node);
+  if (moved == content->moved.end()) return;
+  for (const std::uint64_t inner : moved->second) {
+    content->nodes.erase(inner);
+    content->memory.erase(inner);
+  }
+  content->moved.erase(moved);
 }
 
 void Graphs::Launched(const faults::Record& record, std::uint64_t context) {
@@ -213,10 +242,12 @@ void Graphs::Launched(const faults::Record& record, std::uint64_t context) {
   if (found == executables_.end() || found->second.content->memory.empty() || CaptureOf(record) >= 0) return;
   const std::shared_ptr<const Content> content = found->second.content;
   std::map<std::uint64_t, std::pair<std::int64_t, std::uint64_t>> balance;  // by address; nodes that take turns may share one
-  for (const Memory& one : content->memory) {
-    auto& [count, bytes] = balance[one.address];
-    count += one.bytes != 0 ? 1 : -1;
-    bytes = std::max(bytes, one.bytes);
+  for (const auto& [node, list] : content->memory) {
+    for (const Memory& one : list) {
+      auto& [count, bytes] = balance[one.address];
+      count += one.bytes != 0 ? 1 : -1;
+      bytes = std::max(bytes, one.bytes);
+    }
   }
   for (const auto& [address, what] : balance) {
     const auto& [count, bytes] = what;

@@ -38,7 +38,7 @@ class Graphs {
   // The child graph that the call with this begin ticket moves into the node it adds.
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
   // The memory that the node allocates; `bytes` 0: that it frees.
-  void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {0, address, bytes}; }
+  void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
   // The one that it copies into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
   void AddNode(const faults::Record& record, const Addresses& addresses);
@@ -75,9 +75,8 @@ class Graphs {
  private:
   Graphs(const Graphs&) = default;  // contents are shared until one of them changes
 
-  // A node that allocates memory, or frees it (bytes 0): one address as long as the graph lives.
+  // What a node allocates, or frees (bytes 0): one address as long as the graph lives.
   struct Memory {
-    std::uint64_t node = 0;
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
   };
@@ -86,7 +85,7 @@ class Graphs {
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
     std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // the nodes of a child graph that is a node's own now
-    std::vector<Memory> memory;                                                // in the order of the nodes
+    std::map<std::uint64_t, std::vector<Memory>> memory;                       // by node, like `nodes`
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
@@ -105,7 +104,8 @@ class Graphs {
   };
 
   Addresses AddressesOf(std::uint64_t graph) const;
-  static bool IsOwn(const Content& content, std::uint64_t address);
+  static void DropOwn(const Content& content, Addresses* addresses);
+  static void EraseNode(Content* content, std::uint64_t node);
   static Content& Change(Graph& graph);
   void Share(Graph& to, const Graph& from);
   void Drop(Graph& graph);

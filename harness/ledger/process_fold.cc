@@ -43,6 +43,12 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
   const std::uint64_t handle = ArgumentAt(record, row.object);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
+  const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
+  if (held != nullptr && held->top >= 0 && outcome == Outcome::Refused) {
+    // Memory from before the capture: no node frees it.
+    account_.Release(row.kind, handle, 1, record, outcome);
+    return;
+  }
   // Where the plan refused it, the graph loses its memory by no fault of the program.
   if (capture >= 0 && (Releases(outcome) || outcome == Outcome::Refused)) graphs_.CaptureMemory(capture, handle, 0);
   if (capture >= 0) return;  // becomes a node

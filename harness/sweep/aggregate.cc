@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/aggregate.h"
 
-#include <string.h>
-
 #include <algorithm>
-#include <unordered_set>
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
@@ -162,7 +159,10 @@ class Adder {
     ++run_->totals.verdicts[trial.verdict];
     if (trial.fired) ++run_->totals.fired;
     Recovered(trial);
-    if (trial.ending.left_behind != 0) ++run_->totals.skipped["trials that left a process running in a session of its own: it was ended"];
+    if (trial.ending.left_behind > trial.ending.survived)
+      ++run_->totals.skipped["trials that left a process running in a session of its own: it was ended"];
+    if (trial.ending.survived != 0)
+      ++run_->totals.skipped["trials that left a process running in a session of its own: it could not be ended"];
     if (trial.verdict == Name(Verdict::Absorbed)) {
       Became(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened", trial);
     } else if (trial.verdict == Name(Verdict::Benign)) {
@@ -303,112 +303,6 @@ std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding)
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {
   Groups groups;
   AddFaultFree(run_seen, reproduction, sites, &groups, run);
-}
-
-std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal) {
-  const auto count = [&journal](faults::KernelFate fate) { return journal.header().kernels[static_cast<std::size_t>(fate)].load(); };
-  const report::Kernels kernels = {count(faults::KernelFate::Hosted), count(faults::KernelFate::Idle),
-                                   count(faults::KernelFate::Mismatched)};
-  if (kernels.hosted == 0 && kernels.idle == 0) return std::nullopt;
-  return kernels;
-}
-
-namespace {
-
-// Nobody told us whether such a child chose to leave, so what it holds is not called a leak.
-std::size_t ChildrenWithoutExit(const faults::JournalView& journal) {
-  std::unordered_set<std::uint32_t> open;
-  const faults::Record* first = nullptr;
-  for (const faults::Record& record : journal.records()) {
-    if (record.begin == 0 || record.kind == faults::RecordKind::Empty || record.kind == faults::RecordKind::Argument) continue;
-    if (first == nullptr || record.begin < first->begin) first = &record;
-    open.insert(record.pid);
-  }
-  for (const faults::Record& record : journal.records()) {
-    if (record.kind == faults::RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit)) {
-      open.erase(record.pid);
-    }
-  }
-  if (first != nullptr) open.erase(first->pid);
-  return open.size();
-}
-
-}  // namespace
-
-void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
-  if (ending.left_behind == 0) return;
-  run->totals.skipped[std::string("processes left running in a session of their own: ") + became] = ending.left_behind;
-}
-
-namespace {
-
-// What was asked for stands there already.
-void DescribeHost(std::uint32_t flags, report::Run* run) {
-  std::vector<std::string>& probes = run->host.probes;
-  if (probes.empty()) return;
-  if ((flags & faults::kHostProbesActive) == 0) {
-    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = "the program did not load the library";
-    probes.clear();
-    run->totals.skipped["host probes: the program did not load their library"] = 1;
-    return;
-  }
-  const std::string heap(driver::Name(driver::Kind::HostHeap));
-  const auto found = std::find(probes.begin(), probes.end(), heap);
-  if (found == probes.end() || (flags & (faults::kHeapNotSeen | faults::kHostProbesSkipped)) == 0) return;
-  probes.erase(found);
-  run->host.left_out[heap] = (flags & faults::kHeapNotSeen) != 0 ? "malloc is the program's own" : "a sanitizer is in the process";
-}
-
-}  // namespace
-
-void DescribeRun(const Observation& run_seen, report::Run* run) {
-  const faults::JournalHeader& header = run_seen.journal.header();
-  const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
-  switch (static_cast<faults::DriverKind>(header.driver_kind.load())) {
-    case faults::DriverKind::None:
-      break;
-    case faults::DriverKind::Genuine:
-      run->driver.kind = "real";
-      run->driver.path = text(header.driver_path, sizeof(header.driver_path));
-      break;
-    case faults::DriverKind::Simulated:
-      run->driver.kind = "sim";
-      break;
-  }
-  const int version = header.driver_version.load();
-  if (version > 0) run->driver.version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  const int runtime = header.runtime_version.load();
-  if (runtime > 0) run->driver.runtime = "cuaudit's own, " + std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
-  run->driver.device = text(header.device_name, sizeof(header.device_name));
-  run->driver.world = text(header.world, sizeof(header.world));
-  run->driver.kernels = KernelsOf(run_seen.journal);
-
-  run->totals.calls = run_seen.ledger.calls;
-  std::unordered_set<std::uint64_t> sites;
-  for (const faults::Record& record : run_seen.journal.records()) {
-    if (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
-    sites.insert(SiteKey(run_seen.journal, RecordSite(record)));
-  }
-  run->totals.sites = sites.size();
-  run->totals.forced = header.forced_progress.load();
-  if (run_seen.ledger.unmodelled_calls != 0) run->totals.skipped["unmodelled calls"] = run_seen.ledger.unmodelled_calls;
-  const std::uint32_t flags = run_seen.flags();
-  DescribeHost(flags, run);
-  const std::uint32_t unaudited = header.unknown_pointers.load();
-  if (unaudited != 0) run->totals.skipped["entry points newer than the headers, passed through unaudited"] = unaudited;
-  const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
-                                    [](const Object& object) { return object.driver_owned && object.state != State::Released; });
-  if (const std::size_t unchecked = ChildrenWithoutExit(run_seen.journal); unchecked != 0) {
-    run->totals.skipped["child processes that wrote no end (exec or a signal): not checked for leaks"] = unchecked;
-  }
-  // The simulated one's are ours, and known.
-  const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
-  if (inside > 0 && genuine) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
-  if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
-  if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
-  if ((flags & faults::kHeapNotSeen) != 0) run->totals.skipped["host_heap not metered: malloc is the program's own"] = 1;
-  if ((flags & faults::kStacksDropped) != 0) run->totals.skipped["call stacks beyond the journal's table"] = 1;
-  if ((flags & faults::kModulesDropped) != 0) run->totals.skipped["modules beyond the journal's table"] = 1;
 }
 
 }  // namespace cuaudit::harness

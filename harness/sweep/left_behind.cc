@@ -83,6 +83,12 @@ Orphans::Of Orphans::OriginOf(pid_t orphan, const Process& ended) const {
   return ours || (strangers_.empty() && getpid() != 1) ? Of::This : Of::Unclear;
 }
 
+void Orphans::ReapEnded() {
+  for (const pid_t child : ChildrenOfThis()) {
+    if (!running_.contains(child) && !strangers_.contains(child) && IsDead(child)) Reap(child, 0);
+  }
+}
+
 LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vector<pid_t>()>& spared) {
   const Process ended = running_[pid];
   running_.erase(pid);
@@ -112,8 +118,10 @@ LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vecto
         ++left.orphans;
       }
       stay.insert(child);
-      if (leave || kill(child, SIGKILL) != 0) continue;
-      more = Reap(child, kPatienceMs) || more;
+      if (leave) continue;
+      const bool gone = kill(child, SIGKILL) == 0 && Reap(child, kPatienceMs);
+      left.survived += gone || its_group == group ? 0 : 1;
+      more = gone || more;
     }
   }
   return left;

@@ -24,8 +24,9 @@
 namespace cuaudit::harness {
 
 struct LeftBehind {
-  std::size_t alive = 0;    // outside the process group of the program, running when it ended
-  std::size_t orphans = 0;  // those, and the ones that had ended by then
+  std::size_t alive = 0;     // outside the process group of the program, running when it ended
+  std::size_t orphans = 0;   // those, and the ones that had ended by then
+  std::size_t survived = 0;  // of those alive: could not be ended, and still run
 };
 
 class Orphans {
@@ -39,6 +40,8 @@ class Orphans {
   void Add(pid_t pid, const std::string& origin, bool own_group);
   // It has ended and was reaped. `leave`: what it left is counted, not ended. `spared`: children that are going to be taken in.
   LeftBehind Remove(pid_t pid, bool leave, const std::function<std::vector<pid_t>()>& spared);
+  // Reaps orphans that have ended while what left them goes on.
+  void ReapEnded();
 
  private:
   enum class Of { This, Another, Unclear };

@@ -197,6 +197,7 @@ ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   const LeftBehind left = Orphans::OfThisProcess().Remove(one.pid, one.foreground, spared_);
   ended.ending.left_behind = left.alive;
   ended.ending.orphans = left.orphans;
+  ended.ending.survived = left.survived;
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   return ended;
 }
@@ -253,6 +254,8 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
       one.timed_out = true;
       Kill(one);
     }
+    // What a program in the foreground has left to itself is nobody's concern once it has ended, and may come in any number.
+    if (child && foreground) Orphans::OfThisProcess().ReapEnded();
     if (child || now >= until) return std::optional<Ended>();
   }
 }

@@ -141,6 +141,7 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   trial.ending.signal = json.at("signal").get<int>();
   trial.ending.timed_out = json.at("timed_out").get<bool>();
   trial.ending.left_behind = json.at("left_behind").get<std::size_t>();
+  trial.ending.survived = json.at("survived").get<std::size_t>();
   trial.fault_key = json.at("fault_key").get<std::uint64_t>();
   trial.fault_site = ToSite(json.at("fault_site"), places);
   for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
@@ -177,6 +178,7 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"signal", trial.ending.signal},
                      {"timed_out", trial.ending.timed_out},
                      {"left_behind", trial.ending.left_behind},
+                     {"survived", trial.ending.survived},
                      {"fault_key", trial.fault_key},
                      {"fault_site", FromSite(trial.fault_site)},
                      {"later_sites", std::move(later)},

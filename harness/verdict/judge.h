@@ -52,9 +52,11 @@ struct Ending {
   int exit_status = 0;     // meaningful when signal == 0
   int signal = 0;          // 0: exited
   bool timed_out = false;  // we killed it at its deadline
-  // Processes in a session or group of their own that it left: those that still ran, and with them those that had ended.
+  // Processes in a session or group of their own that it left: those that still ran, with them those that had ended, and those that could
+  // not be ended.
   std::size_t left_behind = 0;
   std::size_t orphans = 0;
+  std::size_t survived = 0;
 };
 
 struct Evidence {

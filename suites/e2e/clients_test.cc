@@ -187,9 +187,11 @@ class SweptClients : public ::testing::TestWithParam<const char*> {};
 
 // With host probes: what the loader and the C library keep must not become a finding either.
 TEST_P(SweptClients, HaveNoFindingWhicheverCallFails) {
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"sweep"}, {"sweep", "--host"}}) {
-    const Audit audit = RunAudit(command, CommandOf(GetParam()));
-    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  for (const bool heap : {false, true}) {
+    const Audit audit = RunAudit(heap ? Words("sweep --host") : Words("sweep"), CommandOf(GetParam()));
+    // Without heap blocks nobody knows whether one of them gave up: then it is not called clean.
+    EXPECT_TRUE(audit.outcome.exit == 0 || (!heap && audit.result() == "not_exercised")) << audit.outcome.err;
+    EXPECT_EQ(audit.findings(), "");
     ASSERT_FALSE(audit.report.is_null());
     EXPECT_GT(audit.report["totals"]["trials"], 7);
     EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);

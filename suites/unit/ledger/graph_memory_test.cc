@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Memory that graphs carry, as literal records: of child graphs, of captures whose free was refused, of many nodes.
+#define __CUDA_API_VERSION_INTERNAL
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/ledger/trace.h"
+
+namespace cuaudit::testing {
+namespace {
+
+using driver::CallId;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kGraph = 0x61;
+constexpr std::uint64_t kNode = 0x62;
+constexpr std::uint64_t kExecutable = 0x64;
+constexpr std::uint64_t kChild = 0x71;
+constexpr std::uint64_t kInner = 0x72;
+constexpr std::uint64_t kOther = 0x81;
+
+void Begin(Trace& t, std::uint64_t graph) { t.Call(CallId::GraphCreate).Out(0, graph); }
+
+void Allocates(Trace& t, std::uint64_t graph, std::uint64_t node, std::uint64_t address) {
+  const Step added = t.Call(CallId::GraphAddMemAllocNode).Out(0, node).In(1, graph);
+  t.NodeContent(added, faults::kMemoryNode, address, 0x1000);
+}
+
+// A child graph with one allocating node, moved into a node of its parent.
+Trace Moved() {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  Allocates(t, kChild, kInner, 0x10000);
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, kNode).In(1, kGraph), faults::kMovedGraph, kChild, 0);
+  return t;
+}
+
+void Launch(Trace& t) {
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+}
+
+// The stream-ordered memory that is alive, by address.
+std::vector<std::uint64_t> Alive(const Trace& t) {
+  std::vector<std::uint64_t> addresses;
+  for (const harness::Object& object : t.Fold().objects) {
+    if (object.kind == driver::Kind::StreamOrderedMemory && object.state == harness::State::Live) addresses.push_back(object.handle);
+  }
+  return addresses;
+}
+
+TEST(GraphMemory, OfAChildThatWasMovedIsMadeByTheParentsLaunch) {
+  Trace t = Moved();
+  Launch(t);
+  EXPECT_THAT(Alive(t), ElementsAre(0x10000));
+  t.Free(0x10000);
+  EXPECT_THAT(Alive(t), IsEmpty());
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+TEST(GraphMemory, OfAMovedChildGoesWithItsNodeAndWithTheNodeThatHoldsIt) {
+  for (const std::uint64_t node : {kInner, kNode}) {
+    Trace t = Moved();
+    t.Call(CallId::GraphDestroyNode).In(0, node);
+    Launch(t);
+    EXPECT_THAT(Alive(t), IsEmpty()) << node;
+  }
+}
+
+TEST(GraphMemory, OfAnExecutablesChildIsThatOfTheGraphItWasSetTo) {
+  for (const bool moved : {false, true}) {
+    Trace t;
+    if (moved) {
+      t = Moved();
+    } else {
+      Begin(t, kGraph);
+      Begin(t, kChild);
+      Allocates(t, kChild, kInner, 0x10000);
+      t.Call(CallId::GraphAddChildGraphNode).Out(0, kNode).In(1, kGraph).In(4, kChild);
+    }
+    Begin(t, kOther);
+    Allocates(t, kOther, 0x82, 0x20000);
+    t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+    t.Call(CallId::GraphExecChildGraphNodeSetParams).In(0, kExecutable).In(1, kNode).In(2, kOther);
+    t.Call(CallId::GraphLaunch).In(0, kExecutable);
+    EXPECT_THAT(Alive(t), ElementsAre(0x20000)) << moved;
+  }
+}
+
+TEST(GraphMemory, FromBeforeACaptureStaysWhereThePlanRefusedItsFree) {
+  for (const bool refused : {false, true}) {
+    Trace t;
+    t.CreateStream(0x5);
+    t.Call(CallId::MemAllocAsync).Out(0, 0x10000).In(1, 0x1000).In(2, 0x5);
+    t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+    Step free = t.Call(CallId::MemFreeAsync).In(0, 0x10000).In(1, 0x5);
+    if (refused) free.Refused();
+    t.Call(CallId::StreamEndCapture).In(0, 0x5).Out(1, kGraph);
+    Launch(t);
+    for (const harness::Object& object : t.Fold().objects) {
+      if (object.kind != driver::Kind::StreamOrderedMemory) continue;
+      EXPECT_EQ(object.state, refused ? harness::State::ReleaseRefused : harness::State::Released);
+    }
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+}
+
+TEST(GraphMemory, OfManyNodesIsFollowedNodeByNode) {
+  constexpr std::uint64_t kNodes = 4000;
+  const auto address = [](std::uint64_t i) { return 0x100000 + i * 0x1000; };
+  Trace t;
+  Begin(t, kGraph);
+  for (std::uint64_t i = 0; i < kNodes; ++i) {
+    Allocates(t, kGraph, 0x10000 + i, address(i));
+    const Step fill = t.Call(CallId::GraphAddMemsetNode).Out(0, 0x20000 + i).In(1, kGraph);
+    t.Arguments(fill, {address(i)});
+  }
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+  for (int launch = 0; launch < 3; ++launch) {
+    t.Call(CallId::GraphLaunch).In(0, kExecutable);
+    for (std::uint64_t i = 0; i < kNodes; ++i) t.Free(address(i));
+  }
+  for (std::uint64_t i = 0; i + 1 < kNodes; ++i) {
+    t.Call(CallId::GraphDestroyNode).In(0, 0x10000 + i);
+    t.Call(CallId::GraphDestroyNode).In(0, 0x20000 + i);
+  }
+  Launch(t);
+  EXPECT_THAT(Alive(t), ElementsAre(address(kNodes - 1)));
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing
