@@ -36,6 +36,15 @@ CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept {
   return result;
 }
 
+bool CapturesBlocking(const World& world, const Context* context) noexcept {
+  for (const Capture* capture = world.capture_list; capture != nullptr; capture = capture->next) {
+    for (const Stream* const stream : capture->streams) {
+      if (stream->blocking && stream->owner == context) return true;
+    }
+  }
+  return false;
+}
+
 CUresult RefuseImplicit(World& world, const Context* context) noexcept {
   CUresult result = CUDA_SUCCESS;
   for (Capture* capture = world.capture_list; capture != nullptr; capture = capture->next) {

@@ -28,6 +28,7 @@ struct Capture {
 
 // Called for potentially unsafe calls while anything is captured.
 CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept;
+bool CapturesBlocking(const World& world, const Context* context) noexcept;
 // Work on the legacy stream would wait for a captured blocking stream.
 CUresult RefuseImplicit(World& world, const Context* context) noexcept;
 // Adds what the stream would have executed. The stream is capturing.

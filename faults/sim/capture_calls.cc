@@ -51,7 +51,8 @@ CUresult Info(Call& call, CUstream handle, CUstreamCaptureStatus* status, cuuint
   CUresult result = CUDA_SUCCESS;
   *stream = FindStream(call, handle, &result);
   if (*stream == nullptr) return result;
-  if ((*stream)->legacy && (result = RefuseImplicit(call.world, call.context)) != CUDA_SUCCESS) return result;
+  // A question: what it asks about goes on.
+  if ((*stream)->legacy && CapturesBlocking(call.world, call.context)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   const Capture* const capture = (*stream)->capture;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (capture == nullptr) return CUDA_SUCCESS;

@@ -271,6 +271,23 @@ constexpr Question kQuestions[] = {
        if (g != nullptr) (void)a.d.GraphDestroy(g);
        (void)a.d.StreamDestroy(s);
      }},
+    {"capture.legacy_asked", "STREAM_CAPTURE_IMPLICIT STREAM_CAPTURE_IMPLICIT SUCCESS 1 SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUstream s = nullptr;
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_DEFAULT));
+       CUgraph g = nullptr;
+       CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+       a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+       a(a.d.StreamIsCapturing(nullptr, &status));
+       cuuint64_t id = 0;
+       a(a.d.StreamGetCaptureInfo(nullptr, &status, &id, nullptr, nullptr, nullptr, nullptr));
+       a(a.d.StreamIsCapturing(s, &status));
+       a.Value(static_cast<long long>(status));
+       a(a.d.StreamEndCapture(s, &g));
+       if (g != nullptr) (void)a.d.GraphDestroy(g);
+       (void)a.d.StreamDestroy(s);
+     }},
     {"capture.unmatched", "STREAM_CAPTURE_UNMATCHED", Manner::Plain,
      [](Asker& a) {
        const Ready ready(a);
