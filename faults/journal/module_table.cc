@@ -73,6 +73,13 @@ bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phd
 #endif
 }
 
+// A path that does not fit keeps its end: the file's name matters most.
+const char* KeptEnd(const char* path) noexcept {
+  const std::size_t length = strlen(path);
+  constexpr std::size_t kRoom = sizeof(ModuleRow::path) - 1;
+  return length > kRoom ? path + (length - kRoom) : path;
+}
+
 struct Walk {
   ModuleTable* table;
   ModuleTable::Snapshot* snapshot;
@@ -184,20 +191,30 @@ const ModuleTable::Range* ModuleTable::Find(const Snapshot& snapshot, std::uintp
 std::uint64_t ModuleTable::EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept {
   const Range* const range = Find(snapshot, address);
   dl_phdr_info info;
-  if (!FindLoaded(address, &info) || (range != nullptr && range->base == info.dlpi_addr)) {
-    return range == nullptr ? Frame(kNoModule, address) : Frame(range->module, address - range->base);
-  }
+  if (!FindLoaded(address, &info)) return range == nullptr ? Frame(kNoModule, address) : Frame(range->module, address - range->base);
   const BuildId id = FindBuildId(info);
+  // A library that was opened since may lie where one that was closed lay.
+  if (range != nullptr && range->base == info.dlpi_addr && IsStill(range->module, info, id.bytes, id.size)) {
+    return Frame(range->module, address - range->base);
+  }
   return Frame(Intern(info.dlpi_name, id.bytes, id.size), address - info.dlpi_addr);
+}
+
+bool ModuleTable::IsStill(std::uint32_t module, const dl_phdr_info& info, const std::uint8_t* build_id, std::size_t bytes) const noexcept {
+  if (module >= kMaxModules || info.dlpi_name == nullptr || info.dlpi_name[0] == '\0') return true;  // full table; the program itself
+  const ModuleRow& row = journal_->modules()[module];
+  const std::size_t id_bytes = bytes < sizeof(row.build_id) ? bytes : sizeof(row.build_id);
+  const bool same_path = strncmp(row.path, KeptEnd(info.dlpi_name), sizeof(row.path) - 1) == 0;
+  // Where the program headers are out of reach, so is the build id.
+  if (info.dlpi_phdr == nullptr) return same_path;
+  return same_path && row.build_id_bytes == id_bytes && (id_bytes == 0 || memcmp(row.build_id, build_id, id_bytes) == 0);
 }
 
 std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept {
   ModuleRow* rows = journal_->modules();
   const std::size_t id_bytes = bytes < sizeof(rows->build_id) ? bytes : sizeof(rows->build_id);
-  // A path that does not fit keeps its end: the file's name matters most.
-  const std::size_t length = strlen(path);
   const std::size_t room = sizeof(rows->path) - 1;
-  const char* kept = length > room ? path + (length - room) : path;
+  const char* const kept = KeptEnd(path);
   for (std::uint32_t i = 0; i < kMaxModules; ++i) {
     if (!pages_.Ensure(reinterpret_cast<char*>(rows), i * sizeof(ModuleRow), sizeof(ModuleRow))) {
       journal_->header().flags.fetch_or(kNoSpace, std::memory_order_relaxed);

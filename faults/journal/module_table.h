@@ -48,6 +48,8 @@ class ModuleTable {
   // The range that the address lies in; null: none.
   static const Range* Find(const Snapshot& snapshot, std::uintptr_t address) noexcept;
   std::uint64_t EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept;
+  // The object at that base is the one that the row names.
+  bool IsStill(std::uint32_t module, const dl_phdr_info& info, const std::uint8_t* build_id, std::size_t bytes) const noexcept;
   std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept;
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
 

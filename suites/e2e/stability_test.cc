@@ -126,7 +126,7 @@ TEST(Resume, AnotherProgramInTheSameDirectoryIsNotMistakenForTheFirst) {
   }
 }
 
-// By its time of change, so that one that is written anew with the same bytes is an output too.
+// Each report names it.
 TEST(Resume, AFileThatTheProgramWritesToIsItsOutputAndNoChangeOfTheProgram) {
   for (const char* const writes : {"echo $$ >>\"$1\"", "echo same >\"$1\"", "[ -e \"$1\" ] || echo once >\"$1\""}) {
     const std::string directory = TemporaryDirectory();
@@ -137,20 +137,26 @@ TEST(Resume, AFileThatTheProgramWritesToIsItsOutputAndNoChangeOfTheProgram) {
     const Audit again = RunAudit(arguments, program);
     EXPECT_EQ(again.outcome.exit, 0) << writes << again.outcome.err;
     EXPECT_THAT(again.outcome.err, HasSubstr("nothing was run anew")) << writes;
+    EXPECT_THAT(again.report["totals"]["skipped"].dump(), HasSubstr("content of argument 4, '" + directory + "/output'")) << writes;
   }
 }
 
+// Also one that it writes again as it was: a state that it saves, say.
 TEST(Resume, AFileThatTheProgramReadsIsPartOfIt) {
-  const std::string directory = TemporaryDirectory();
-  WriteFile(directory + "/input", "one");
-  const std::vector<std::string> program = {
-      "/bin/sh", "-c", "read line <\"$1\"; exec \"$2\"", "sh", directory + "/input", Program("client_linked")};
-  const std::vector<std::string> arguments = {"sweep", "--depth", "1", "--work-dir", directory + "/work"};
-  ASSERT_EQ(RunAudit(arguments, program).outcome.exit, 0);
-  WriteFile(directory + "/input", "two");
-  const Audit changed = RunAudit(arguments, program);
-  EXPECT_EQ(changed.outcome.exit, 2) << changed.outcome.err;
-  EXPECT_THAT(changed.outcome.err, HasSubstr("of other files"));
+  for (const char* const reads : {"read line <\"$1\"", "read line <\"$1\"; echo \"$line\" >\"$1\""}) {
+    const std::string directory = TemporaryDirectory();
+    WriteFile(directory + "/input", "one\n");
+    const std::string script = std::string(reads) + "; exec \"$2\"";
+    const std::vector<std::string> program = {"/bin/sh", "-c", script, "sh", directory + "/input", Program("client_linked")};
+    const std::vector<std::string> arguments = {"sweep", "--depth", "1", "--work-dir", directory + "/work"};
+    const Audit first = RunAudit(arguments, program);
+    ASSERT_EQ(first.outcome.exit, 0) << reads << first.outcome.err;
+    EXPECT_THAT(first.report["totals"]["skipped"].dump(), ::testing::Not(HasSubstr("content of argument")));
+    WriteFile(directory + "/input", "two\n");
+    const Audit changed = RunAudit(arguments, program);
+    EXPECT_EQ(changed.outcome.exit, 2) << reads << changed.outcome.err;
+    EXPECT_THAT(changed.outcome.err, HasSubstr("of other files"));
+  }
 }
 
 class Interrupt : public ::testing::TestWithParam<const char*> {};
