@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -69,5 +70,8 @@ void AddLeftBehind(const Ending& ending, const char* became, report::Run* run);
 
 // Driver, totals.calls, totals.sites and what the run could not see.
 void DescribeRun(const Observation& run_seen, report::Run* run);
+
+// Arguments, by number, whose content is no part of what the sweep goes on with.
+void AddOutputs(const std::set<std::size_t>& arguments, report::Run* run);
 
 }  // namespace cuaudit::harness

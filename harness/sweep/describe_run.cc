@@ -117,4 +117,12 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   if ((flags & faults::kModulesDropped) != 0) run->totals.skipped["modules beyond the journal's table"] = 1;
 }
 
+void AddOutputs(const std::set<std::size_t>& arguments, report::Run* run) {
+  for (const std::size_t number : arguments) {
+    const std::string word = number < run->command.size() ? run->command[number] : std::string();
+    run->totals.skipped["content of argument " + std::to_string(number) + ", '" + word +
+                        "': the program writes it, so the sweep goes on whatever is in it"] = 1;
+  }
+}
+
 }  // namespace cuaudit::harness

@@ -354,11 +354,7 @@ void SweepEngine::Report(report::Run* run) {
   Groups groups;
   run->mode = "sweep";
   DescribeRun(rehearsal_->run, run);
-  for (const std::size_t number : rehearsal_->outputs) {
-    const std::string word = number < run->command.size() ? run->command[number] : std::string();
-    run->totals.skipped["content of argument " + std::to_string(number) + ", '" + word +
-                        "': the program writes it, so the sweep goes on whatever is in it"] = 1;
-  }
+  AddOutputs(rehearsal_->outputs, run);
   for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
   for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
   if (rehearsal_->drifting) ReportDrift(&groups, run);
