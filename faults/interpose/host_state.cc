@@ -69,7 +69,7 @@ Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
   return record;
 }
 
-void WriteReading() noexcept {
+[[maybe_unused]] void WriteReading() noexcept {
   static_assert(kHostMeterCount < kRecordArguments);
   const HostReading reading = ReadHost();
   Record* record = Begin(HostCall::Reading, 0, 0);
