@@ -126,6 +126,8 @@ class Core {
   CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
                       std::uint64_t scope_id = 0) noexcept;
   StreamRecord* FindStream(std::uint64_t id) noexcept;
+  template <typename IsIt>
+  StreamRecord* FirstWithHandle(CUstream handle, IsIt is_it) noexcept;
   StreamRecord* FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   CUresult MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept;
@@ -296,8 +298,10 @@ class Core {
   std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   std::atomic<std::uint64_t> captures_noted{0};    // how often a stream was seen in a capture; under make_lock
   static constexpr std::size_t kBuckets = 1024;
-  std::atomic<StreamRecord*> bucket[kBuckets] = {};     // by identity
-  std::atomic<StreamRecord*> by_handle[kBuckets] = {};  // with trust_stream_handles: the latest
+  std::atomic<StreamRecord*> bucket[kBuckets] = {};       // by identity
+  std::atomic<StreamRecord*> with_handle[kBuckets] = {};  // by handle
+  std::atomic<std::uint64_t> records_visited{0};          // for their handle
+  std::atomic<StreamRecord*> by_handle[kBuckets] = {};    // with trust_stream_handles: the latest
   std::atomic<EventPool*> event_pools{nullptr};
   std::atomic<ThreadCache*> caches{nullptr};
   Lock make_lock;  // makes streams, arenas, event pools, caches, pools: one at a time

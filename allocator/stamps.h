@@ -95,7 +95,8 @@ struct StreamRecord {
   // Completion::StreamWrites: where the stream writes, and what the host reads.
   CUdeviceptr word_address = 0;
   std::atomic<std::uint64_t>* word = nullptr;
-  StreamRecord* next = nullptr;  // in the table's bucket
+  StreamRecord* next = nullptr;        // in the table's bucket
+  StreamRecord* next_alike = nullptr;  // whose handle is in the same bucket
   StreamRecord* next_all = nullptr;
 
   std::atomic<Arena*> arena{nullptr};       // in the shared pool

@@ -120,13 +120,25 @@ StreamRecord* Core::FindStream(std::uint64_t id) noexcept {
   return found;
 }
 
-StreamRecord* Core::FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept {
-  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (record->scope != scope || record->scope_id != scope_id || !IsOf(record, handle, context)) continue;
-    record->retired_as.store(nullptr, std::memory_order_release);
-    return record;
+// The first with which `is_it` is content, of those whose handle that is or was.
+template <typename IsIt>
+StreamRecord* Core::FirstWithHandle(CUstream handle, IsIt is_it) noexcept {
+  std::uint64_t visited = 0;
+  StreamRecord* record = with_handle[HandleBucket(handle)].load(std::memory_order_acquire);
+  for (; record != nullptr; record = record->next_alike) {
+    ++visited;
+    if (record->handle == handle && is_it(record)) break;
   }
-  return nullptr;
+  records_visited.fetch_add(visited, std::memory_order_relaxed);
+  return record;
+}
+
+StreamRecord* Core::FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept {
+  StreamRecord* const found = FirstWithHandle(handle, [&](const StreamRecord* record) {
+    return record->scope == scope && record->scope_id == scope_id && IsOf(record, handle, context);
+  });
+  if (found != nullptr) found->retired_as.store(nullptr, std::memory_order_release);
+  return found;
 }
 
 CUresult Core::MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept {
@@ -141,12 +153,12 @@ CUresult Core::MakeCaptured(CUstream stream, CUcontext context, Scope scope, std
 void Core::NoteCaptured(CUstream handle, CUcontext context, std::uint64_t capture) noexcept {
   const Held held(make_lock);
   captures_noted.fetch_add(1, std::memory_order_acq_rel);
-  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (record->handle == handle) record->fast_arena.store(nullptr, std::memory_order_release);
-    if (!HasHandle(record, handle, context)) continue;
-    const std::uint64_t before = record->capture.load(std::memory_order_acquire);
+  (void)FirstWithHandle(handle, [&](StreamRecord* record) {
+    record->fast_arena.store(nullptr, std::memory_order_release);
+    const std::uint64_t before = HasHandle(record, handle, context) ? record->capture.load(std::memory_order_acquire) : 0;
     if (before != 0 && before != capture) EndCapture(before);
-  }
+    return false;
+  });
 }
 
 // The stream was in no capture, asked after `noted` was read.
@@ -159,18 +171,19 @@ void Core::EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted
 // The stream was seen outside: the captures that its handle took part in are over. If it is a stream that was known before them, the
 // handle was its all the time, and so were they: its next recording ends what it is owed from before them.
 void Core::EndCapturesOf(CUstream handle, CUcontext context, StreamRecord* seen) noexcept {
-  for (StreamRecord* record = streams.load(std::memory_order_acquire); record != nullptr; record = record->next_all) {
-    if (!HasHandle(record, handle, context)) continue;
+  (void)FirstWithHandle(handle, [&](StreamRecord* record) {
+    if (!HasHandle(record, handle, context)) return false;
     const std::uint64_t capture = record->capture.exchange(0, std::memory_order_acq_rel);
     if (capture != 0) EndCapture(capture);
-    if (record->scope != Scope::Capture || record->same.load(std::memory_order_relaxed) != nullptr) continue;
-    if (seen == nullptr || seen->scope != Scope::Stream || seen->handle != handle || seen->index > record->index) continue;
+    if (record->scope != Scope::Capture || record->same.load(std::memory_order_relaxed) != nullptr) return false;
+    if (seen == nullptr || seen->scope != Scope::Stream || seen->handle != handle || seen->index > record->index) return false;
     const Held held(make_lock);
-    if (record->same.load(std::memory_order_relaxed) != nullptr) continue;
+    if (record->same.load(std::memory_order_relaxed) != nullptr) return false;
     record->same_sequence = seen->NextSequence();
     seen->Want(record->same_sequence);
     record->same.store(seen, std::memory_order_release);
-  }
+    return false;
+  });
 }
 
 // It is over for each stream that was in it.
@@ -221,20 +234,17 @@ CUresult Core::MakeStream(std::uint64_t id, CUstream stream, CUcontext context, 
     }
   }
   const Held held(make_lock);
+  *out = scope == Scope::Stream ? FindStream(id) : FindCaptured(stream, context, scope, scope_id);
+  if (*out != nullptr) return CUDA_SUCCESS;  // another thread was first; a word stays unused
   std::atomic<StreamRecord*>& head = bucket[id % kBuckets];
-  StreamRecord* other = scope == Scope::Stream ? head.load(std::memory_order_relaxed) : streams.load(std::memory_order_relaxed);
-  for (; other != nullptr; other = scope == Scope::Stream ? other->next : other->next_all) {
-    const bool same =
-        other->scope == scope && other->scope_id == scope_id && (scope == Scope::Stream ? other->id == id : IsOf(other, stream, context));
-    if (!same) continue;
-    *out = other;  // another thread was first; a word stays unused
-    return CUDA_SUCCESS;
-  }
+  std::atomic<StreamRecord*>& alike = with_handle[HandleBucket(stream)];
   record->index = stream_count.fetch_add(1, std::memory_order_relaxed);
   record->next = head.load(std::memory_order_relaxed);
+  record->next_alike = alike.load(std::memory_order_relaxed);
   record->next_all = streams.load(std::memory_order_relaxed);
   *out = record.release();
   head.store(*out, std::memory_order_release);
+  alike.store(*out, std::memory_order_release);
   streams.store(*out, std::memory_order_release);
   return CUDA_SUCCESS;
 }
@@ -355,10 +365,11 @@ CUresult Core::RetireStream(int device, CUstream stream) noexcept {
   if (result == CUDA_SUCCESS) {
     record->retired.store(true, std::memory_order_release);
     record->ForgetWaits();
-    for (StreamRecord* other = streams.load(std::memory_order_acquire); other != nullptr; other = other->next_all) {
+    (void)FirstWithHandle(stream, [&](StreamRecord* other) {
       if (IsOf(other, stream, record->context))
         other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
-    }
+      return false;
+    });
   }
   const CUresult left = current.Leave();
   return Note(result == CUDA_SUCCESS ? left : result);

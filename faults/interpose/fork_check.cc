@@ -156,8 +156,7 @@ bool Advise(const Span& span, int advice) noexcept {
 
 }  // namespace
 
-// Other than the mapping that begins at `own`. False: there is more than has room.
-bool ForkCheck::FindWiped(const void* own, bool* failed) noexcept {
+ForkRefusal ForkCheck::FindWiped(const void* own) noexcept {
   Span span;
   bool has_room = true;
   wiped_count_ = 0;
@@ -172,17 +171,30 @@ bool ForkCheck::FindWiped(const void* own, bool* failed) noexcept {
     if (has_room) wiped_[wiped_count_++] = span;
     return has_room;
   });
-  *failed = !whole;
-  return has_room;
+  if (!whole) return ForkRefusal::System;
+  return has_room ? ForkRefusal::None : ForkRefusal::WipedMemory;
 }
 
-bool ForkCheck::KeepWiped() noexcept {
+// The layout does not tell what a fork wipes. Where it wiped nothing it is taken to wipe nothing still, since the flags cost much more to
+// read; what it wiped before, the program may have taken back, and gets back as it is now.
+ForkRefusal ForkCheck::KeepWiped(const void* own) noexcept {
+  if (layout_ == none_wiped_) return ForkRefusal::None;
+  none_wiped_ = 0;
+  ForkRefusal why = FindWiped(own);
   unsigned kept = 0;
-  while (kept < wiped_count_ && Advise(wiped_[kept], MADV_KEEPONFORK)) ++kept;
-  if (kept == wiped_count_) return true;
-  while (kept-- > 0) (void)Advise(wiped_[kept], MADV_WIPEONFORK);
-  layout_ = 0;
-  return false;
+  while (why == ForkRefusal::None && kept < wiped_count_) {
+    if (Advise(wiped_[kept], MADV_KEEPONFORK)) {
+      ++kept;
+    } else {
+      why = ForkRefusal::AlwaysWiped;
+    }
+  }
+  if (why == ForkRefusal::None && wiped_count_ == 0) none_wiped_ = layout_;
+  if (why == ForkRefusal::None) return why;
+  wiped_count_ = kept;
+  WipeAgain();
+  wiped_count_ = 0;
+  return why;
 }
 
 void ForkCheck::WipeAgain() noexcept {
@@ -235,7 +247,7 @@ bool ForkCheck::SharesMemory(std::uint64_t* layout, bool* failed) const noexcept
   return shares || *failed;
 }
 
-ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool, const void* wiped) noexcept {
+ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) noexcept {
   if (getppid() != tool) return ForkRefusal::Indirect;
   if (HasSanitizer()) return ForkRefusal::Sanitizer;
   const int expected = 1 + static_cast<int>(attendants);
@@ -246,13 +258,7 @@ ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool, const void* wiped) 
   if (HasIntervalTimer() || HasPosixTimer()) return ForkRefusal::Timer;
   bool failed = false;
   if (HoldsDescriptors(&failed)) return failed ? ForkRefusal::System : ForkRefusal::Descriptor;
-  std::uint64_t layout = 0;
-  if (SharesMemory(&layout, &failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
-  // The flags of mappings cost much more to read, and change hardly ever without a change of the layout.
-  if (layout == layout_) return ForkRefusal::None;
-  layout_ = 0;
-  if (!FindWiped(wiped, &failed) || failed) return failed ? ForkRefusal::System : ForkRefusal::WipedMemory;
-  layout_ = layout;
+  if (SharesMemory(&layout_, &failed)) return failed ? ForkRefusal::System : ForkRefusal::SharedMemory;
   return ForkRefusal::None;
 }
 

@@ -37,15 +37,15 @@ class ForkCheck {
   // Called while the program is loaded: notes which descriptors it was started with.
   void Start() noexcept;
   void AddOwn(const char* path) noexcept;
-  // `attendants`: threads of ours. `tool`: who must be the parent. `wiped`: a page of ours that a fork wipes.
-  ForkRefusal Look(unsigned attendants, pid_t tool, const void* wiped) noexcept;
-  // Around the fork, after Look has found no reason against it: memory that it would wipe, it does not. False: that cannot be. The second
-  // by both.
-  bool KeepWiped() noexcept;
+  // `attendants`: threads of ours. `tool`: who must be the parent.
+  ForkRefusal Look(unsigned attendants, pid_t tool) noexcept;
+  // Around the fork, with signals blocked, after Look has found no reason against it: memory that it would wipe, it does not, other than
+  // `own`, a page of ours. Where that cannot be, nothing was changed. The second by both.
+  ForkRefusal KeepWiped(const void* own) noexcept;
   void WipeAgain() noexcept;
 
  private:
-  bool FindWiped(const void* own, bool* failed) noexcept;
+  ForkRefusal FindWiped(const void* own) noexcept;
   bool WasGiven(int descriptor) const noexcept;
   bool HoldsDescriptors(bool* failed) const noexcept;
   bool SharesMemory(std::uint64_t* layout, bool* failed) const noexcept;
@@ -57,7 +57,8 @@ class ForkCheck {
   static constexpr unsigned kWiped = 16;
   Span wiped_[kWiped];
   unsigned wiped_count_ = 0;
-  std::uint64_t layout_ = 0;  // of the address space when it was last looked at for memory that a fork wipes
+  std::uint64_t layout_ = 0;      // of the address space, by Look
+  std::uint64_t none_wiped_ = 0;  // a layout that had no memory that a fork wipes
 };
 
 }  // namespace cuaudit::faults

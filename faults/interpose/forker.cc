@@ -64,12 +64,11 @@ const char* Forker::Open(const char* path, const char* journal) noexcept {
   close(file);
   if (!sized) return "the fork file is not one made by this cuaudit";
   if (memory == MAP_FAILED) return "cannot map the fork file";
-  ForkHeader* const header = static_cast<ForkHeader*>(memory);
-  if (memcmp(header->magic, kForkMagic, sizeof(kForkMagic)) != 0 || header->table_digest != driver::TableDigest() ||
-      header->file_bytes != static_cast<std::uint64_t>(facts.st_size)) {
+  if (const char* const wrong = CheckForkFile(memory, static_cast<std::size_t>(facts.st_size))) {
     munmap(memory, static_cast<std::size_t>(facts.st_size));
-    return "the fork file is not one made by this cuaudit";
+    return wrong;
   }
+  ForkHeader* const header = static_cast<ForkHeader*>(memory);
   nodes_ = reinterpret_cast<ForkNode*>(static_cast<char*>(memory) + header->nodes_offset);
   slots_ = reinterpret_cast<ForkSlot*>(static_cast<char*>(memory) + header->slots_offset);
   header_ = header;
@@ -153,14 +152,13 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   ForkNode* const node = &nodes_[index];
   if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
   const int saved = errno;
-  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool, sim::WipedByFork(world_));
+  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
   if (why == ForkRefusal::None) {
     const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
     const SignalsBlocked blocked;
     if (!sim::HoldForFork(world_)) {
       why = ForkRefusal::Threads;
-    } else if (!check_.KeepWiped()) {
-      why = ForkRefusal::WipedMemory;
+    } else if ((why = check_.KeepWiped(sim::WipedByFork(world_))) != ForkRefusal::None) {
       sim::ReleaseAfterFork(world_);
     } else {
       PrepareSlot(slot);

@@ -43,6 +43,8 @@ std::uint32_t ParseCount(std::string_view text) noexcept {
   return value <= 0xffffffffU ? static_cast<std::uint32_t>(value) : 0;
 }
 
+constexpr CUresult kHostCode = CUDA_ERROR_OUT_OF_MEMORY;  // of a fault of the host, which has none
+
 constexpr std::string_view kSite = "site=";
 constexpr std::size_t kSiteDigits = 16;
 
@@ -78,11 +80,20 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
 }  // namespace
 
 bool IsWellFormed(const Fault& fault) noexcept {
-  // Not read as what it is: another byte than 0 or 1 is no bool.
+  // Not read as what they are: another byte than 0 or 1 is no bool, and CUresult has no value for every number.
   unsigned char follows = 0;
+  int code = 0;
+  static_assert(sizeof(fault.code) == sizeof(code));
   memcpy(&follows, reinterpret_cast<const char*>(&fault) + offsetof(Fault, follows), sizeof(follows));
-  const bool is_call = driver::Index(fault.base) < driver::kBaseCount || HostFaultOf(fault.base) != nullptr;
-  return is_call && fault.phase <= Phase::Unwind && fault.how <= How::HostThread && follows <= 1;
+  memcpy(&code, reinterpret_cast<const char*>(&fault) + offsetof(Fault, code), sizeof(code));
+  if (follows > 1 || fault.phase > Phase::Unwind || fault.occurrence == 0) return false;
+  if (fault.how == How::Burst ? fault.burst == 0 : fault.burst != 1) return false;
+  if (const HostFaultRow* const host = HostFaultOf(fault.base)) {
+    return fault.how == host->how && code == kHostCode && fault.site == 0 && follows == 0;
+  }
+  if (driver::Index(fault.base) >= driver::kBaseCount || fault.how > How::Sticky || code <= 0 || code > CUDA_ERROR_UNKNOWN) return false;
+  const bool sticky = driver::IsSticky(fault.code);
+  return sticky || (fault.how != How::Sticky && driver::IsLegalCode(fault.base, fault.code));
 }
 
 ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
@@ -109,7 +120,9 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
     return {1, "a driver entry point without version suffix, such as cuMemAlloc, or malloc or pthread_create"};
   }
   fault->base = host != nullptr ? host->base : static_cast<driver::BaseId>(base);
-  if (hash == std::string_view::npos) return {name.size() + 1, "#N, which call of it counted from 1"};
+  if (hash == std::string_view::npos || (host != nullptr && sited != std::string_view::npos)) {
+    return {name.size() + 1, "#N, which call of it counted from 1"};
+  }
 
   const std::string_view rest(text.data() + hash + 1, text.size() - hash - 1);
   const std::size_t equals = rest.find('=');
@@ -130,7 +143,7 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
   const std::string_view what(rest.data() + equals + 1, rest.size() - equals - 1);
   if (host != nullptr) {
     if (what != host->error) return {column(what), host->expected};
-    fault->code = CUDA_ERROR_OUT_OF_MEMORY;  // any that is none
+    fault->code = kHostCode;
     fault->how = host->how;
     return {};
   }

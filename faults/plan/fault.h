@@ -94,7 +94,7 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-// For a fault whose bytes came from a file: false when one of them stands for nothing.
+// For a fault whose bytes came from a file: false when it is none that ParseFault answers.
 bool IsWellFormed(const Fault& fault) noexcept;
 
 inline constexpr std::size_t kMaxFaultText = 192;

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "faults/plan/fork_file.h"
 
+#include <stddef.h>
+#include <string.h>
+
+#include "faults/driver/call_id.h"
+#include "faults/journal/layout.h"
+
 namespace cuaudit::faults {
 namespace {
 
@@ -9,7 +15,44 @@ int Compare(T a, T b) noexcept {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
+// `count` things of `each` bytes, without overflow; what lies there has atomics, so it is aligned.
+bool Lies(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::uint64_t size) noexcept {
+  return offset % alignof(std::max_align_t) == 0 && offset <= size && count <= (size - offset) / each;
+}
+
+bool MeansSomething(const ForkNode* nodes, std::uint32_t index, std::uint32_t count) noexcept {
+  const ForkNode& node = nodes[index];
+  // Not read as what it is: another byte than 0 or 1 is no bool.
+  unsigned char control = 0;
+  memcpy(&control, reinterpret_cast<const char*>(&node) + offsetof(ForkNode, control), sizeof(control));
+  if (control > 1 || (index != 0 && control == 0 && !IsWellFormed(node.fault))) return false;
+  // Further down the file than the node: so nothing is its own descendant.
+  return node.children == 0 || (node.first_child > index && node.first_child <= count && node.children <= count - node.first_child);
+}
+
 }  // namespace
+
+const char* CheckForkFile(const void* bytes, std::size_t size) noexcept {
+  static constexpr char kOther[] = "the fork file is not one made by this cuaudit";
+  const ForkHeader* const header = static_cast<const ForkHeader*>(bytes);
+  if (size < sizeof(ForkHeader) || memcmp(header->magic, kForkMagic, sizeof(kForkMagic)) != 0 ||
+      header->table_digest != driver::TableDigest() || header->file_bytes != size) {
+    return kOther;
+  }
+  const std::uint64_t slot = header->journal_bytes;
+  const bool fits = header->nodes != 0 && header->nodes_offset >= sizeof(ForkHeader) && header->slots_offset >= sizeof(ForkHeader) &&
+                    header->journals_offset >= sizeof(ForkHeader) && header->records_offset >= sizeof(JournalHeader) &&
+                    Lies(header->nodes_offset, header->nodes, sizeof(ForkNode), size) &&
+                    Lies(header->slots_offset, header->slots, sizeof(ForkSlot), size) && slot % alignof(std::max_align_t) == 0 &&
+                    slot != 0 && Lies(header->journals_offset, header->slots, slot, size) &&
+                    Lies(header->records_offset, header->record_capacity, sizeof(Record), slot);
+  if (!fits) return kOther;
+  const ForkNode* const nodes = reinterpret_cast<const ForkNode*>(static_cast<const char*>(bytes) + header->nodes_offset);
+  for (std::uint32_t i = 0; i < header->nodes; ++i) {
+    if (!MeansSomething(nodes, i, header->nodes)) return "the fork file has a fault that means nothing";
+  }
+  return nullptr;
+}
 
 int CompareWhere(const Fault& a, const Fault& b) noexcept {
   if (const int base = Compare(a.base, b.base); base != 0) return base;
@@ -62,6 +105,8 @@ const char* Describe(ForkRefusal why) noexcept {
       return "the system gave no process";
     case ForkRefusal::WipedMemory:
       return "the program has memory that a fork would wipe, too much of it to be kept";
+    case ForkRefusal::AlwaysWiped:
+      return "the program has memory that a fork would wipe, and the kernel does not let it be kept";
   }
   return "";
 }

@@ -49,8 +49,9 @@ enum class ForkRefusal : std::uint32_t {
   Driver,        // not the simulated one
   System,        // no new process, or /proc cannot be read
   WipedMemory,   // madvise(MADV_WIPEONFORK), in more places than can be kept: by that a program notices forks
+  AlwaysWiped,   // the kernel does not let it be kept: MAP_DROPPABLE
 };
-inline constexpr std::size_t kForkRefusals = 11;
+inline constexpr std::size_t kForkRefusals = 12;
 
 enum class ForkState : std::uint32_t { Ahead = 0, Forked, Refused };
 
@@ -97,6 +98,10 @@ struct ForkHeader {
   std::atomic<std::uint32_t> waiting;  // the run without faults waits for a slot
   std::atomic<std::uint32_t> moves;    // forks that it has made
 };
+
+// The bytes of a whole file, which begin where a page does: all parts lie inside it, and every node is one that a tool may write. Null: so
+// they are; otherwise what is wrong.
+[[nodiscard]] const char* CheckForkFile(const void* bytes, std::size_t size) noexcept;
 
 // -1, 0, 1: by base, then phase, then occurrence.
 int CompareWhere(const Fault& a, const Fault& b) noexcept;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -119,6 +120,24 @@ TEST(Fork, MemoryThatAForkWipesIsKeptInACopy) {
   EXPECT_EQ(forked.outcome.exit, 0) << forked.outcome.err << forked.findings();
   EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn")));
   EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), "kept"})));
+}
+
+// The layout of the program is the same before and after, only the flag is not.
+TEST(Fork, MemoryThatIsWipedNoMoreIsNotWipedAgainAfterAFork) {
+  const Audit forked = Sweep("auto", {Program("forkless"), "taken_back"});
+  EXPECT_EQ(forked.outcome.exit, 0) << forked.outcome.err << forked.findings();
+  EXPECT_THAT(Isolation(forked), ::testing::Not(HasSubstr("spawn")));
+  EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), "taken_back"})));
+}
+
+TEST(Fork, MemoryThatTheKernelAlwaysWipesHasAReasonOfItsOwn) {
+  void* const memory = mmap(nullptr, 4096, PROT_READ, 8 /* MAP_DROPPABLE */ | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "the kernel has no MAP_DROPPABLE (Linux 6.11)";
+  munmap(memory, 4096);
+  const Audit forked = Sweep("auto", {Program("forkless"), "droppable"});
+  EXPECT_THAT(Isolation(forked),
+              HasSubstr("\"spawn: the program has memory that a fork would wipe, and the kernel does not let it be kept\":3"));
+  EXPECT_EQ(Said(forked), Said(Sweep("spawn", {Program("forkless"), "droppable"})));
 }
 
 TEST(Fork, AProgramThatIsAnotherOneInACopyIsSpawnedAndSaysWhatDiffers) {

@@ -2,8 +2,10 @@
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
 // Usage   forkless thread|file|pipe|memory|wiped|child|timer|posix_timer|nothing
 //         forkless kept      memory that a fork wipes is as it was to the end, and a child of its own finds it wiped
-//         forkless owned     where the middle fails it waits for what only the process that it began as is sent
-//         forkless pid|status|declared     at its end it is another process than at its start: keeps the buffer, ends or reports otherwise
+//         forkless taken_back      the same page of memory is one that a fork wipes, and then none: the second child of its own finds it
+//         whole forkless droppable       memory that a fork wipes whatever is asked for forkless owned     where the middle fails it waits
+//         for what only the process that it began as is sent forkless pid|status|declared     at its end it is another process than at its
+//         start: keeps the buffer, ends or reports otherwise
 #include <cuaudit/mark.h>
 #include <cuda.h>
 #include <fcntl.h>
@@ -15,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, BYTES = 40 * PAGE };
+enum { PAGE = 4096, BYTES = 40 * PAGE, DROPPABLE = 8 /* MAP_DROPPABLE, not in every libc */ };
 
 static int wake[2];
 
@@ -33,6 +35,21 @@ static char *wiped_memory(int places) {
   for (int i = 0; i < places; ++i)
     if (madvise(memory + 2 * i * PAGE, PAGE, MADV_WIPEONFORK) != 0) return NULL;
   return memory;
+}
+
+/* One page that neither is like what lies around it nor will be: the layout is the same whether or not a fork wipes it. */
+static char *wiped_page(void) {
+  char *memory = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mprotect(memory, PAGE, PROT_READ | PROT_WRITE) != 0 || madvise(memory, PAGE, MADV_WIPEONFORK) != 0) return NULL;
+  memory[0] = 7;
+  return memory;
+}
+
+static int child_sees(const char *memory, char byte) {
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) _exit(memory[0] != byte);
+  return waitpid(child, &status, 0) == child && status == 0;
 }
 
 static int is_kept(const char *memory) {
@@ -72,11 +89,22 @@ int main(int argc, char **argv) {
   }
   if (strcmp(what, "timer") == 0) setitimer(ITIMER_REAL, &day, NULL);
   if (strcmp(what, "posix_timer") == 0) clocked = timer_create(CLOCK_MONOTONIC, NULL, &clock) == 0;
+  if (strcmp(what, "taken_back") == 0 && (memory = wiped_page()) == NULL) return 3;
+  if (strcmp(what, "droppable") == 0) {
+    memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, DROPPABLE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 5;
+  }
   failed = cuMemAlloc(&buffer, 4096) != CUDA_SUCCESS;
   while (failed && strcmp(what, "owned") == 0 && getpid() != began) pause();
   if (clocked) timer_delete(clock);
   setitimer(ITIMER_REAL, &none, NULL);
   if (strcmp(what, "kept") == 0 && !is_kept(memory)) return 4;
+  if (strcmp(what, "taken_back") == 0) {
+    if (!child_sees(memory, 0) || madvise(memory, PAGE, MADV_KEEPONFORK) != 0) return 4;
+    if (!failed) cuMemFree(buffer);
+    failed = cuMemAlloc(&buffer, 4096) != CUDA_SUCCESS;
+    if (!child_sees(memory, 7)) return 4;
+  }
   if (memory != NULL) munmap(memory, BYTES);
   if (file >= 0) close(file);
   if (wake[1] != 0) {

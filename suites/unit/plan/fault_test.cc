@@ -153,8 +153,9 @@ TEST(HostFault, RoundTripsAndSaysWhatItExpects) {
     char again[kMaxFaultText];
     EXPECT_EQ(std::string_view(again, FormatFault(fault, again, sizeof(again))), text);
   }
-  for (const char* const text : {"malloc", "malloc#0=host_oom", "malloc#1", "malloc#1=OUT_OF_MEMORY", "malloc#1=host_oom,refuse",
-                                 "calloc#1=host_oom", "cuMemAlloc#1=host_oom", "cuMemAlloc#1=OUT_OF_MEMORY,host_oom"}) {
+  for (const char* const text :
+       {"malloc", "malloc#0=host_oom", "malloc#1", "malloc#1=OUT_OF_MEMORY", "malloc#1=host_oom,refuse",
+        "malloc@site=8c1f0be3a5d29e47#1=host_oom", "calloc#1=host_oom", "cuMemAlloc#1=host_oom", "cuMemAlloc#1=OUT_OF_MEMORY,host_oom"}) {
     Fault fault;
     EXPECT_NE(ParseFault(text, &fault).expected, nullptr) << text;
   }
@@ -192,20 +193,49 @@ TEST(HostFault, HitsOnceAndNoDriverCall) {
   }
 }
 
-TEST(Fault, BytesFromAFileAreAFaultOnlyWhenEachOfThemMeansSomething) {
-  Fault whole{driver::BaseId::MemAlloc, 1, Phase::Unwind, CUDA_ERROR_OUT_OF_MEMORY, How::HostThread, 1, 0, true};
-  EXPECT_TRUE(IsWellFormed(whole));
-  whole.base = kHostThread;
-  EXPECT_TRUE(IsWellFormed(whole));
-  const auto with = [&whole](std::size_t offset, unsigned char byte) {
-    Fault fault = whole;
-    std::memcpy(reinterpret_cast<char*>(&fault) + offset, &byte, 1);
-    return IsWellFormed(fault);
+Fault Parsed(const char* text) {
+  Fault fault;
+  EXPECT_EQ(ParseFault(text, &fault).expected, nullptr) << text;
+  return fault;
+}
+
+TEST(Fault, BytesFromAFileAreAFaultWhenTheyHaveAText) {
+  for (const char* const text : {"cuMemAlloc#1=OUT_OF_MEMORY", "cuMemAlloc@site=8c1f0be3a5d29e47#2@unwind=OUT_OF_MEMORY,refuse,burst=3",
+                                 "cuMemAlloc@site=8c1f0be3a5d29e47#+4294967295=ILLEGAL_ADDRESS,sticky",
+                                 "cuCtxSynchronize#1=ILLEGAL_ADDRESS,after", "malloc#3@work=host_oom", "pthread_create#2=EAGAIN"}) {
+    EXPECT_TRUE(IsWellFormed(Parsed(text))) << text;
+  }
+}
+
+TEST(Fault, BytesFromAFileAreNoFaultWhenOneOfThemHasNoText) {
+  const auto differs = [](const char* text, auto change) {
+    Fault fault = Parsed(text);
+    change(&fault);
+    return !IsWellFormed(fault);
   };
-  EXPECT_FALSE(with(offsetof(Fault, follows), 255));
-  EXPECT_FALSE(with(offsetof(Fault, how), static_cast<unsigned char>(How::HostThread) + 1));
-  EXPECT_FALSE(with(offsetof(Fault, phase), static_cast<unsigned char>(Phase::Unwind) + 1));
-  EXPECT_FALSE(with(offsetof(Fault, base) + 1, 0x7f));
+  const auto with = [&differs](std::size_t offset, unsigned char byte) {
+    return differs("cuMemAlloc#1=OUT_OF_MEMORY", [&](Fault* fault) { std::memcpy(reinterpret_cast<char*>(fault) + offset, &byte, 1); });
+  };
+  EXPECT_TRUE(with(offsetof(Fault, follows), 255));
+  EXPECT_TRUE(with(offsetof(Fault, how), static_cast<unsigned char>(How::Sticky) + 1)) << "a way of the host's";
+  EXPECT_TRUE(with(offsetof(Fault, how), static_cast<unsigned char>(How::HostThread) + 1));
+  EXPECT_TRUE(with(offsetof(Fault, phase), static_cast<unsigned char>(Phase::Unwind) + 1));
+  EXPECT_TRUE(with(offsetof(Fault, base) + 1, 0x7f));
+  EXPECT_TRUE(with(offsetof(Fault, code), CUDA_SUCCESS));
+  EXPECT_TRUE(with(offsetof(Fault, code) + 2, 1)) << "a number beyond CUresult's";
+  EXPECT_TRUE(with(offsetof(Fault, code) + 3, 0x80));
+  EXPECT_TRUE(with(offsetof(Fault, occurrence), 0));
+  EXPECT_TRUE(with(offsetof(Fault, burst), 0));
+  EXPECT_TRUE(with(offsetof(Fault, burst), 2)) << "only a burst has a length";
+  EXPECT_TRUE(differs("cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2", [](Fault* fault) { fault->burst = 0; }));
+  EXPECT_TRUE(differs("cuMemAlloc#1=OUT_OF_MEMORY", [](Fault* fault) { fault->code = CUDA_ERROR_NOT_PERMITTED; })) << "not its own";
+  EXPECT_TRUE(differs("cuMemAlloc#1=OUT_OF_MEMORY", [](Fault* fault) { fault->how = How::Sticky; })) << "that loses no context";
+  for (const char* const host : {"malloc#1=host_oom", "pthread_create#1=EAGAIN"}) {
+    EXPECT_TRUE(differs(host, [](Fault* fault) { fault->how = How::Refuse; })) << host;
+    EXPECT_TRUE(differs(host, [](Fault* fault) { fault->code = CUDA_ERROR_INVALID_VALUE; })) << host;
+    EXPECT_TRUE(differs(host, [](Fault* fault) { fault->site = 1; })) << host;
+    EXPECT_TRUE(differs(host, [](Fault* fault) { fault->follows = true; })) << host;
+  }
 }
 
 }  // namespace
