@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -72,6 +73,13 @@ int Opened(int descriptor, HostCall call) noexcept {
 // Before the number goes back: afterwards another thread may have it. What we do not know is not ours to judge.
 void Closing(int descriptor) noexcept {
   if (Follows(descriptor) && known.Remove(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
+}
+
+// Of a stream without a descriptor (fmemopen) fileno fails, which the program must not notice.
+void Closing(FILE* stream) noexcept {
+  const int before = errno;
+  Closing(fileno(stream));
+  errno = before;
 }
 
 // False when the directory cannot be read.
@@ -260,12 +268,12 @@ CUAUDIT_OPENS_STREAM(DIR, opendir, (const char* path), (path), dirfd, Descriptor
 
 CUAUDIT_WRAP(int, fclose, (FILE * stream)) {
   const UnderWay under_way;
-  if (stream != nullptr && Watching()) Closing(fileno(stream));
+  if (stream != nullptr && Watching()) Closing(stream);
   return Next(&next_fclose_, "fclose")(stream);
 }
 
 CUAUDIT_WRAP(int, pclose, (FILE * stream)) {
-  if (stream != nullptr && Watching()) Closing(fileno(stream));
+  if (stream != nullptr && Watching()) Closing(stream);
   return Next(&next_pclose_, "pclose")(stream);  // waits for the command
 }
 

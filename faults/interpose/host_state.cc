@@ -51,9 +51,19 @@ uint32_t Known(long id) noexcept {
   return value == own_id.load(std::memory_order_relaxed) ? known_as.load(std::memory_order_relaxed) : value;
 }
 
+// What nobody asked for leaves the driver's calls half of the journal.
+bool MayWrite() noexcept {
+  if constexpr (kWithHeap) return true;
+  JournalHeader& header = journal.header();
+  if ((header.flags.load(std::memory_order_relaxed) & kHostStopped) != 0) return false;
+  if (header.occurrences[kHostRecords].fetch_add(1, std::memory_order_relaxed) < header.record_capacity / 2) return true;
+  header.flags.fetch_or(kHostStopped, std::memory_order_relaxed);
+  return false;
+}
+
 // Without a stack.
 Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
-  if (InProcess() && !InSpan()) return nullptr;
+  if ((InProcess() && !InSpan()) || !MayWrite()) return nullptr;
   Quiet quiet;
   Record* record = journal.Begin();
   if (record == nullptr) return nullptr;
@@ -135,6 +145,7 @@ __attribute__((constructor)) void OnLoad() {
   }
   journal.header().flags.fetch_or(flags, std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
+  Finish(Begin(HostCall::Looking, 0, 0));
 }
 
 __attribute__((destructor)) void OnUnload() { TakeStock(); }

@@ -24,6 +24,7 @@ inline constexpr std::size_t kMaxBases = 1024;
 // In `occurrences`: what the program's own modules ask of the host.
 inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;        // allocations
 inline constexpr std::size_t kHostThreadOccurrences = kMaxBases - 2;  // threads
+inline constexpr std::size_t kHostRecords = kMaxBases - 3;            // what the probes wrote that nobody asked for
 inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
 inline constexpr std::size_t kMaxStacks = 1 << 16;
@@ -42,7 +43,8 @@ enum JournalFlag : std::uint32_t {
   kMutexesDropped = 64,       // more mutexes at once than the host drop-in follows
   kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
   kHeapNotSeen = 256,         // malloc is the program's own: the host drop-in sees no heap blocks
-  kHeapLeftOut = 512,         // the host drop-in was the one without heap blocks
+  kHeapLeftOut = 512,         // the host drop-in was the one without heap blocks: nobody asked for it
+  kHostStopped = 1024,        // its records had come to half of the capacity, and there are no more
 };
 
 enum class KernelFate : std::uint8_t {

@@ -13,7 +13,8 @@ namespace {
 std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
   std::array<report::LiveRow, driver::kKindCount> rows;
   for (const Object& object : ledger.objects) {
-    if (object.driver_owned || object.part_of_other || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    if (object.driver_owned || object.part_of_other || object.library_kept || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent)
+      continue;
     report::LiveRow& row = rows[static_cast<std::size_t>(object.kind)];
     ++row.acquired;
     if (object.state == State::Released) {

@@ -99,7 +99,7 @@ class Account {
   // The plan left something behind in the driver: a release or the end of a capture was refused, or what was made was denied (`after`).
   // What the driver then declines to release was tried, and waits for that.
   void set_plan_left_something() { plan_left_something_ = true; }
-  // The host's own allocations are recorded, so that a host address that somebody else gets is known.
+  // The host's own blocks are recorded, so that a host address that somebody else gets is known.
   void set_host_probed() { host_probed_ = true; }
   // The newest object of that handle, or the allocation that the address lies in or last lay in; -1 for none that we know.
   std::int64_t ObjectAt(driver::Kind kind, std::uint64_t handle);

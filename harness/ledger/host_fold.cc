@@ -18,6 +18,7 @@ void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
 // The C library ended the program in the middle of free: the address was no block's. One older than the probe it would have taken.
 void ProcessFold::Finish() {
   contexts_.Finish();
+  if (calls_ && !looked_at_) ++account_.books().ledger.host_unseen;
   if (died_in_free_ != nullptr && !exited_) {
     account_.books().Violate(Rule::UnknownHandle, Kind::HostHeap, *died_in_free_, died_in_free_->argument[0], -1);
   }
@@ -51,7 +52,8 @@ void ProcessFold::HostUnmap(const faults::Record& record) {
 
 // exec: the kernel takes back what the old image had of the host, but for open descriptors, and nobody knows those that were handed on.
 void ProcessFold::Replaced(const faults::Record& record) {
-  for (Object& object : account_.books().ledger.objects) {
+  for (std::size_t i = first_object_; i < account_.books().ledger.objects.size(); ++i) {
+    Object& object = account_.books().ledger.objects[i];
     if (object.pid != record.pid || object.state != State::Live || object.acquired.record_kind != faults::RecordKind::Host) continue;
     object.state = State::Released;
     object.released = SiteOf(record);
@@ -61,7 +63,7 @@ void ProcessFold::Replaced(const faults::Record& record) {
 void ProcessFold::Host(const faults::Record& record) {
   const std::uint64_t handle = record.argument[0];
   const bool injected = (record.flags & faults::kInjected) != 0;
-  account_.set_host_probed();
+  if (record.call == static_cast<std::uint16_t>(HostCall::Looking)) looked_at_ = true;
   if (handle == 0) return;
   Object object;
   object.handle = handle;
@@ -69,6 +71,7 @@ void ProcessFold::Host(const faults::Record& record) {
   object.part_of_other = (record.flags & faults::kPartOfOther) != 0;
   switch (static_cast<HostCall>(record.call)) {
     case HostCall::Allocate:
+      account_.set_host_probed();
       object.kind = Kind::HostHeap;
       object.bytes = record.argument[1];
       if (!injected) account_.Acquire(object, record);
@@ -143,6 +146,7 @@ void ProcessFold::Host(const faults::Record& record) {
       HostUnmap(record);
       break;
     case HostCall::Reading:
+    case HostCall::Looking:
       break;
   }
 }

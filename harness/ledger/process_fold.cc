@@ -64,6 +64,7 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
 }
 
 void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& addresses) {
+  calls_ = true;
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
   contexts_.See(record);

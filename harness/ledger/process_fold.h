@@ -8,6 +8,7 @@
 //   Source    ours; effects from faults/driver/effects.def.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "harness/ledger/account.h"
@@ -19,15 +20,23 @@ namespace cuaudit::harness {
 
 class ProcessFold {
  public:
-  ProcessFold(Books* books, std::uint32_t pid) : account_(books, pid), contexts_(&account_), graphs_(&account_, &contexts_) {}
+  ProcessFold(Books* books, std::uint32_t pid)
+      : account_(books, pid), contexts_(&account_), graphs_(&account_, &contexts_), first_object_(books->ledger.objects.size()) {}
   ProcessFold(Books* books, std::uint32_t pid, const ProcessFold* parent, std::uint64_t when)
-      : account_(books, pid, &parent->account_, when), contexts_(&account_), graphs_(&account_, &contexts_) {}
+      : account_(books, pid, &parent->account_, when),
+        contexts_(&account_),
+        graphs_(&account_, &contexts_),
+        first_object_(books->ledger.objects.size()),
+        looked_at_(parent->looked_at_) {}
   // The same process in another fold; `parent`: what the one that it was forked from became there.
   ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent)
       : account_(other.account_, books, parent == nullptr ? nullptr : &parent->account_),
         contexts_(other.contexts_, &account_),
         graphs_(other.graphs_, &account_, &contexts_),
         host_mappings_(other.host_mappings_),
+        first_object_(other.first_object_),
+        calls_(other.calls_),
+        looked_at_(other.looked_at_),
         died_in_free_(other.died_in_free_),
         exited_(other.exited_) {}
   ProcessFold(const ProcessFold&) = delete;
@@ -66,6 +75,9 @@ class ProcessFold {
   Contexts contexts_;
   Graphs graphs_;
   HostMappings host_mappings_;
+  std::size_t first_object_;  // of the ledger; all that this image has came after it
+  bool calls_ = false;        // the driver
+  bool looked_at_ = false;    // by host probes
   const faults::Record* died_in_free_ = nullptr;
   bool exited_ = false;
 };

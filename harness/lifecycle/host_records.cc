@@ -132,6 +132,7 @@ void HostFold::Add(std::span<const Record> records) {
       case HostCall::Map:  // the simulated driver's mappings are among them
       case HostCall::Unmap:
       case HostCall::Reading:
+      case HostCall::Looking:
         break;
     }
   }

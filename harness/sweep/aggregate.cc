@@ -32,7 +32,10 @@ std::string VerdictOf(const std::string& rule) {
     if (rule == Name(said)) return std::string(Name(Verdict::Misreported));
   }
   if (rule == Name(Rule::BenignNeverFired) || rule == Name(Rule::Unjudged)) return std::string(Name(Verdict::NotExercised));
-  return rule == Name(Rule::ProcessLifetime) ? std::string() : std::string(Name(Verdict::Misuse));
+  for (const Rule judged_by_nobody : {Rule::ProcessLifetime, Rule::HostLeft, Rule::HostMisused}) {
+    if (rule == Name(judged_by_nobody)) return {};
+  }
+  return std::string(Name(Verdict::Misuse));
 }
 
 report::Finding ToFinding(const TrialFindingText& text) {

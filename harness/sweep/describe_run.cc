@@ -49,14 +49,20 @@ void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
 namespace {
 
 // What was asked for stands there already.
-void DescribeHost(std::uint32_t flags, report::Run* run) {
+void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
   std::vector<std::string>& probes = run->host.probes;
   if (probes.empty()) return;
-  if ((flags & faults::kHostProbesActive) == 0) {
-    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = "the program did not load the library";
+  const auto leave_out = [&](const char* why, const std::string& skipped, std::uint64_t count) {
+    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = why;
     probes.clear();
-    run->totals.skipped["host probes: the program did not load their library"] = 1;
-    return;
+    run->totals.skipped["host probes: " + skipped] = count;
+  };
+  if ((flags & faults::kHostStopped) != 0) {
+    return leave_out("too many: more than half of --records", "stopped, since their records came to half of the journal (--records)", 1);
+  }
+  // Another process may have loaded it: a script that starts the program without our preload.
+  if (ledger.host_unseen != 0) {
+    return leave_out("the program did not load the library", "the program did not load their library", ledger.host_unseen);
   }
   const std::string heap(driver::Name(driver::Kind::HostHeap));
   const auto found = std::find(probes.begin(), probes.end(), heap);
@@ -99,7 +105,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   run->totals.forced = header.forced_progress.load();
   if (run_seen.ledger.unmodelled_calls != 0) run->totals.skipped["unmodelled calls"] = run_seen.ledger.unmodelled_calls;
   const std::uint32_t flags = run_seen.flags();
-  DescribeHost(flags, run);
+  DescribeHost(flags, run_seen.ledger, run);
   const std::uint32_t unaudited = header.unknown_pointers.load();
   if (unaudited != 0) run->totals.skipped["entry points newer than the headers, passed through unaudited"] = unaudited;
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),

@@ -77,9 +77,14 @@ std::string DifferenceFrom(const Evidence& expected, const Observation& copy, st
   if (!more.leaks.empty()) return "it left behind: " + InWords(more.leaks.front());
   const Leftovers less = CompareObjects(&seen, expected);
   if (!less.leaks.empty()) return "it did not leave behind: " + InWords(less.leaks.front());
-  const std::vector<TrialFinding> wrong = CompareViolations(&expected, seen);
+  const auto violations = [](const Evidence& beside, const Evidence& run) {
+    std::vector<TrialFinding> found = CompareViolations(&beside, run);
+    (void)TakeShown(*run.journal, &found);
+    return found;
+  };
+  const std::vector<TrialFinding> wrong = violations(expected, seen);
   if (!wrong.empty()) return "it broke a rule: " + InWords(wrong.front());
-  const std::vector<TrialFinding> right = CompareViolations(&seen, expected);
+  const std::vector<TrialFinding> right = violations(seen, expected);
   if (!right.empty()) return "it did not break a rule: " + InWords(right.front());
   return {};
 }

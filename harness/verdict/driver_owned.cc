@@ -47,6 +47,8 @@ bool IsHost(const Object& object) { return object.acquired.record_kind == faults
 
 }  // namespace
 
+bool OnlyShowsHost(const faults::JournalView& journal) { return (journal.header().flags.load() & faults::kHeapLeftOut) != 0; }
+
 bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack) {
   const std::span<const std::uint64_t> frames = journal.Stack(stack);
   return std::any_of(frames.begin(), frames.end(), [&](std::uint64_t frame) {
@@ -56,21 +58,29 @@ bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack) {
 }
 
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
+  const auto helpers = [&](std::uint32_t pid) { return !ledger->subjects.empty() && !ledger->subjects.contains(pid); };
+  // A part of what the host was asked for says nothing: what was given back later is not in it.
+  const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
   std::map<std::uint32_t, Owner> owners;
   for (Object& object : ledger->objects) {
     if (!IsHost(object)) continue;
-    if (!ledger->subjects.empty() && !ledger->subjects.contains(object.pid)) object.part_of_other = true;
+    if (stopped || helpers(object.pid)) object.part_of_other = true;
     const auto [at, fresh] = owners.try_emplace(object.acquired.stack, Owner::Unknown);
     if (fresh) at->second = OwnerOf(journal, object.acquired.stack);
     object.driver_owned = at->second == Owner::Driver;
-    // A library that holds an imported module: no interpreter ever closes one, and a failure path may be the first to import it.
-    if (object.kind == driver::Kind::DlopenReference && at->second == Owner::Interpreter) object.library_kept = true;
+    // An imported module, a pool, a lock: no interpreter gives one back, and a failure path may be the first to need it.
+    const bool for_itself =
+        object.kind == driver::Kind::DlopenReference || object.kind == driver::Kind::HostMapping || object.kind == driver::Kind::Mutex;
+    if (for_itself && at->second == Owner::Interpreter) object.library_kept = true;
   }
   std::vector<Violation>& violations = ledger->violations;
   violations.erase(std::remove_if(violations.begin(), violations.end(),
                                   [&](const Violation& violation) {
-                                    return violation.object >= 0 &&
-                                           ledger->objects[static_cast<std::size_t>(violation.object)].driver_owned;
+                                    if (violation.where.record_kind == faults::RecordKind::Host && (stopped || helpers(violation.pid)))
+                                      return true;
+                                    if (violation.object < 0) return false;
+                                    const Object& object = ledger->objects[static_cast<std::size_t>(violation.object)];
+                                    return object.driver_owned || (IsHost(object) && object.part_of_other);
                                   }),
                    violations.end());
 }

@@ -21,6 +21,9 @@ namespace cuaudit::harness {
 // no driver call (a shell that a failure path starts) is nobody's concern either; the program's first process is no helper.
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger);
 
+// Nobody asked for the host probes of this run: what they see is shown and judged by nobody.
+bool OnlyShowsHost(const faults::JournalView& journal);
+
 // True when the driver is among the callers: what happened there was done by a callback of the program, a destructor for one.
 bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack);
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "faults/driver/effects.h"
+#include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/said.h"
 #include "harness/verdict/surplus.h"
@@ -86,7 +87,9 @@ bool Abandoned(const Evidence& trial, const Record& fault) {
   // Of a child that wrote no exit we do not know whether it left or was killed.
   if (exit == kNever && fault.pid != FirstRecord(journal)->pid) return false;
   const std::vector<Object>& objects = trial.ledger->objects;
-  if (std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); })) return false;
+  if (!OnlyShowsHost(journal) &&
+      std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); }))
+    return false;
   const std::span<const Record> own = journal.own_records();
   return std::none_of(own.begin(), own.end(), [&](const Record& record) {
     return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit && Settles(record);
@@ -203,6 +206,7 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   std::vector<TrialFinding> violations = CompareViolations(beside, trial);
   if (faulted) ForgiveRefusedWaits(*trial.journal, &violations);
 
+  std::vector<TrialFinding> shown = TakeShown(*trial.journal, &violations);
   if (!faulted) Append(&violations, SpuriousFailures(trial));
 
   const Verdict death = Death(trial.ending);
@@ -213,6 +217,7 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
     judgement.findings.push_back(DeathFinding(death, trial));
     violations.erase(std::remove_if(violations.begin(), violations.end(), IsStack), violations.end());
     Append(&judgement.findings, std::move(violations));
+    Append(&judgement.notes, std::move(shown));
     return judgement;
   }
 
@@ -266,6 +271,9 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
   Append(&judgement.findings, std::move(reporting.findings));
   Append(&judgement.notes, std::move(left.refused));
   Append(&judgement.notes, std::move(left.retried));
+  Append(&judgement.notes, std::move(shown));
+  // Beside objects of the driver that were given up, what the host lost was given up too.
+  Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), Rule::AbandonedAtExit) : std::move(left.shown));
   Append(&judgement.notes, std::move(left.process_lifetime));
   Append(&judgement.notes, std::move(left.unjudged));
   return judgement;

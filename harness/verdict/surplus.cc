@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "harness/verdict/surplus.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/site_keys.h"
 
@@ -52,18 +56,6 @@ std::set<std::uint64_t> PoolsOf(const Evidence& rehearsal) {
     if (object.kind == Kind::HostMapping && IsOwnLeak(object)) pools.insert(CallerKey(*rehearsal.journal, object.acquired));
   }
   return pools;
-}
-
-// Without heap blocks nobody sees that the memory under a mutex went back. A program that leaves it at that somewhere does so however often
-// it comes there: Linux asks for no more.
-std::set<std::uint64_t> NeverDestroyed(const Evidence& rehearsal) {
-  std::set<std::uint64_t> places;
-  if ((rehearsal.journal->header().flags.load() & faults::kHeapLeftOut) == 0) return places;
-  SiteKeys keys(*rehearsal.journal);
-  for (const Object& object : rehearsal.ledger->objects) {
-    if (object.kind == Kind::Mutex && IsOwnLeak(object)) places.insert(keys.Of(object.acquired));
-  }
-  return places;
 }
 
 struct Allowance {
@@ -153,9 +145,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   std::set<std::uint64_t> pools;
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
-  std::set<std::uint64_t> never_destroyed;
   if (rehearsal != nullptr) {
-    never_destroyed = NeverDestroyed(*rehearsal);
     allowances = AllowancesOf(*rehearsal);
     pools = PoolsOf(*rehearsal);
     vanished = Vanished(*trial.journal);
@@ -204,6 +194,10 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       if (!IsHost(object)) of_vanished.push_back({&object, key});
       continue;
     }
+    if (rehearsal == nullptr && object.library_kept) {
+      lifetime.Add(FindingOf(Rule::KeptByLibrary, object, key));
+      continue;
+    }
     Allowance& allowance = allowances[{object.kind, key}];
     if (rehearsal == nullptr || Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
       lifetime.Add(Kept(object, key));
@@ -214,8 +208,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   // The rehearsal may have lost the object to its context and the trial not, or the other way round: it is left behind in both.
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
-    const bool left_to_memory = left.object->kind == Kind::Mutex && never_destroyed.contains(left.key);
-    if (TakeEither(&allowance) || left_to_memory) {
+    if (TakeEither(&allowance)) {
       lifetime.Add(Kept(*left.object, left.key));
       continue;
     }
@@ -245,7 +238,29 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       unjudged.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
     }
   }
-  return {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), unjudged.Take()};
+  Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), {}, unjudged.Take()};
+  left.shown = TakeShown(*trial.journal, &left.leaks);
+  for (TrialFinding& kept_alive : TakeShown(*trial.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
+  return left;
+}
+
+std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings) {
+  if (!OnlyShowsHost(journal)) return {};
+  const auto first = std::stable_partition(findings->begin(), findings->end(), [](const TrialFinding& finding) {
+    return finding.where.record_kind != RecordKind::Host && finding.acquired.record_kind != RecordKind::Host;
+  });
+  std::vector<TrialFinding> shown(std::make_move_iterator(first), std::make_move_iterator(findings->end()));
+  findings->erase(first, findings->end());
+  for (TrialFinding& finding : shown) {
+    if (finding.rule == Rule::Leak) {
+      finding.rule = Rule::HostLeft;
+      if (finding.kind == Kind::Mutex) finding.detail = "its memory may have been freed, which nobody sees without heap blocks";
+    } else if (Row(finding.rule).level == Level::Finding) {
+      finding.detail = Row(finding.rule).title;
+      finding.rule = Rule::HostMisused;
+    }
+  }
+  return shown;
 }
 
 std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {

@@ -21,6 +21,7 @@ struct Leftovers {
   std::vector<TrialFinding> refused;           // release_refused, and what a refused release keeps a destructor from freeing
   std::vector<TrialFinding> retried;           // retained_for_retry: released after all
   std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
+  std::vector<TrialFinding> shown;             // host resources of the first two kinds, where nobody asked for them (TakeShown)
   std::vector<TrialFinding> unjudged;          // driver objects of vanished children, beyond the rehearsal's count at that place
 };
 
@@ -30,5 +31,9 @@ struct Leftovers {
 
 // Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.
 [[nodiscard]] std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial);
+
+// Host probes that nobody asked for change no verdict. In such a run this takes what they saw out of `findings` and makes it notes:
+// host_left, host_misused.
+[[nodiscard]] std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings);
 
 }  // namespace cuaudit::harness

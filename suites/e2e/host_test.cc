@@ -134,6 +134,54 @@ TEST(HostProbes, OfAProgramThatTakesNoPreloadAreCountedAsMissing) {
   EXPECT_EQ(asked.outcome.exit, 3) << "who asks for them is not told that it is clean";
 }
 
+// The script's shell is looked at; the program behind it, which makes the calls, is not.
+TEST(HostProbes, OfAProgramThatIsStartedWithoutOurPreloadAreCountedAsMissing) {
+  for (const char* const command : {"run", "sweep"}) {
+    const std::vector<std::string> program = {"/usr/bin/env", "-u", "LD_PRELOAD", Program("host_path"), "descriptor"};
+    const Audit audit = RunAudit({command}, program);
+    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+    EXPECT_EQ(audit.report["host"]["probes"].size(), 0U);
+    EXPECT_EQ(audit.report["host"]["left_out"]["file_descriptor"], "the program did not load the library");
+    EXPECT_EQ(audit.report["totals"]["skipped"]["host probes: the program did not load their library"], 1);
+    const Audit asked = RunAudit({command, "--host"}, program);
+    EXPECT_EQ(asked.outcome.exit, 3) << asked.outcome.err;
+    EXPECT_EQ(asked.result(), "not_exercised");
+    EXPECT_THAT(asked.outcome.err, ::testing::HasSubstr("--host"));
+  }
+}
+
+// The driver's calls have half of the journal to themselves, unless somebody asked for the host.
+TEST(HostProbes, ThatNobodyAskedForStopAtHalfOfTheJournal) {
+  const std::vector<std::string> program = {Program("host_path"), "opens"};
+  const Audit run = RunAudit({"run", "--records", "4096"}, program);
+  EXPECT_EQ(run.outcome.exit, 0) << run.outcome.err;
+  EXPECT_EQ(run.result(), "clean");
+  EXPECT_EQ(run.report["host"]["probes"].size(), 0U);
+  EXPECT_EQ(run.report["host"]["left_out"]["file_descriptor"], "too many: more than half of --records");
+  for (const nlohmann::json& row : run.report["live"]) EXPECT_NE(row["kind"], "file_descriptor") << "half of them say nothing";
+  const Audit sweep = RunAudit({"sweep", "--records", "4096"}, program);
+  const Audit blind = RunAudit({"sweep", "--records", "4096", "--no-host"}, program);
+  EXPECT_EQ(sweep.outcome.exit, 0) << sweep.outcome.err;
+  EXPECT_EQ(sweep.verdicts(), blind.verdicts());
+  EXPECT_EQ(RunAudit({"run", "--host", "--records", "4096"}, program).outcome.exit, 125) << "who asks for them is told";
+}
+
+TEST(HostProbes, LeaveErrnoAloneWhereAStreamHasNoDescriptor) {
+  for (const char* const host : {"--stacks=16", "--host"}) {
+    const Audit audit = RunAudit({"run", host}, {Program("host_path"), "errno"});
+    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  }
+}
+
+TEST(HostProbes, SayNothingOfAHelpersMutex) {
+  for (const char* const host : {"--stacks=16", "--host"}) {
+    const Audit audit = RunAudit({"run", host}, {Program("host_path"), "child"});
+    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+    EXPECT_EQ(audit.findings(), "");
+    for (const nlohmann::json& note : audit.report["notes"]) EXPECT_NE(note["rule"], "host_misused");
+  }
+}
+
 TEST(OwnMalloc, IsNotSaidOfTheCLibrarys) {
   for (const char* const program : {"host_blocks", "marked"}) {
     const Audit audit = RunAudit({"run", "--host"}, {Program(program), "frees", "once"});

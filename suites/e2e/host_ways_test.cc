@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
@@ -206,22 +209,38 @@ TEST_P(FailingPath, LosesWhatItWasHandedAndNotWhatTheCLibraryKeeps) {
 
 INSTANTIATE_TEST_SUITE_P(Every, FailingPath, ::testing::ValuesIn(kPaths), [](const auto& test) { return std::string(test.param.way); });
 
-// What a sweep looks at by itself: all but heap blocks.
+// What a sweep looks at by itself: all but heap blocks. It shows what it saw, and judges the driver's objects only.
 class PlainSweep : public ::testing::TestWithParam<Path> {};
 
-TEST_P(PlainSweep, FindsWhatEachTrialLosesButBlocksAndNothingWhereItIsGivenBack) {
+// As Audit::findings says it, of the notes of one rule; each once, whatever faults it followed.
+std::string Notes(const Audit& audit, const std::string& rule) {
+  std::set<std::string> notes;
+  for (const nlohmann::json& note : audit.report["notes"]) {
+    if (note["rule"] == rule) notes.insert(note["kind"].get<std::string>() + " " + note["count"].dump());
+  }
+  std::string line;
+  for (const std::string& note : notes) line += (line.empty() ? "leak " : ", leak ") + note;
+  return line;
+}
+
+TEST_P(PlainSweep, ShowsWhatEachTrialLosesButBlocksAndFindsItWhenAsked) {
   std::string expected = GetParam().findings;
   for (const std::string_view block : {", leak host_heap 1", "leak host_heap 1"}) {
     if (const std::size_t at = expected.find(block); at != std::string::npos) expected.erase(at, block.size());
   }
-  const Audit loses = RunAudit({"sweep"}, {Program("host_path"), GetParam().way}, kQuietly);
-  EXPECT_EQ(loses.findings(), expected) << loses.outcome.err;
-  EXPECT_EQ(loses.outcome.exit, expected.empty() ? 0 : 1) << loses.outcome.err;
+  const Audit shows = RunAudit({"sweep"}, {Program("host_path"), GetParam().way}, kQuietly);
+  EXPECT_EQ(shows.findings(), "") << shows.outcome.err;
+  EXPECT_EQ(Notes(shows, "host_left"), expected);
+  EXPECT_EQ(shows.outcome.exit, 0) << shows.outcome.err;
   const Audit mended = RunAudit({"sweep"}, {Program("host_path"), GetParam().way, "back"}, kQuietly);
-  EXPECT_EQ(mended.findings(), "") << mended.outcome.err;
+  EXPECT_EQ(Notes(mended, "host_left"), "");
   EXPECT_EQ(mended.outcome.exit, 0) << mended.outcome.err;
   const Audit blind = RunAudit({"sweep", "--no-host"}, {Program("host_path"), GetParam().way}, kQuietly);
-  EXPECT_EQ(blind.findings(), "") << blind.outcome.err;
+  EXPECT_EQ(blind.verdicts(), shows.verdicts());
+  EXPECT_EQ(blind.report["totals"]["isolation"], shows.report["totals"]["isolation"]);
+  const Audit asked = RunAudit({"sweep", "--depth", "1", "--host"}, {Program("host_path"), GetParam().way}, kQuietly);
+  EXPECT_EQ(asked.findings(), GetParam().findings) << asked.outcome.err;
+  EXPECT_EQ(asked.outcome.exit, std::string_view(GetParam().findings).empty() ? 0 : 1) << asked.outcome.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, PlainSweep, ::testing::ValuesIn(kPaths), [](const auto& test) { return std::string(test.param.way); });

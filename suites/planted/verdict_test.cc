@@ -215,13 +215,14 @@ CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
 
 // A trial that fails and unwinds, with `left` on the way.
 template <typename Left>
-Judgement LeftOnTheWay(const Left& left, const Trace& rehearsal = Clean()) {
+Judgement LeftOnTheWay(const Left& left, const Trace& rehearsal = Clean(), std::uint32_t flags = 0) {
   Trace trial = Cut();
   left(trial);
   trial.DestroyStream(0x10).Stack(4);
   trial.Event(ProcessEvent::Exit);
   const JournalImage before(rehearsal);
-  const JournalImage after(trial);
+  JournalImage after(trial);
+  after.Flags(flags);
   return Judge(before.Evidence(), after.Evidence(1), true, {});
 }
 
@@ -258,6 +259,37 @@ CUAUDIT_CASE(KeptByLibrary, APoolThatTheRehearsalKeepsTooMayBeLarger) {
   ASSERT_EQ(judgement.notes.size(), 2U);
   EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
   EXPECT_EQ(judgement.notes[1].rule, Rule::KeptByLibrary);
+}
+
+// What probes see that nobody asked for.
+CUAUDIT_CASE(HostLeft, EveryCheapKindThatNobodyAskedFor) {
+  const Judgement judgement = LeftOnTheWay(
+      [](Trace& t) {
+        t.Host(faults::HostCall::DescriptorOpen, 0x5).Stack(6);
+        t.Host(faults::HostCall::ThreadCreate, 0x6000).Stack(7);
+        t.Host(faults::HostCall::Map, 0x7000'0000, 4096).Stack(8);
+        t.Host(faults::HostCall::Dlopen, 0x8000).Stack(9);
+        t.Host(faults::HostCall::MutexInit, 0x9000).Stack(10);
+      },
+      Clean(), faults::kHeapLeftOut);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 5U);
+  for (const harness::TrialFinding& note : judgement.notes) EXPECT_EQ(note.rule, Rule::HostLeft);
+}
+
+CUAUDIT_CASE(HostMisused, AMutexDestroyedWhileLockedThatNobodyAskedFor) {
+  const Judgement judgement = LeftOnTheWay(
+      [](Trace& t) {
+        t.Host(faults::HostCall::MutexInit, 0x9000).Stack(10);
+        t.Host(faults::HostCall::MutexDestroyedLocked, 0x9000).Stack(11);
+        t.Host(faults::HostCall::MutexDestroy, 0x9000).Stack(12);
+      },
+      Clean(), faults::kHeapLeftOut);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::HostMisused);
 }
 
 CUAUDIT_CASE(Leak, TheSameBlocksOfTheProgramAre) {

@@ -141,6 +141,26 @@ CUAUDIT_CASE(KeptByLibrary, ACacheThatWasGivenBackIsNotNoted) {
   ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
 }
 
+// A trial with host resources given back rightly, seen by probes that nobody asked for.
+Judgement GivenBack(faults::HostCall takes, faults::HostCall gives) {
+  Trace trial = Lifecycle(true, false);
+  trial.Host(takes, 0x5000, 4096);
+  trial.Host(gives, 0x5000, 4096);
+  const JournalImage before(Lifecycle(false, false));
+  JournalImage after(trial);
+  after.Flags(faults::kHeapLeftOut);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+CUAUDIT_CASE(HostLeft, WhatIsGivenBackIsNotNoted) {
+  ExpectQuiet(GivenBack(faults::HostCall::DescriptorOpen, faults::HostCall::DescriptorClose), Verdict::Pass);
+  ExpectQuiet(GivenBack(faults::HostCall::Map, faults::HostCall::Unmap), Verdict::Pass);
+}
+
+CUAUDIT_CASE(HostMisused, AMutexIsDestroyedUnlocked) {
+  ExpectQuiet(GivenBack(faults::HostCall::MutexInit, faults::HostCall::MutexDestroy), Verdict::Pass);
+}
+
 // Numbers are given out anew: a descriptor closed or a thread joined unseen proves nothing against the next of that name.
 CUAUDIT_CASE(DoubleRelease, NamesOfDescriptorsThreadsAndMappingsComeBack) {
   Trace trial = Lifecycle(true, false);

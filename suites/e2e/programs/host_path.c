@@ -2,9 +2,13 @@
 // host_path.c: a failing path that uses the C library for the first time. Some of what that allocates is a cache of its own, some is
 // handed to the caller, who loses it here; and some resources are lost outright.
 // Usage   host_path WAY [back]      the way is gone when the allocation of device memory fails; back: what it lost is given back
+//         host_path opens           opens and closes a file 5000 times, whatever fails
+//         host_path errno           status 7 where closing a stream without a descriptor changed errno
+//         host_path child           a child that never calls the driver destroys a mutex that it holds
 #include <cuda.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <iconv.h>
 #include <libintl.h>
@@ -16,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +116,30 @@ static const struct {
              {"mapping", mapping},     {"library", library},       {"mutex", mutex},
              {"helper", helper}};
 
+static void opens(void) {
+  for (int i = 0; i < 5000; ++i) close(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+static int closing_changes_errno(void) {
+  char buffer[16];
+  FILE *const stream = fmemopen(buffer, sizeof(buffer), "w");
+  if (stream == NULL) return 0;
+  errno = 0;
+  return fclose(stream) != 0 || errno != 0;
+}
+
+static void child(void) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    pthread_mutex_t one;
+    pthread_mutex_init(&one, NULL);
+    pthread_mutex_lock(&one);
+    pthread_mutex_destroy(&one);
+    exit(0);
+  }
+  waitpid(pid, NULL, 0);
+}
+
 int main(int argc, char **argv) {
   CUcontext context;
   CUdeviceptr memory;
@@ -118,6 +147,9 @@ int main(int argc, char **argv) {
   int status = 0;
   back = argc > 2;
   if (argc < 2 || cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 9;
+  if (strcmp(argv[1], "opens") == 0) opens();
+  if (strcmp(argv[1], "child") == 0) child();
+  if (strcmp(argv[1], "errno") == 0 && closing_changes_errno()) return 7;
   if (cuMemAlloc(&memory, 64) == CUDA_SUCCESS) {
     cuMemFree(memory);
   } else {

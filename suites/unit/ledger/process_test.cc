@@ -93,6 +93,25 @@ TEST(Processes, ANewImageHasNothingThatTheOldOneHadOfTheHost) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("file_descriptor 1"));
 }
 
+// The probes come up in each image; a forked child goes on with its parent's.
+TEST(Processes, ImagesThatCallTheDriverUnseenByTheHostProbesAreCounted) {
+  Trace t;
+  const auto looks = [&](std::uint32_t pid) { t.Host(faults::HostCall::Looking, 0).Process(pid); };
+  t.Event(ProcessEvent::Start);
+  looks(kProcess);
+  t.CreateStream(0x10);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.CreateStream(0x11).Process(kChild);
+  t.Event(ProcessEvent::Start, 300);
+  looks(300);  // and calls nothing
+  EXPECT_EQ(t.Fold().host_unseen, 0U);
+  t.Event(ProcessEvent::Start, 301);  // calls nothing, and nobody looks
+  EXPECT_EQ(t.Fold().host_unseen, 0U);
+  t.Event(ProcessEvent::Start, 300);  // exec, without our preload
+  t.CreateStream(0x12).Process(300);
+  EXPECT_EQ(t.Fold().host_unseen, 1U);
+}
+
 TEST(Processes, WhatTheRuntimeReleasesAtExitOrphansNothing) {
   for (const bool by_runtime : {false, true}) {
     Trace t;

@@ -81,6 +81,8 @@ TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
     Trace trace;
     trace.Host(HostCall::Dlopen, 0x5000).Stack(1);
     trace.Host(HostCall::DescriptorOpen, 0x7).Stack(1);
+    trace.Host(HostCall::MutexInit, 0x6000).Stack(1);
+    trace.Host(HostCall::Map, 0x7000, 4096).Stack(1);
     JournalImage image(trace);
     image.Module("/opt/lib/libcuaudit_host_basic.so").Module(opener).Module("/usr/bin/python3.11");
     image.Stack(1, {JournalImage::Frame(0, 0x10), JournalImage::Frame(1, 0x20), JournalImage::Frame(2, 0x30)});
@@ -88,6 +90,8 @@ TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
     harness::MarkDriverOwned(image.view(), &ledger);
     EXPECT_EQ(ledger.objects.at(0).library_kept, kept) << opener;
     EXPECT_FALSE(ledger.objects.at(1).library_kept) << "a file is closed by who opened it";
+    EXPECT_EQ(ledger.objects.at(2).library_kept, kept) << "its own lock";
+    EXPECT_EQ(ledger.objects.at(3).library_kept, kept) << "its own pool";
   }
 }
 
@@ -104,6 +108,36 @@ TEST(DriverOwned, WhatAHelperTakesThatMakesNoDriverCallIsNobodys) {
   EXPECT_FALSE(ledger.objects[0].part_of_other) << "the first process makes no call either, and is the subject";
   EXPECT_FALSE(ledger.objects[2].part_of_other);
   EXPECT_TRUE(ledger.objects[3].part_of_other);
+}
+
+TEST(DriverOwned, WhatAHelperDoesWrongIsNobodys) {
+  Trace trace;
+  trace.CreateStream(0x10);
+  for (const std::uint32_t pid : {kProcess, 300U}) {
+    trace.Host(HostCall::MutexInit, 0x5000).Process(pid);
+    trace.Host(HostCall::MutexDestroyedLocked, 0x5000).Process(pid);
+    trace.Host(HostCall::MutexDestroyedLocked, 0x6000).Process(pid);  // one that nobody saw come
+  }
+  const JournalImage image(trace);
+  harness::Ledger ledger = image.ledger();
+  ASSERT_EQ(ledger.violations.size(), 4u);
+  harness::MarkDriverOwned(image.view(), &ledger);
+  ASSERT_EQ(ledger.violations.size(), 2u);
+  for (const harness::Violation& violation : ledger.violations) EXPECT_EQ(violation.pid, kProcess);
+}
+
+TEST(DriverOwned, RecordsThatStoppedHalfwayTellNothingOfTheHost) {
+  Trace trace;
+  trace.CreateStream(0x10);
+  trace.Host(HostCall::DescriptorOpen, 0x7);
+  trace.Host(HostCall::MutexDestroyedLocked, 0x5000);
+  JournalImage image(trace);
+  image.Flags(faults::kHostStopped);
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_TRUE(ledger.violations.empty());
+  EXPECT_FALSE(ledger.objects.at(0).part_of_other) << "the driver's are judged as ever";
+  EXPECT_TRUE(ledger.objects.at(1).part_of_other);
 }
 
 TEST(DriverOwned, ViolationsOfTheDriversOwnObjectsAreDropped) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
 #include <set>
 
 #include "suites/unit/verdict/journal_image.h"
@@ -242,27 +243,93 @@ TEST(Judge, GivingBackAMappingIsNoUnwindingAndADescriptorIs) {
   EXPECT_EQ(leave(faults::HostCall::DescriptorOpen, faults::HostCall::DescriptorClose), Verdict::Leak);
 }
 
-// Two of one place where the rehearsal leaves one, or none.
-Verdict MutexesLeft(bool rehearsal_leaves_one, std::uint32_t flags) {
-  const auto init = [](Trace& t, std::uint64_t mutex) { t.Host(faults::HostCall::MutexInit, mutex).Stack(2); };
-  Trace before = Rehearsal();
-  init(before, 0x5000);
-  if (!rehearsal_leaves_one) before.Host(faults::HostCall::MutexDestroy, 0x5000);
+// A trial that goes on after its fault; `does` comes on its way. `flags`: what the probes of both runs were.
+template <typename Does>
+Judgement OnTheWay(std::uint32_t flags, Does does) {
   Trace after;
   after.CreateStream(0).Refused();
-  init(after, 0x5000);
-  init(after, 0x6000);
-  after.Free(0);  // it goes on
-  JournalImage rehearsal(before);
+  does(after);
+  after.Free(0);
+  JournalImage rehearsal(Rehearsal());
   JournalImage trial(after);
-  for (JournalImage* const image : {&rehearsal, &trial}) image->Flags(flags).Module("/prog", {1}).Stack(2, {JournalImage::Frame(0, 2)});
-  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).verdict;
+  rehearsal.Flags(flags);
+  trial.Flags(flags);
+  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
 }
 
-TEST(Judge, WithoutHeapBlocksAMutexMayBeLeftToItsMemoryWhereTheRehearsalDoesSo) {
-  EXPECT_EQ(MutexesLeft(true, faults::kHeapLeftOut), Verdict::Pass);
-  EXPECT_EQ(MutexesLeft(true, 0), Verdict::Leak) << "with them a freed one is seen";
-  EXPECT_EQ(MutexesLeft(false, faults::kHeapLeftOut), Verdict::Leak);
+TEST(Judge, WhatTheHostLosesChangesNoVerdictWhereNobodyAskedForIt) {
+  const auto loses = [](Trace& t) {
+    t.Host(faults::HostCall::MutexInit, 0x5000);
+    t.Host(faults::HostCall::DescriptorOpen, 0x7);
+  };
+  const Judgement asked = OnTheWay(0, loses);
+  EXPECT_EQ(asked.verdict, Verdict::Leak);
+  EXPECT_EQ(asked.findings.size(), 2U);
+  const Judgement shown = OnTheWay(faults::kHeapLeftOut, loses);
+  EXPECT_EQ(shown.verdict, Verdict::Pass);
+  EXPECT_THAT(shown.findings, IsEmpty());
+  ASSERT_EQ(shown.notes.size(), 2U);
+  for (const harness::TrialFinding& note : shown.notes) EXPECT_EQ(note.rule, Rule::HostLeft);
+  EXPECT_NE(shown.notes[0].detail.find("may have been freed"), std::string::npos) << "of a mutex";
+  EXPECT_EQ(shown.notes[1].detail, "");
+}
+
+TEST(Judge, AWrongMutexChangesNoVerdictWhereNobodyAskedForIt) {
+  const auto breaks = [](Trace& t) {
+    t.Host(faults::HostCall::MutexInit, 0x5000);
+    t.Host(faults::HostCall::MutexDestroyedLocked, 0x5000);
+    t.Host(faults::HostCall::MutexDestroy, 0x5000);
+  };
+  EXPECT_EQ(OnTheWay(0, breaks).verdict, Verdict::Misuse);
+  const Judgement shown = OnTheWay(faults::kHeapLeftOut, breaks);
+  EXPECT_EQ(shown.verdict, Verdict::Pass);
+  ASSERT_EQ(shown.notes.size(), 1U);
+  EXPECT_EQ(shown.notes[0].rule, Rule::HostMisused);
+  EXPECT_EQ(shown.notes[0].detail, "mutex destroyed, or its memory freed, while locked");
+}
+
+TEST(Judge, ADriverObjectIsLostWhateverTheHostShows) {
+  const Judgement judgement = OnTheWay(faults::kHeapLeftOut, [](Trace& t) {
+    t.Host(faults::HostCall::DescriptorOpen, 0x7);
+    t.CreateStream(0x11);
+  });
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::HostLeft);
+}
+
+// A background thread's descriptor, or one that is closed on every path: without being asked nobody is told that the program unwound.
+TEST(Judge, AClosedDescriptorIsNoUnwindingWhereNobodyAskedForIt) {
+  const auto leave = [](std::uint32_t flags) {
+    Trace t;
+    t.Host(faults::HostCall::DescriptorOpen, 0x7);
+    t.CreateStream(0x11);
+    t.Call(CallId::EventCreate).Refused();
+    t.Host(faults::HostCall::DescriptorClose, 0x7);
+    t.Event(ProcessEvent::Exit);
+    const JournalImage before(Rehearsal());
+    JournalImage after(t);
+    after.Flags(flags);
+    return Judge(before.Evidence(), after.Evidence(1), true, {}).verdict;
+  };
+  EXPECT_EQ(leave(0), Verdict::Leak);
+  EXPECT_EQ(leave(faults::kHeapLeftOut), Verdict::AbandonedAtExit);
+}
+
+// No rehearsal tells what an interpreter keeps from what the program does.
+TEST(Judge, AFaultFreeRunTellsWhatTheCLibraryKeepsFromWhatTheProgramDoes) {
+  Trace t;
+  t.CreateStream(0x11);
+  t.Host(faults::HostCall::DescriptorFound, 0x5);
+  t.Host(faults::HostCall::DescriptorOpen, 0x7);
+  const JournalImage run(t);
+  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  std::map<Rule, Kind> notes;
+  for (const harness::TrialFinding& note : judgement.notes) notes[note.rule] = note.kind;
+  EXPECT_EQ(judgement.notes.size(), 3U);
+  EXPECT_EQ(notes.at(Rule::KeptByLibrary), Kind::FileDescriptor);
 }
 
 TEST(Judge, OfAChildThatWroteNoExitNothingIsClaimed) {
