@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host_heap.cc: heap blocks, and the mutexes that lie in them. Only libcuaudit_host.so has this file: who wraps malloc takes the place of any
-// other allocator that the program brings, and writes a record for each of its calls.
+// host_heap.cc: heap blocks, and the mutexes that lie in them. Only libcuaudit_host.so has this file: who wraps malloc takes the place of
+// any other allocator that the program brings, and writes a record for each of its calls.
 //
 //   Owns      a small table of live mutexes; everything else is in the journal.
 //   Threads   safe.
