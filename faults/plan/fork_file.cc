@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/layout.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -32,7 +31,7 @@ bool MeansSomething(const ForkNode* nodes, std::uint32_t index, std::uint32_t co
 
 }  // namespace
 
-const char* CheckForkFile(const void* bytes, std::size_t size) noexcept {
+const char* CheckForkFile(const void* bytes, std::size_t size, std::size_t journal_header, std::size_t record) noexcept {
   static constexpr char kOther[] = "the fork file is not one made by this cuaudit";
   const ForkHeader* const header = static_cast<const ForkHeader*>(bytes);
   if (size < sizeof(ForkHeader) || memcmp(header->magic, kForkMagic, sizeof(kForkMagic)) != 0 ||
@@ -41,11 +40,11 @@ const char* CheckForkFile(const void* bytes, std::size_t size) noexcept {
   }
   const std::uint64_t slot = header->journal_bytes;
   const bool fits = header->nodes != 0 && header->nodes_offset >= sizeof(ForkHeader) && header->slots_offset >= sizeof(ForkHeader) &&
-                    header->journals_offset >= sizeof(ForkHeader) && header->records_offset >= sizeof(JournalHeader) &&
+                    header->journals_offset >= sizeof(ForkHeader) && header->records_offset >= journal_header &&
                     Lies(header->nodes_offset, header->nodes, sizeof(ForkNode), size) &&
                     Lies(header->slots_offset, header->slots, sizeof(ForkSlot), size) && slot % alignof(std::max_align_t) == 0 &&
                     slot != 0 && Lies(header->journals_offset, header->slots, slot, size) &&
-                    Lies(header->records_offset, header->record_capacity, sizeof(Record), slot);
+                    Lies(header->records_offset, header->record_capacity, record, slot);
   if (!fits) return kOther;
   const ForkNode* const nodes = reinterpret_cast<const ForkNode*>(static_cast<const char*>(bytes) + header->nodes_offset);
   for (std::uint32_t i = 0; i < header->nodes; ++i) {

@@ -100,8 +100,8 @@ struct ForkHeader {
 };
 
 // The bytes of a whole file, which begin where a page does: all parts lie inside it, and every node is one that a tool may write. Null: so
-// they are; otherwise what is wrong.
-[[nodiscard]] const char* CheckForkFile(const void* bytes, std::size_t size) noexcept;
+// they are; otherwise what is wrong. `journal_header` and `record`: the bytes of a journal's header and of a record in it.
+[[nodiscard]] const char* CheckForkFile(const void* bytes, std::size_t size, std::size_t journal_header, std::size_t record) noexcept;
 
 // -1, 0, 1: by base, then phase, then occurrence.
 int CompareWhere(const Fault& a, const Fault& b) noexcept;

@@ -53,7 +53,7 @@ class ForkFile : public testing::Test {
   }
   ForkHeader& header() { return *reinterpret_cast<ForkHeader*>(file_.get()); }
   ForkNode& node(std::uint32_t i) { return reinterpret_cast<ForkNode*>(file_.get() + kPage)[i]; }
-  const char* Check(std::size_t bytes = kBytes) { return CheckForkFile(file_.get(), bytes); }
+  const char* Check(std::size_t bytes = kBytes) { return CheckForkFile(file_.get(), bytes, sizeof(JournalHeader), sizeof(Record)); }
   // The field, as it should not be; then as it was.
   template <typename T>
   bool Accepts(T* field, std::type_identity_t<T> value) {
