@@ -117,7 +117,8 @@ static int sometimes(void) {
   CUevent event;
   if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) return 1;
   if (cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return 1;
-  return (cuEventDestroy(event) != CUDA_SUCCESS) | (cuStreamDestroy(stream) != CUDA_SUCCESS);
+  const int stays = cuEventDestroy(event) != CUDA_SUCCESS;
+  return stays | (cuStreamDestroy(stream) != CUDA_SUCCESS);
 }
 
 int main(int argc, char **argv) {

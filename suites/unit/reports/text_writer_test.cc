@@ -174,7 +174,7 @@ TEST(TextWriter, KernelsThatDidNothingAreSaid) {
 
 TEST(TextWriter, WhatARunLeavesIsListedByPlace) {
   const std::string text = Written(suites::LiveTable());
-  EXPECT_TRUE(Holds(text, ": no rule broken, 7 objects left\n")) << text;
+  EXPECT_TRUE(Holds(text, ": no rule broken, 7 objects left, 1 host resource kept until the end\n")) << text;
   const std::size_t streams = text.find("    5 stream, cuStreamCreate < load src/load.c:14\n");
   const std::size_t memory = text.find("    2 device_memory, 8388608 bytes, cuMemAlloc < plug_alloc (libplug.so) < load src/load.c:12\n");
   ASSERT_NE(streams, std::string::npos) << text;
