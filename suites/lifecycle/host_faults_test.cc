@@ -145,10 +145,8 @@ TEST(HostThread, EveryThreadOfALifecycleFailsOnce) {
   SweepOptions options;
   options.hows = {"host_thread"};
   const Audit audit = Sweep(lifecycle, options);
-  if (!kOwnHeap) {
-    EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised);
-    GTEST_SKIP() << "a sanitizer starts the threads";
-  }
+  // gcc's sanitizers are libraries of their own and start the threads; clang's are part of the program, like its own calls.
+  if (!kOwnHeap && audit.outcome == AuditOutcome::NotExercised) GTEST_SKIP() << "a sanitizer starts the threads";
   EXPECT_TRUE(audit.clean()) << audit.Text();
   EXPECT_EQ(audit.fired, 1U);
   EXPECT_NE(refused, 0);
