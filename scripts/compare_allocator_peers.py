@@ -10,9 +10,14 @@ record_stream only notes the stream, and pays with the free, which `record` time
 last line counts. Exit 1: a workload of ours is slower, or a trace reserves more; 3: the table has no rows of that peer.
 """
 import argparse
+import collections
+import re
+import statistics
 import sys
 
 OURS = "cuaudit"
+FEW_ROUNDS = 3
+RECORD_USE_BUDGET_NS = 50
 RESERVED_SLACK = 1.001  # bytes of two allocators that round alike
 NOT_COUNTED = ("record_alone", "record_paired")
 
@@ -39,10 +44,23 @@ def workloads(rows):
 
 
 def beyond_event_record(rows):
-    """What RecordUse takes beyond cuEventRecord at the same moment: a line for each round of ours, and what is noise: cuEventRecord beyond itself."""
-    paired = [row for row in rows if row["loop"] == "record_paired" and row["peer"].startswith(OURS) and row["operations"] != "0"]
-    for row in sorted(paired, key=lambda row: (row["peer"], int(row["uses"]), int(row["round"]))):
-        print(f"RecordUse, {row['uses']} other uses pending, {row['peer']}, round {row['round']}: {row['note']}")
+    """What RecordUse takes beyond cuEventRecord at the same moment, and what is noise: cuEventRecord beyond itself. A line for each of a few
+    rounds; the middle, the lowest and the highest of many."""
+    paired = collections.defaultdict(list)
+    for row in rows:
+        if row["loop"] == "record_paired" and row["peer"].startswith(OURS) and row["operations"] != "0":
+            paired[row["peer"], int(row["uses"])].append(row["note"])
+    for (peer, uses), notes in sorted(paired.items()):
+        words = f"RecordUse, {uses} other uses pending, {peer}"
+        if len(notes) <= FEW_ROUNDS:
+            for number, note in enumerate(notes, 1):
+                print(f"{words}, round {number}: {note}")
+            continue
+        beyond, noise, own = (sorted(float(number) for number in numbers)
+                              for numbers in zip(*([re.findall(r"p50 (-?[0-9.]+)", note) for note in notes])))
+        within = sum(number <= RECORD_USE_BUDGET_NS for number in beyond)
+        print(f"{words}: beyond cuEventRecord {statistics.median(beyond):.1f} ns in the middle of {len(notes)} rounds' medians, {beyond[0]:.1f} to {beyond[-1]:.1f}, "
+              f"{within} at most {RECORD_USE_BUDGET_NS}; cuEventRecord beyond itself {noise[0]:.1f} to {noise[-1]:.1f}, alone {own[0]:.1f} to {own[-1]:.1f}")
 
 
 def main():

@@ -49,6 +49,13 @@ for peer in ("cub", "cudaMallocAsync", "cudaMalloc"):
 bad = subprocess.run([program, "--peers", peers, "--rounds", "1", "--max-threads", "1", "--settings", "policy:never"], env=environment, capture_output=True, text=True,
                      timeout=60)
 assert "expected poll or wait" in bad.stdout, bad.stdout
+# Only what is asked for runs.
+chosen = subprocess.run([program, "--peers", peers, "--rounds", "2", "--seconds-per-row", "0.002", "--max-threads", "1", "--loops", "record_paired,cuEventRecord"],
+                        env=environment, capture_output=True, text=True, timeout=60)
+rows = [line.split("\t") for line in chosen.stdout.splitlines() if not line.startswith("#")][1:]
+assert {(row[1], row[2]) for row in rows if row[7] != "0"} == {("driver", "cuEventRecord"), ("cuaudit policy:poll", "record_paired"), ("cuaudit policy:wait", "record_paired")}, rows
+unknown = subprocess.run([program, "--peers", peers, "--loops", "record_twice"], env=environment, capture_output=True, text=True, timeout=60)
+assert unknown.returncode != 0 and "record_twice" in unknown.stderr, unknown
 # A peer that throws has rows that say so, and the others have theirs.
 with tempfile.TemporaryDirectory() as directory:
     for name, source in (("torch", "throwing"), ("ours", "ours")):

@@ -20,13 +20,22 @@ struct Choice {
   std::string trace;
   std::string recorded;
   std::vector<std::string> settings = {"policy:poll", "policy:wait"};
+  std::vector<std::string> loops;  // empty: all
   double seconds_per_row = 0.12;
   double budget_seconds = 200;
   std::uint64_t split_merge_cycles = 10'000'000;
   int rounds = 3;
   int max_threads = 16;
   int device = 0;
+  bool Wants(const std::string& loop) const { return loops.empty() || std::find(loops.begin(), loops.end(), loop) != loops.end(); }
 };
+
+const std::vector<std::string>& Loops() {
+  static const std::vector<std::string> loops = {"pair",           "mixed",         "shared_stream",  "free_elsewhere",
+                                                 "training_trace", "serving_trace", "recorded_trace", "record",
+                                                 "record_alone",   "record_paired", "cuEventRecord",  "split_and_merge"};
+  return loops;
+}
 
 // A failure in a cell of the table.
 std::string OneLine(std::string text) {
@@ -109,56 +118,83 @@ struct NamedTrace {
   Trace trace;
 };
 
-void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std::vector<NamedTrace>& traces, Table* table) {
-  const Budget budget = {.nanoseconds = static_cast<std::uint64_t>(choice.seconds_per_row * 1e9)};
-  const Peer& peer = *entrant.peer;
-  const bool is_plain = entrant.label == "cudaMalloc";  // no cache: a few rows say it all
-  constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB;
+constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+Budget OneRow(const Choice& choice) { return {.nanoseconds = static_cast<std::uint64_t>(choice.seconds_per_row * 1e9)}; }
+
+void PairRows(Stage* stage, const Entrant& entrant, const Choice& choice, bool is_plain, Table* table) {
   for (const std::size_t bytes : {std::size_t{512}, 64 * kKiB, kMiB, 8 * kMiB, 64 * kMiB}) {
     for (const int threads : ThreadCounts(choice.max_threads)) {
       if (is_plain && (threads > 2 || bytes != 64 * kKiB)) continue;
-      table->Row(entrant.label, "pair", bytes, threads, 0, "", Tried([&] { return Pair(stage, entrant, bytes, threads, false, budget); }));
+      table->Row(entrant.label, "pair", bytes, threads, 0, "",
+                 Tried([&] { return Pair(stage, entrant, bytes, threads, false, OneRow(choice)); }));
     }
-    Empty(peer);
+    Empty(*entrant.peer);
   }
-  if (is_plain) return;
+}
+
+void MixedRows(Stage* stage, const Entrant& entrant, const Choice& choice, Table* table) {
   for (const int threads : ThreadCounts(choice.max_threads)) {
-    table->Row(entrant.label, "mixed", 0, threads, 0, "", Tried([&] { return Mixed(stage, entrant, threads, budget); }));
+    if (choice.Wants("mixed"))
+      table->Row(entrant.label, "mixed", 0, threads, 0, "", Tried([&] { return Mixed(stage, entrant, threads, OneRow(choice)); }));
     if (threads == 1) continue;
-    table->Row(entrant.label, "shared_stream", 64 * kKiB, threads, 0, "",
-               Tried([&] { return Pair(stage, entrant, 64 * kKiB, threads, true, budget); }));
-    table->Row(entrant.label, "free_elsewhere", 64 * kKiB, threads, 0, "",
-               Tried([&] { return FreeElsewhere(stage, entrant, 64 * kKiB, threads, budget); }));
+    if (choice.Wants("shared_stream"))
+      table->Row(entrant.label, "shared_stream", 64 * kKiB, threads, 0, "",
+                 Tried([&] { return Pair(stage, entrant, 64 * kKiB, threads, true, OneRow(choice)); }));
+    if (choice.Wants("free_elsewhere"))
+      table->Row(entrant.label, "free_elsewhere", 64 * kKiB, threads, 0, "",
+                 Tried([&] { return FreeElsewhere(stage, entrant, 64 * kKiB, threads, OneRow(choice)); }));
   }
-  Empty(peer);
-  for (const NamedTrace& each : traces) {
-    Replayed replayed;
-    const Figures figures = Tried([&] {
-      replayed = Replay(entrant, each.trace, budget);
-      return replayed.figures;
-    });
-    table->Row(entrant.label, each.name, 0, 1, 0, "", figures, each.trace.peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
-               peer.record == nullptr ? "uses are left out: the peer knows none" : "");
-  }
-  if (peer.record == nullptr) return;
+  Empty(*entrant.peer);
+}
+
+void TraceRow(const Entrant& entrant, const Choice& choice, const NamedTrace& each, Table* table) {
+  Replayed replayed;
+  const Figures figures = Tried([&] {
+    replayed = Replay(entrant, each.trace, OneRow(choice));
+    return replayed.figures;
+  });
+  table->Row(entrant.label, each.name, 0, 1, 0, "", figures, each.trace.peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
+             entrant.peer->record == nullptr ? "uses are left out: the peer knows none" : "");
+}
+
+void RecordRows(Stage* stage, const Entrant& entrant, const Choice& choice, Table* table) {
   for (const int uses : {0, 1, 4})
-    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready", Tried([&] { return Recorded(stage, entrant, uses, false, budget); }));
+    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "ready",
+               Tried([&] { return Recorded(stage, entrant, uses, false, OneRow(choice)); }));
   for (const int uses : {1, 4}) {
-    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "held", Tried([&] { return Recorded(stage, entrant, uses, true, budget); }));
-    Empty(peer);
+    table->Row(entrant.label, "record", 64 * kKiB, 1, uses, "held",
+               Tried([&] { return Recorded(stage, entrant, uses, true, OneRow(choice)); }));
+    Empty(*entrant.peer);
   }
-  table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", Tried([&] { return RecordAlone(stage, entrant, budget); }));
+}
+
+void PairedRows(Stage* stage, const Entrant& entrant, const Choice& choice, Table* table) {
   for (const int others : {0, 1, 4}) {
     Paired paired;
     const Figures figures = Tried([&] {
-      paired = RecordPaired(stage, entrant, others, {.nanoseconds = 4 * budget.nanoseconds});
+      paired = RecordPaired(stage, entrant, others, {.nanoseconds = 4 * OneRow(choice).nanoseconds});
       return paired.record;
     });
     table->Row(entrant.label, "record_paired", 64 * kKiB, 1, others, others == 0 ? "ready" : "held", figures, 0, 0,
                "beyond cuEventRecord" + Text(paired.beyond) + "; cuEventRecord beyond itself" + Text(paired.noise) +
                    "; cuEventRecord p50 " + OneDigit(paired.event_record_ns));
-    Empty(peer);
+    Empty(*entrant.peer);
   }
+}
+
+void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std::vector<NamedTrace>& traces, Table* table) {
+  const bool is_plain = entrant.label == "cudaMalloc";  // no cache: a few rows say it all
+  if (choice.Wants("pair")) PairRows(stage, entrant, choice, is_plain, table);
+  if (is_plain) return;
+  MixedRows(stage, entrant, choice, table);
+  for (const NamedTrace& each : traces)
+    if (choice.Wants(each.name)) TraceRow(entrant, choice, each, table);
+  if (entrant.peer->record == nullptr) return;
+  if (choice.Wants("record")) RecordRows(stage, entrant, choice, table);
+  if (choice.Wants("record_alone"))
+    table->Row(entrant.label, "record_alone", 64 * kKiB, 1, 1, "ready", Tried([&] { return RecordAlone(stage, entrant, OneRow(choice)); }));
+  if (choice.Wants("record_paired")) PairedRows(stage, entrant, choice, table);
 }
 
 void StateRow(const Entrant& entrant, const Choice& choice, Table* table) {
@@ -221,11 +257,10 @@ int Compare(const Choice& choice) {
   Table table(file);
   const std::uint64_t start = Now();
   const auto is_late = [&](double share) { return static_cast<double>(Now() - start) > choice.budget_seconds * 1e9 * share; };
-  const Budget budget = {.nanoseconds = static_cast<std::uint64_t>(choice.seconds_per_row * 1e9)};
   for (int round = 1; round <= choice.rounds && !is_late(0.8); ++round) {
     table.set_round(round);
-    for (const int threads : ThreadCounts(choice.max_threads)) {
-      table.Row("driver", "cuEventRecord", 0, threads, 0, "ready", EventRecord(&stage, threads, budget));
+    for (const int threads : ThreadCounts(choice.Wants("cuEventRecord") ? choice.max_threads : 0)) {
+      table.Row("driver", "cuEventRecord", 0, threads, 0, "ready", EventRecord(&stage, threads, OneRow(choice)));
     }
     // Another peer begins each round, so that none always meets the same neighbour.
     for (std::size_t i = 0; i < entrants.size(); ++i) {
@@ -239,7 +274,7 @@ int Compare(const Choice& choice) {
     std::fprintf(stderr, "allocator_peers: round %d done after %.0f s\n", round, static_cast<double>(Now() - start) / 1e9);
   }
   for (const Entrant& entrant : entrants) {
-    if (entrant.peer != nullptr) StateRow(entrant, choice, &table);
+    if (entrant.peer != nullptr && choice.Wants("split_and_merge")) StateRow(entrant, choice, &table);
   }
   return std::ferror(file) != 0 || (file != stdout && std::fclose(file) != 0) ? 2 : 0;
 }
@@ -261,6 +296,7 @@ int main(int count, char** arguments) {
   app.add_option("--peers", choice.directory, "directory of the libpeer_*.so")->check(CLI::ExistingDirectory);
   app.add_option("--output", choice.output, "file for the table; default stdout");
   app.add_option("--settings", choice.settings, "settings of ours, each a peer of its own");
+  app.add_option("--loops", choice.loops, "these alone, between commas; default all")->delimiter(',')->check(CLI::IsMember(Loops()));
   app.add_option("--seconds-per-row", choice.seconds_per_row)->check(CLI::Range(0.001, 60.0));
   app.add_option("--budget-seconds", choice.budget_seconds, "no new round after 0.8 of it, no new peer after all of it")
       ->check(CLI::Range(0.0, 3600.0));
