@@ -14,6 +14,7 @@
 
 #include "cuaudit/fuzz.h"
 #include "suites/fuzz/require.h"
+#include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
 namespace cuaudit::fuzz {
@@ -42,6 +43,7 @@ const Reducer& Nearest(const std::vector<Reducer>& all, std::uint32_t point) {
 
 // The tests of the reducers hand over what they would sweep.
 std::vector<Reducer> RepairedReducers() {
+  reducers::Drop::bound = {};
   static std::vector<Lifecycle> repaired;
   reducers::Collector() = &repaired;
   int count = 3;

@@ -32,7 +32,7 @@ struct Updated {
   CUdeviceptr buffer = 0;
   CUgraph graph = nullptr;  // what the executable is updated from
   Drop* drop = nullptr;
-  bool updated = false;
+  bool updated = false;  // the executable may hold what `graph` does
 
   static CUresult Update(DriverRef driver, CUgraph from) {
     CUgraphExecUpdateResultInfo info = {};
@@ -54,8 +54,10 @@ struct Updated {
       code = Attach(driver, graph, wanted, Holder::Graph, &object);
       if (code == CUDA_SUCCESS) drop = wanted;
     }
-    if (code == CUDA_SUCCESS) code = Update(driver, graph);
-    updated = code == CUDA_SUCCESS;
+    if (code != CUDA_SUCCESS) return code;
+    code = Update(driver, graph);
+    // An update that failed may have been done: who waits for the owner to go must have taken it back.
+    updated = repaired || code == CUDA_SUCCESS;
     return code;
   }
   CUresult Work(DriverRef driver) { return driver.GraphLaunch(TheDrawing().executable, TheDrawing().stream); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // owner.h: who keeps the buffer alive that a graph's kernel node was given the address of. What the reducers of section C share.
 //
-//   Drop        a user object's destructor may not call the driver, so it only says that the buffer is free to go; whoever frees it waits
-//   for
-//               that, with a bound: a genuine driver says so on a thread of its own, some time after the last reference went.
+//   Drop        a user object's destructor may not call the driver, so it only says that the buffer is free to go. Whoever frees it waits
+//               for that, with a bound: a genuine driver says so on a thread of its own, some time after the last reference went. The
+//               simulated one has said so when the call returns: there a wait is in vain, and a fuzzer sets a bound of nothing.
 //   Drawing     a graph with one kernel node over a buffer, its executable, and what they need.
 #pragma once
 
@@ -20,6 +20,7 @@ namespace cuaudit::reducers {
 
 class Drop {
  public:
+  static inline std::chrono::seconds bound{5};
   // Not on the heap: a driver may call back later than anybody waits.
   static Drop* Next() {
     static std::array<Drop, 256> drops;
@@ -40,9 +41,8 @@ class Drop {
     return seen_;
   }
   bool Await() {
-    constexpr std::chrono::seconds kBound(5);
     std::unique_lock<std::mutex> lock(guard_);
-    return changed_.wait_for(lock, kBound, [this] { return seen_; });
+    return changed_.wait_for(lock, bound, [this] { return seen_; });
   }
 
  private:
