@@ -18,7 +18,8 @@ void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
 // The C library ended the program in the middle of free: the address was no block's. One older than the probe it would have taken.
 void ProcessFold::Finish() {
   contexts_.Finish();
-  if (calls_ && !looked_at_) ++account_.books().ledger.host_unseen;
+  Ledger& ledger = account_.books().ledger;
+  if (calls_) ++(looked_at_ ? ledger.host_seen : ledger.host_unseen);
   if (died_in_free_ != nullptr && !exited_) {
     account_.books().Violate(Rule::UnknownHandle, Kind::HostHeap, *died_in_free_, died_in_free_->argument[0], -1);
   }

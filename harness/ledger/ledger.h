@@ -91,7 +91,8 @@ struct Ledger {
   std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
   std::uint64_t unfinished_calls = 0;  // entered, never returned
   std::set<std::uint32_t> subjects;    // the first process, and each that made a driver call
-  std::uint64_t host_unseen = 0;       // process images that made driver calls and in which no host probe looked
+  std::uint64_t host_seen = 0;         // process images that made driver calls and in which the host probes looked
+  std::uint64_t host_unseen = 0;       // and in which they did not
   bool exited = false;                 // the first process reached exit() or returned from main
 
   friend bool operator==(const Ledger&, const Ledger&) = default;

@@ -166,6 +166,7 @@ class Adder {
       ++run_->totals.skipped["trials that left a process running in a session of its own: it was ended"];
     if (trial.ending.survived != 0)
       ++run_->totals.skipped["trials that left a process running in a session of its own: it could not be ended"];
+    if (!trial.host_left_out.empty()) ++run_->totals.skipped["trials " + trial.host_left_out];
     if (trial.verdict == Name(Verdict::Absorbed)) {
       Became(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened", trial);
     } else if (trial.verdict == Name(Verdict::Benign)) {

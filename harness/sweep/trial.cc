@@ -39,6 +39,14 @@ bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial
   return false;
 }
 
+// Of a run that was looked at: what the fault changed about that.
+const char* WhyHostLeftOut(const Observation& rehearsal, const Observation& trial) {
+  if (rehearsal.ledger.host_seen == 0) return "";
+  if (trial.ledger.host_unseen > rehearsal.ledger.host_unseen) return "in which a process did not load the library of the host probes";
+  const std::uint32_t stopped = trial.flags() & ~rehearsal.flags() & faults::kHostStopped;
+  return stopped != 0 ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
+}
+
 }  // namespace
 
 std::string_view Name(Missed missed) noexcept {
@@ -102,6 +110,7 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   }
   result.said = judgement.said;
   result.recovery = judgement.recovery;
+  result.host_left_out = WhyHostLeftOut(rehearsal, trial);
   result.findings = Texts(judgement.findings, trial.journal, texts);
   result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults, judgement.fired, trial.journal.header());

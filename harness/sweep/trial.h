@@ -72,6 +72,7 @@ struct TrialResult {
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
   std::vector<std::string> benign;  // the declarations that its faults fall under
+  std::string host_left_out;        // why less of its host was looked at than of the fault-free run's; empty: no less
   Unwinding unwinding;              // what the next round may try; the engine lets go of it when that round is planned
 };
 

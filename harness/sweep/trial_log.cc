@@ -147,6 +147,7 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
   trial.later_keys = json.at("later_keys").get<std::vector<std::uint64_t>>();
   trial.benign = json.at("benign").get<std::vector<std::string>>();
+  trial.host_left_out = json.at("host_left_out").get<std::string>();
   const int said = json.at("said").get<int>();
   const int recovery = json.at("recovery").get<int>();
   if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
@@ -184,6 +185,7 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"later_sites", std::move(later)},
                      {"later_keys", trial.later_keys},
                      {"benign", trial.benign},
+                     {"host_left_out", trial.host_left_out},
                      {"said", static_cast<int>(trial.said)},
                      {"recovery", static_cast<int>(trial.recovery)},
                      {"findings", FromFindings(trial.findings)},

@@ -166,6 +166,26 @@ TEST(HostProbes, ThatNobodyAskedForStopAtHalfOfTheJournal) {
   EXPECT_EQ(RunAudit({"run", "--host", "--records", "4096"}, program).outcome.exit, 125) << "who asks for them is told";
 }
 
+// What the fault-free run shows whole and a trial does not is counted, asked for or not.
+TEST(HostProbes, ThatSeeLessOfATrialAreCounted) {
+  const std::string unseen = "trials in which a process did not load the library of the host probes";
+  for (const char* const host : {"--stacks=16", "--host"}) {
+    const Audit audit = RunAudit({"sweep", "--depth", "1", host}, {Program("host_path"), "unseen"});
+    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+    EXPECT_THAT(audit.report["host"]["probes"].dump(), ::testing::HasSubstr("thread"));
+    EXPECT_EQ(audit.report["totals"]["skipped"][unseen], 1) << audit.report["totals"];
+  }
+  const Audit many = RunAudit({"sweep", "--depth", "1", "--records", "4096"}, {Program("host_path"), "many"});
+  EXPECT_EQ(many.outcome.exit, 0) << many.outcome.err << many.findings();
+  EXPECT_EQ(
+      many.report["totals"]["skipped"]["trials whose host probes stopped, since their records came to half of the journal (--records)"], 1)
+      << many.report["totals"];
+  for (const char* const way : {"unseen", "many"}) {
+    const Audit blind = RunAudit({"sweep", "--depth", "1", "--no-host", "--records", "4096"}, {Program("host_path"), way});
+    EXPECT_THAT(blind.report["totals"]["skipped"].dump(), ::testing::Not(::testing::HasSubstr("host probes")));
+  }
+}
+
 TEST(HostProbes, LeaveErrnoAloneWhereAStreamHasNoDescriptor) {
   for (const char* const host : {"--stacks=16", "--host"}) {
     const Audit audit = RunAudit({"run", host}, {Program("host_path"), "errno"});

@@ -104,21 +104,48 @@ static void mutex(void) {
 // A shell, with files of its own.
 static void helper(void) { (void)!system("exec 9</dev/null"); }
 
-static const struct {
-  const char *name;
-  void (*go)(void);
-} kWays[] = {{"zone", zone},           {"local_time", local_time}, {"locale", locale},
-             {"message", message},     {"convert", convert},       {"user", user},
-             {"log_line", log_line},   {"print", print},           {"joined", joined},
-             {"duplicate", duplicate}, {"format", format},         {"line", line},
-             {"resolve", resolve},     {"own_locale", own_locale}, {"stream", stream},
-             {"directory", directory}, {"descriptor", descriptor}, {"thread", thread},
-             {"mapping", mapping},     {"library", library},       {"mutex", mutex},
-             {"helper", helper}};
-
 static void opens(void) {
   for (int i = 0; i < 5000; ++i) close(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
+
+// The same program without our preload, as a way without a name.
+static void unseen(void) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    unsetenv("LD_PRELOAD");
+    execl("/proc/self/exe", "host_path", "nothing", (char *)NULL);
+    _exit(127);
+  }
+  waitpid(pid, NULL, 0);
+}
+
+static const struct {
+  const char *name;
+  void (*go)(void);
+} kWays[] = {{"zone", zone},
+             {"local_time", local_time},
+             {"locale", locale},
+             {"message", message},
+             {"convert", convert},
+             {"user", user},
+             {"log_line", log_line},
+             {"print", print},
+             {"joined", joined},
+             {"duplicate", duplicate},
+             {"format", format},
+             {"line", line},
+             {"resolve", resolve},
+             {"own_locale", own_locale},
+             {"stream", stream},
+             {"directory", directory},
+             {"descriptor", descriptor},
+             {"thread", thread},
+             {"mapping", mapping},
+             {"library", library},
+             {"mutex", mutex},
+             {"helper", helper},
+             {"many", opens},
+             {"unseen", unseen}};
 
 static int closing_changes_errno(void) {
   char buffer[16];
