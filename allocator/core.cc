@@ -215,13 +215,11 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   // The words are written to until the streams are through, also when no block waits for that.
   bool written = true;
   for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
-    if (stream->word != nullptr) {
-      const CUresult result = stream->Synchronize(driver, stream->begun.load(std::memory_order_relaxed));
-      (void)keep(result);
-      if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
-        written = false;
-        continue;
-      }
+    const CUresult result = stream->SynchronizeWord(driver);
+    (void)keep(result);
+    if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
+      written = false;
+      continue;
     }
     stream->ReleaseEvents();
   }

@@ -93,16 +93,6 @@ void StreamRecord::Advance() noexcept {
   stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
-void StreamRecord::LoadWord() noexcept {
-  counts->polls.fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t seen = word->load(std::memory_order_acquire);
-  const auto after =
-      std::upper_bound(stamps_.begin(), stamps_.end(), seen, [](std::uint64_t value, const Stamp& stamp) { return value < stamp.value; });
-  if (after == stamps_.begin() || seen > std::prev(after)->last_value) return;
-  NoteOver(&*std::prev(after));
-  Advance();
-}
-
 // The lock is held.
 CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   if (stamps_.size() >= max_stamps) [[unlikely]] {
@@ -197,8 +187,7 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
 }
 
 CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept {
-  const CUresult result =
-      word == nullptr ? driver.EventRecord(recording.event, live) : driver.StreamWriteValue64(live, word_address, recording.value, 0);
+  const CUresult result = word == nullptr ? driver.EventRecord(recording.event, live) : WriteWord(driver, live, recording.value);
   if (result != CUDA_SUCCESS) return result;
   if (recording.is_quiet) {
     Returned(recording.sequence);
@@ -212,7 +201,7 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
     const Held held(lock_);
     if (Enter(nullptr, &last) != CUDA_SUCCESS) return CUDA_SUCCESS;
   }
-  (void)Finish(last, driver.StreamWriteValue64(live, word_address, last.value, 0) == CUDA_SUCCESS, false);
+  (void)Finish(last, WriteWord(driver, live, last.value) == CUDA_SUCCESS, false);
   return CUDA_SUCCESS;
 }
 
@@ -361,19 +350,7 @@ CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t seque
     LoadWord();
     if (IsOver(sequence)) return CUDA_SUCCESS;
   }
-  // Nothing was recorded behind it: all that the context was given until now, as a stamp that is over at once.
-  Recording now;
-  CUresult result = CUDA_SUCCESS;
-  {
-    const Held held(lock_);
-    result = Enter(nullptr, &now);
-  }
-  if (result != CUDA_SUCCESS) return result;
-  CurrentContext current(driver, context);
-  result = current.result();
-  if (result == CUDA_SUCCESS) result = SynchronizeCurrent(driver, context);
-  (void)Finish(now, result == CUDA_SUCCESS, true);
-  return result != CUDA_SUCCESS ? result : current.Leave();
+  return SynchronizeAll(driver);
 }
 
 bool StreamRecord::IsRecorded(std::uint64_t sequence) noexcept {

@@ -7,7 +7,8 @@
 //   Streams   StreamRecord is a stream's identity; `handle` is used only while the stream lives: in calls that name it, and at Free for
 //             RecordStream.
 //   Units     a sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are.
-//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace,
+//             save that its write may still come: SynchronizeWord waits for that.
 //   Faults    Record: EventCreate (in the pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
 //             Synchronize: EventSynchronize, CtxSynchronize.
 //   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
@@ -183,6 +184,8 @@ struct StreamRecord {
   // Makes `waiter` wait for all up to `sequence`. `*possible` false: that was not recorded yet.
   CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
   CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
+  // Until nothing is still to be written to the word, by recordings that failed either.
+  CUresult SynchronizeWord(driver::DriverRef driver) noexcept;
   bool IsRecorded(std::uint64_t sequence) noexcept;
   void ForgetWaits() noexcept;    // nothing more comes on this stream
   void ReleaseEvents() noexcept;  // back to the pool; the stamps count as over
@@ -212,6 +215,8 @@ struct StreamRecord {
   std::uint64_t Settled(std::uint64_t sequence, bool* is_quiet) noexcept;
   void Withdraw(const Recording& recording) noexcept;
   bool Finish(const Recording& recording, bool recorded, bool is_over) noexcept;
+  CUresult WriteWord(driver::DriverRef driver, CUstream live, std::uint64_t value) noexcept;
+  CUresult SynchronizeAll(driver::DriverRef driver) noexcept;
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>
@@ -224,10 +229,12 @@ struct StreamRecord {
   std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
   Lock lock_;
   // Guarded by lock_:
-  std::vector<Stamp> stamps_;  // by sequence, and by value
-  std::size_t room_ = 0;       // for so many stamps there is host memory, and so many may be
-  std::uint64_t values_ = 0;   // given out, also to recordings that failed: a write may have been done all the same
-  std::uint64_t settled_ = 0;  // all recordings up to here have returned
+  std::vector<Stamp> stamps_;             // by sequence, and by value
+  std::size_t room_ = 0;                  // for so many stamps there is host memory, and so many may be
+  std::uint64_t values_ = 0;              // given out, also to recordings that failed: a write may have been done all the same
+  std::uint64_t failed_writes_ = 0;       // to the word
+  std::uint64_t failed_writes_over_ = 0;  // so many of them will not come any more
+  std::uint64_t settled_ = 0;             // all recordings up to here have returned
   std::size_t spare_count_ = 0;
   std::array<CUevent, kSpares> spares_{};  // so that streams do not meet at the pool
   std::vector<Waited> waited_;             // by the other's index

@@ -43,8 +43,12 @@ Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
     }
     GreenContext* const green = call.context->greens == 0 ? nullptr : CurrentGreen(call.world, call.thread);
     if (!own) return green == nullptr ? call.context->legacy : green->standard;
+    if (green != nullptr) {  // it has no streams of threads
+      *result = CUDA_ERROR_INVALID_HANDLE;
+      return nullptr;
+    }
     for (Stream* stream : call.context->own_streams) {
-      if (stream->thread == call.thread->serial && stream->green == green) return stream;
+      if (stream->thread == call.thread->serial) return stream;
     }
     Stream* const stream = MakeStream(call.world, call.context, false);
     if (stream == nullptr) {
@@ -52,7 +56,6 @@ Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
       return nullptr;
     }
     stream->thread = call.thread->serial;
-    stream->green = green;
     if (!call.context->own_streams.Push(call.world.arena, stream)) {
       call.world.Destroy(stream);
       *result = CUDA_ERROR_OUT_OF_MEMORY;

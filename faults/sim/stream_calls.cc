@@ -169,7 +169,6 @@ CUresult api::StreamGetCtx_v2(Call& call, CUstream handle, CUcontext* out, CUgre
   CUresult result = CUDA_SUCCESS;
   const Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  if (handle == CU_STREAM_PER_THREAD && stream->green != nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out != nullptr) *out = ToHandle<CUcontext>(stream->owner);
   if (green != nullptr) *green = stream->green == nullptr ? nullptr : ToHandle<CUgreenCtx>(stream->green);
   return CUDA_SUCCESS;

@@ -221,6 +221,7 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
 }
 
 void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site) {
+  ++deaths_[context];
   const auto found = by_context_.find(context);
   if (context == 0 || found == by_context_.end()) return;
   const std::vector<std::int64_t> children = std::move(found->second);

@@ -69,7 +69,7 @@ class Account {
     const auto found = deaths_.find(context);
     return found == deaths_.end() ? 0 : found->second;
   }
-  // Of those only the live objects of `kind`; the others live in `heir` from now on.
+  // The same, but of those only the live objects of `kind` die; the others live in `heir` from now on.
   void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
   // The handle was answered by a query: it is valid now. `bytes`: how long the memory at an address is, 0 when nobody said.
   void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);

@@ -11,24 +11,30 @@ using driver::Family;
 
 constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 
-}  // namespace
+// Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: one of the current context, which nobody made.
+bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
 
-bool Graphs::IsOwnStream(const faults::Record& record, std::uint64_t stream) {
+// The thread's own one.
+bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
 }
 
-// Each thread has a stream of its own in each context. No handle is a number this small.
+}  // namespace
+
+// Each thread has a stream of its own in each context, and all of them share another, which null and CU_STREAM_LEGACY both name: a green
+// context's can be captured. No handle is a number this small, and no thread is 0.
 std::uint64_t Graphs::StreamKey(const faults::Record& record, std::uint64_t stream) {
-  if (!IsOwnStream(record, stream)) return stream;
-  const auto [own, added] = own_streams_.try_emplace({record.tid, contexts_->CurrentOf(record.tid)}, own_streams_.size() + 1);
-  return (own->second << 8) | kPerThreadStream;
+  if (!IsStandardStream(stream)) return stream;
+  const std::uint32_t tid = IsOwnStream(record, stream) ? record.tid : 0;
+  const auto [found, added] = standard_streams_.try_emplace({tid, contexts_->CurrentOf(record.tid)}, standard_streams_.size() + 1);
+  return (found->second << 8) | kPerThreadStream;
 }
 
 void Graphs::BeginCapture(const faults::Record& record) {
   CaptureState state;
   state.stream = StreamKey(record, record.argument[0]);
   state.tid = record.tid;
-  if (IsOwnStream(record, record.argument[0])) state.context = contexts_->CurrentOf(record.tid);
+  if (IsStandardStream(record.argument[0])) state.context = contexts_->CurrentOf(record.tid);
   state.deaths = account_->DeathsOf(state.context);
   if (BaseOf(record) == BaseId::StreamBeginCaptureToGraph) state.graph = record.argument[1];
   capture_of_stream_[state.stream] = static_cast<std::int64_t>(captures_.size());

@@ -96,7 +96,7 @@ class Graphs {
     std::uint64_t stream = 0;
     std::uint32_t tid = 0;
     std::uint64_t graph = 0;    // given by cuStreamBeginCaptureToGraph
-    std::uint64_t context = 0;  // of a thread's own stream, which has no handle that dies with it
+    std::uint64_t context = 0;  // of a stream that nobody made, which has no handle that dies with it
     std::uint64_t deaths = 0;   // of that context, before
     Addresses addresses;
     std::vector<Memory> memory;
@@ -113,7 +113,6 @@ class Graphs {
   void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
   void MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child);
   void Deactivate(std::int64_t capture);
-  static bool IsOwnStream(const faults::Record& record, std::uint64_t stream);
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;
@@ -129,7 +128,7 @@ class Graphs {
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> own_streams_;  // by thread and context, numbered
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> standard_streams_;  // by thread (0: all) and context, numbered
   std::size_t active_captures_ = 0;
 };
 

@@ -24,6 +24,31 @@ CUstream StreamOf(Asker& a, CUgreenCtx green) {
   return s;
 }
 
+// From here on null and CU_STREAM_LEGACY mean a stream of the green context's own.
+void MakeCurrent(Asker& a, CUgreenCtx green) {
+  CUcontext view = nullptr;
+  a.Prepare(a.d.CtxFromGreenCtx(&view, green));
+  a.Prepare(a.d.CtxPushCurrent(view));
+}
+
+void CaptureStandard(Asker& a, CUstream origin) {
+  if (a(a.d.StreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_RELAXED)) != CUDA_SUCCESS) return;
+  for (const CUstream s : {CUstream{}, CU_STREAM_LEGACY}) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    a(a.d.StreamIsCapturing(s, &status));
+    a.Value(status);
+  }
+  for (const CUstream s : {CUstream{}, CU_STREAM_LEGACY}) {
+    CUdeviceptr p = 0;
+    a(a.d.MemAllocAsync(&p, 65536, s));
+  }
+  CUgraph graph = nullptr;
+  std::size_t nodes = 0;
+  a(a.d.StreamEndCapture(origin, &graph));
+  a(a.d.GraphGetNodes(graph, nullptr, &nodes));
+  a.Value(static_cast<long long>(nodes));
+}
+
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
 
 constexpr Question kQuestions[] = {
@@ -70,6 +95,60 @@ constexpr Question kQuestions[] = {
        a.Prepare(a.d.StreamCreate(&plain, CU_STREAM_NON_BLOCKING));
        a(a.d.StreamGetGreenCtx(plain, &g));
        a.Value(g == nullptr);
+     }},
+    {"green_stream.standard_names", "SUCCESS SUCCESS 1 SUCCESS 1", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       unsigned long long standard = 0;
+       unsigned long long legacy = 0;
+       unsigned long long primary = 0;
+       a.Prepare(a.d.StreamGetId(nullptr, &primary));
+       MakeCurrent(a, Green(a));
+       a(a.d.StreamGetId(nullptr, &standard));
+       a(a.d.StreamGetId(CU_STREAM_LEGACY, &legacy));
+       a.Value(standard == legacy);
+       CUcontext popped = nullptr;
+       a(a.d.CtxPopCurrent(&popped));
+       a.Value(standard != primary);
+     }},
+    {"green_stream.standard_captured", "SUCCESS SUCCESS 1 SUCCESS 1 SUCCESS SUCCESS SUCCESS SUCCESS 2", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       MakeCurrent(a, Green(a));
+       CaptureStandard(a, nullptr);
+     }},
+    {"green_stream.standard_captured_as_legacy", "SUCCESS SUCCESS 1 SUCCESS 1 SUCCESS SUCCESS SUCCESS SUCCESS 2", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       MakeCurrent(a, Green(a));
+       CaptureStandard(a, CU_STREAM_LEGACY);
+     }},
+    {"green_stream.standard_beside_a_capture", "SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUstream s = nullptr;
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_DEFAULT));
+       a(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+       MakeCurrent(a, Green(a));
+       CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+       a(a.d.StreamIsCapturing(nullptr, &status));
+       a.Value(status);
+       CUdeviceptr p = 0;
+       a(a.d.MemAllocAsync(&p, 512, nullptr));
+       CUgraph graph = nullptr;
+       a(a.d.StreamEndCapture(s, &graph));
+     }},
+    {"green_stream.of_a_thread", "INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       MakeCurrent(a, Green(a));
+       unsigned long long id = 0;
+       CUdeviceptr p = 0;
+       a(a.d.StreamGetId(CU_STREAM_PER_THREAD, &id));
+       a(a.d.MemAllocAsync(&p, 512, CU_STREAM_PER_THREAD));
+       a(a.d.StreamSynchronize(CU_STREAM_PER_THREAD));
+       a(a.d.StreamQuery(CU_STREAM_PER_THREAD));
+       a(a.d.StreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
      }},
     {"green_stream.v1_context", "SUCCESS SUCCESS SUCCESS 1 INVALID_VALUE", Manner::Risky,
      [](Asker& a) {

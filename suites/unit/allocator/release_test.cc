@@ -326,6 +326,21 @@ TEST_F(Releases, AWriteThatWasDoneThoughItFailedTellsOfTheOneBefore) {
   EXPECT_OK(allocator->Close());
 }
 
+// No recording tells of it, and it comes when the stream gets there.
+TEST_F(Releases, CloseWaitsForAWriteThatWasDoneThoughItFailed) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  options.reuse = Reuse::Poll;
+  Make(options);
+  failing.code = CUDA_ERROR_UNKNOWN;
+  failing.Fail(CallId::StreamWriteValue64_v2, Failing::Done);
+  EXPECT_EQ(allocator->RetireStream(0, t), CUDA_ERROR_UNKNOWN);  // with no memory whose release would wait
+  EXPECT_EQ(a.Live(driver::Kind::PinnedMemory), 1U);
+  EXPECT_OK(allocator->Close());
+  EXPECT_EQ(a.Live(driver::Kind::PinnedMemory), 0U);
+  EXPECT_TRUE(a.misuse.empty());
+}
+
 TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
   CUdeviceptr memory = 0;
   ASSERT_OK(a.d.MemAlloc(&memory, kMiB));
