@@ -111,6 +111,8 @@ bool Execution::Ok(CUresult result, const char* what) {
 bool Execution::Took(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS && !Excused(result, what))
     Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
+  // A pop that was refused leaves the allocator's context current.
+  if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
   return result == CUDA_SUCCESS;
 }
 
@@ -317,8 +319,7 @@ Outcome Execution::Run() {
     fired_before_ = faulty_ == nullptr ? 0 : faulty_->fired();
     workers_->Run(worker, [&] {
       Do(step);
-      // A pop that was refused leaves the allocator's context current.
-      if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
+      if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);  // DoWrong looks at codes alone
     });
     if (NothingIsCertain()) break;
     if (worker != 0 && outcome_.listing.size() != said) {
