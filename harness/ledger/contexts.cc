@@ -103,15 +103,19 @@ void Contexts::Attach(const faults::Record& record) {
 
 void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   const std::uint64_t handle = record.argument[0];
+  const bool detaches = BaseOf(record) == driver::BaseId::CtxDetach;
   HandleEntry* entry = account_->Find(Family::Context, handle);
   const bool known = entry != nullptr && entry->top >= 0;
   account_->Release(Kind::Context, handle, 1, record, outcome);
-  if (!known || !Releases(outcome)) return;
-  entry = account_->Find(Family::Context, handle);
-  if (BaseOf(record) != driver::BaseId::CtxDetach) {
-    while (entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
+  if (!Releases(outcome)) return;
+  if (known) {
+    entry = account_->Find(Family::Context, handle);
+    while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
+    if (entry->top >= 0) return;
+  } else if (detaches || outcome != Outcome::Succeeded) {
+    return;
   }
-  if (entry->top >= 0) return;
+  // Whoever made it: the program was told that it had not (`after`), or a parent process has.
   account_->Orphan(handle, SiteOf(record));
   Stack& stack = StackOf(record);
   if (!stack.entries.empty() && stack.entries.back().context == handle) TakeTop(stack, record);

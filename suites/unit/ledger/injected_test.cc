@@ -64,6 +64,21 @@ TEST(InjectedFault, AnAcquisitionOfAnyKindThatFailedAfterwardsIsNotTheProgramsLe
   }
 }
 
+// The program owes nothing for a context that it was told it did not get; what it took there goes with it all the same.
+TEST(InjectedFault, AContextThatNobodyOwnsTakesItsObjectsAlong) {
+  constexpr std::uint64_t kDenied = 0xd0;
+  Trace t;
+  t.Call(CallId::CtxCreate_v4).Out(0, kDenied).After();
+  t.CreateStream(0x10).Context(kDenied);
+  t.CreateStream(0x11);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 2"));
+  t.Call(CallId::CtxDestroy_v2).In(0, kDenied).Context(kDenied);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "stream 1 orphaned"));
+  t.DestroyStream(0x11);
+  t.Call(CallId::CtxDestroy_v2).In(0, kContext).Refused(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+}
+
 TEST(InjectedFault, AContextLostForRealRefusesReleasesToo) {
   Trace t;
   t.CreateStream(0x10);
