@@ -76,6 +76,8 @@ std::string TitleOf(const TrialResult& trial) {
       return "not judged: no space left for the journal";
     case Missed::Vanished:
       return "not judged: a child process was killed, or left unseen, and held driver objects";
+    case Missed::Unseen:
+      return "not judged: a process called the driver without the host probes (--host)";
   }
   return {};
 }

@@ -21,6 +21,8 @@ std::string InWords(Missed missed, const std::string& dir) {
       return "no space left for the journal in " + dir;
     case Missed::Vanished:
       return "not judged, a child process vanished with driver objects";
+    case Missed::Unseen:
+      return "not judged, a process called the driver without the host probes (--host)";
   }
   return {};
 }

@@ -297,7 +297,8 @@ Status SweepEngine::Step() {
   trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
-  if (trial.fired && round_ < options_.depth) {
+  // What was only not seen whole has a way back all the same.
+  if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_faults_, one->seen, planned.faults, options_.plan.prune,
                                            by_site_ ? &first_sites_ : nullptr);
     if (!trial.stray) Claim(one->index, &trial.unwinding);

@@ -47,8 +47,9 @@ enum class Missed : std::uint8_t {
   Overflow,   // the journal was too small
   NoSpace,    // the file system had no storage for the journal
   Vanished,   // a child process was killed, or left unseen, and held what the fault-free one gives back
+  Unseen,     // the host was to be judged, and a process that called the driver had no host probes
 };
-std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished"
+std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished", "unseen"
 
 struct TrialResult {
   std::size_t index = 0;  // in the plan

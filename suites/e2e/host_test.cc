@@ -166,12 +166,17 @@ TEST(HostProbes, ThatNobodyAskedForStopAtHalfOfTheJournal) {
   EXPECT_EQ(RunAudit({"run", "--host", "--records", "4096"}, program).outcome.exit, 125) << "who asks for them is told";
 }
 
-// What the fault-free run shows whole and a trial does not is counted, asked for or not.
+// What the fault-free run shows whole and a trial does not is counted, and where it was asked for it is no pass.
 TEST(HostProbes, ThatSeeLessOfATrialAreCounted) {
   const std::string unseen = "trials in which a process did not load the library of the host probes";
   for (const char* const host : {"--stacks=16", "--host"}) {
     const Audit audit = RunAudit({"sweep", "--depth", "1", host}, {Program("host_path"), "unseen"});
-    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+    const bool asked = std::string(host) == "--host";
+    EXPECT_EQ(audit.outcome.exit, asked ? 3 : 0) << audit.outcome.err << audit.findings();
+    EXPECT_EQ(audit.report["totals"]["verdicts"].value("not_exercised", 0), asked ? 1 : 0) << "who asks is not told that it is clean";
+    if (asked) {
+      EXPECT_THAT(audit.report["message"].get<std::string>(), ::testing::HasSubstr("without the host probes (--host)"));
+    }
     EXPECT_THAT(audit.report["host"]["probes"].dump(), ::testing::HasSubstr("thread"));
     EXPECT_EQ(audit.report["totals"]["skipped"][unseen], 1) << audit.report["totals"];
   }
