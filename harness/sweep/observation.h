@@ -51,6 +51,8 @@ struct Observation {
   Evidence evidence() const { return {&ledger, &journal, ending}; }
   std::uint32_t flags() const { return journal.header().flags.load(); }
   bool entered() const;  // the drop-in was loaded into the program
+  // Host probes looked at every process that called the driver, to its end.
+  bool saw_host() const { return ledger.host_seen != 0 && ledger.host_unseen == 0 && (flags() & faults::kHostStopped) == 0; }
 };
 
 // Reads a journal that nobody writes any more.

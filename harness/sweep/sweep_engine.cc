@@ -295,7 +295,7 @@ Status SweepEngine::Step() {
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
-  const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
+  const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired || trial.missed == Missed::Late;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   // What was only not seen whole has a way back all the same.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
@@ -393,6 +393,7 @@ void SweepEngine::Report(report::Run* run) {
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
+  SayHostNotes(run);
 }
 
 }  // namespace cuaudit::harness

@@ -39,9 +39,7 @@ bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial
   return false;
 }
 
-bool SawLess(const Observation& rehearsal, const Observation& trial) {
-  return rehearsal.ledger.host_seen != 0 && trial.ledger.host_unseen > rehearsal.ledger.host_unseen;
-}
+bool SawLess(const Observation& rehearsal, const Observation& trial) { return rehearsal.saw_host() && trial.ledger.host_unseen != 0; }
 
 // Somebody asked for the host (--host): what nobody saw of it is no pass.
 bool IsHostJudged(const Observation& rehearsal) {
@@ -50,10 +48,10 @@ bool IsHostJudged(const Observation& rehearsal) {
 
 // Of a run that was looked at: what the fault changed about that.
 const char* WhyHostLeftOut(const Observation& rehearsal, const Observation& trial) {
-  if (rehearsal.ledger.host_seen == 0) return "";
+  if (!rehearsal.saw_host()) return "";
   if (SawLess(rehearsal, trial)) return "in which a process did not load the library of the host probes";
-  const std::uint32_t stopped = trial.flags() & ~rehearsal.flags() & faults::kHostStopped;
-  return stopped != 0 ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
+  const bool stopped = (trial.flags() & faults::kHostStopped) != 0;
+  return stopped ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
 }
 
 }  // namespace
@@ -74,6 +72,8 @@ std::string_view Name(Missed missed) noexcept {
       return "vanished";
     case Missed::Unseen:
       return "unseen";
+    case Missed::Late:
+      return "late";
   }
   return {};
 }
@@ -126,7 +126,7 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
   if (!result.unfired.empty()) {
-    result.missed = Missed::Unfired;
+    result.missed = trial.ending.timed_out ? Missed::Late : Missed::Unfired;
   } else if (HitElsewhere(sites, trial)) {
     result.missed = Missed::Elsewhere;
   } else if (judgement.unjudged && judgement.verdict == Verdict::NotExercised) {

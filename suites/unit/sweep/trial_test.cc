@@ -95,6 +95,12 @@ TEST_F(TrialTest, IsNoPassWhereTheHostWasAskedForAndNotSeen) {
   EXPECT_EQ(Trial(0).missed, Missed::Nothing);
 }
 
+TEST_F(TrialTest, ADeadlineThatComesFirstIsNotTheProgramsChoice) {
+  EXPECT_EQ(Trial(0).missed, Missed::Unfired);
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).missed, Missed::Late);
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, "not_exercised");
+}
+
 TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   Fire(CallId::MemAlloc_v2);
   const TrialResult trial = Trial(0, kOne, {0, 11, false});
