@@ -114,22 +114,6 @@ TEST(Fork, WhereAChildWouldShareOrMissSomethingTheTrialIsSpawnedAndSaysWhy) {
   }
 }
 
-// What it does to the driver belongs to the trial, and must not move the counts of the run that all forks come from.
-TEST(Fork, WhatExecutesAProgramThatCallsTheDriverIsSpawned) {
-  const Command program = {Program("host_path"), "executes"};
-  const Audit first = Sweep("fork", program, {"--depth", "1"});
-  EXPECT_THAT(Isolation(first), HasSubstr("\"spawn: the driver is called by another process than the one that was started\":1"));
-  EXPECT_THAT(Isolation(first), HasSubstr("\"fork\":4"));
-  const Audit spawned = Sweep("spawn", program);
-  for (int again = 0; again < 3; ++again) {
-    const Audit forked = Sweep("fork", program);
-    EXPECT_EQ(Said(forked), Said(spawned)) << forked.outcome.err;
-    EXPECT_EQ(forked.outcome.exit, 0) << forked.outcome.err << forked.report["message"];
-  }
-  // One that does not call it is no reason.
-  EXPECT_THAT(Isolation(Sweep("fork", {Program("host_path"), "helper"})), ::testing::Not(HasSubstr("another process")));
-}
-
 // By which libraries notice that they were forked. A fork of the program's own still finds it wiped.
 TEST(Fork, MemoryThatAForkWipesIsKeptInACopy) {
   const Audit forked = Sweep("auto", {Program("forkless"), "kept"});
