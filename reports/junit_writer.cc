@@ -114,7 +114,7 @@ void AppendOutcome(Suite* suite) {
     Set(error, "type", run.outcome);
     Set(error, "message", run.message.empty() ? run.outcome : run.message);
   } else {
-    SetText(test.append_child("system-out"), run.outcome);
+    SetText(test.append_child("system-out"), run.outcome == "clean" && !run.message.empty() ? run.message : run.outcome);
   }
 }
 
@@ -146,7 +146,9 @@ void AppendCases(Suite* suite) {
   }
   for (const Finding& note : run.notes) {
     ++suite->counter.skipped;
-    Set(suite->Case(note).append_child("skipped"), "message", Headline(note));
+    pugi::xml_node test = suite->Case(note);
+    Set(test.append_child("skipped"), "message", Headline(note));
+    if (const std::string body = Body(note); !body.empty()) SetText(test.append_child("system-out"), body);
   }
 }
 

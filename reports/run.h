@@ -79,7 +79,7 @@ struct Finding {
   Acquired other;  // for proved misuse: the call whose operation the one at `where` collides with; empty for all other rules
   std::string fingerprint;
   std::string reproduce;     // one command line
-  std::uint64_t trials = 1;  // how many trials showed the same fingerprint
+  std::uint64_t trials = 1;  // how many trials showed the same fingerprint; of host_left, after how many faults
 };
 
 struct Totals {
@@ -168,7 +168,7 @@ struct LiveRow {
 struct Run {
   std::string mode;     // "sweep", "cycles", "run"
   std::string outcome;  // "clean", "findings", "not_exercised", "error"
-  std::string message;  // one line for not_exercised and error
+  std::string message;  // one line for not_exercised and error; for clean what it does not say
   std::vector<std::string> command;
   Driver driver;
   std::string scope;  // "pinned" or "process"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "reports/escape.h"
+#include "reports/host_notes.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::report {
@@ -40,7 +41,8 @@ std::string Amount(const Finding& finding) {
   std::string text = finding.kind.empty() ? "" : fmt::format("{} {}", finding.count, ForTerminal(finding.kind));
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (finding.bytes != 0) add(fmt::format("{} bytes", finding.bytes));
-  if (finding.trials > 1) add(fmt::format("in {} trials", finding.trials));
+  const bool of_host = finding.rule == kHostLeft || finding.rule == kHostMisused;
+  if (finding.trials > 1) add(of_host ? fmt::format("after {} faults", finding.trials) : fmt::format("in {} trials", finding.trials));
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "reports/escape.h"
+#include "reports/host_notes.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
 
@@ -51,13 +52,16 @@ Outcome OutcomeOf(const Run& run, std::size_t places) {
   if (run.outcome == "clean") {
     const std::uint64_t left = LeftAtExit(run, Of::Driver);
     const std::uint64_t left_of_host = LeftAtExit(run, Of::Host);  // every program leaves some
-    const std::string host = left_of_host == 0 ? std::string() : ", " + Plural(left_of_host, "host resource") + " kept until the end";
+    const std::string shown = HostNotes(run);
+    const std::string notes = shown.empty() ? shown : "; " + shown;
+    const std::string host = (left_of_host == 0 ? "" : ", " + Plural(left_of_host, "host resource") + " kept until the end") + notes;
     const std::uint64_t orphaned = OrphanedBeforeExit(run);
     std::string text = "no rule broken";
     if (left != 0) text += ", " + Plural(left, "object") + " left";
     if (orphaned != 0) text += ", " + Plural(orphaned, "object") + " orphaned";
     if (left != 0 || orphaned != 0) return {text + host, kYellow};
-    if (const std::uint64_t trials = TrialsAbandoned(run)) return {"clean, " + Plural(trials, "trial") + " abandoned at exit", kYellow};
+    if (const std::uint64_t trials = TrialsAbandoned(run))
+      return {"clean, " + Plural(trials, "trial") + " abandoned at exit" + notes, kYellow};
     return {"clean" + host, kGreen};
   }
   Outcome outcome{run.outcome, kYellow};
@@ -85,7 +89,9 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   constexpr std::string_view kAgain = "not exercised: ";
   std::string_view message = run.message;
   if (run.outcome == "not_exercised" && message.starts_with(kAgain)) message.remove_prefix(kAgain.size());
-  if (!message.empty()) page->Line("  {}", ForTerminal(std::string(message)));
+  const std::string shown = "; " + HostNotes(run);
+  if (run.outcome == "clean" && message.ends_with(shown)) message.remove_suffix(shown.size());
+  if (!message.empty() && message != run.outcome) page->Line("  {}", ForTerminal(std::string(message)));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
   const Driver& driver = run.driver;
   std::string line = driver.kind == "sim" ? "simulated" : driver.kind;

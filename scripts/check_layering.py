@@ -29,7 +29,7 @@ ROOMS = {
     "harness/symbols": ["faults/journal", "reports"],
     "harness/verdict": ["harness/ledger", "faults/driver", "faults/journal", "faults/plan"],
     "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h",
-                      "reports/escape.h"],
+                      "reports/escape.h", "reports/host_notes.h"],
     "harness/cycle": ["faults/probes", "include", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
                       "reports/run.h"],
     "harness/lifecycle": ["harness/sweep", "harness/cycle", "harness/probes", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",

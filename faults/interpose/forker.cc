@@ -44,12 +44,30 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+void WriteHex(unsigned number, char* digits, std::size_t count) noexcept {
+  for (; count-- > 0; number >>= 4) digits[count] = "0123456789abcdef"[number & 15U];
+}
+
 // In place: this is what /proc and whatever is executed see.
 void SignEnvironment() noexcept {
   char* const digits = getenv(kForkVariable);
-  if (digits == nullptr || strlen(digits) != kForkDigits) return;
-  auto id = static_cast<unsigned>(getpid());
-  for (std::size_t i = kForkDigits; i-- > 0; id >>= 4) digits[i] = "0123456789abcdef"[id & 15U];
+  if (digits != nullptr && strlen(digits) == kForkDigits) WriteHex(static_cast<unsigned>(getpid()), digits, kForkDigits);
+}
+
+// In place, too: what this fork executes takes no part in the round (fork_file.h). `image` gets the path of its journal.
+void DivertImages(std::uint32_t slot, char* image, std::size_t size) noexcept {
+  constexpr char kJournal[] = "journal=";
+  constexpr std::size_t kTail = kImageDigits + sizeof(kImageEnding) - 1;
+  char* const text = getenv("CUAUDIT_OPTIONS");
+  if (text == nullptr || strncmp(text, kJournal, sizeof(kJournal) - 1) != 0) return;
+  if (char* const forks = strstr(text, ";forks=")) *forks = '\0';
+  char* const path = text + sizeof(kJournal) - 1;
+  const std::size_t length = strcspn(path, ";");
+  if (length < kTail || length >= size || strncmp(path + length - kTail + kImageDigits, kImageEnding, sizeof(kImageEnding) - 1) != 0)
+    return;
+  WriteHex(slot + 1, path + length - kTail, kImageDigits);
+  memcpy(image, path, length);
+  image[length] = '\0';
 }
 
 }  // namespace
@@ -153,6 +171,8 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
   const int saved = errno;
   ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
+  // A fork made here would lack what that program did to the driver.
+  if (why == ForkRefusal::None && ImageCalls()) why = ForkRefusal::Indirect;
   if (why == ForkRefusal::None) {
     const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
     const SignalsBlocked blocked;
@@ -191,6 +211,19 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   errno = saved;
 }
 
+// A program that this fork has executed called the driver.
+bool Forker::ImageCalls() const noexcept {
+  if (image_[0] == '\0') return false;
+  const int file = open(image_, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::uint32_t calls[driver::kBaseCount] = {};
+  const ssize_t got = pread(file, calls, sizeof(calls), offsetof(JournalHeader, occurrences));
+  close(file);
+  bool any = false;
+  for (const std::uint32_t count : calls) any |= count != 0;
+  return got == static_cast<ssize_t>(sizeof(calls)) && any;
+}
+
 void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t matched) noexcept {
   ForkNode& node = nodes_[index];
   node.pid.store(getpid(), std::memory_order_release);
@@ -198,6 +231,7 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   if (getppid() != header_->tool) _exit(127);
   setpgid(0, 0);
   SignEnvironment();
+  DivertImages(slot, image_, sizeof(image_));
   JournalHeader* const header = SlotHeader(slot);
   const std::size_t fault = plan_->size();
   if (!node.control) {

@@ -17,6 +17,7 @@
 #endif
 
 #include "faults/interpose/fork_check.h"
+#include "faults/interpose/options.h"
 #include "faults/plan/fork_file.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
@@ -47,6 +48,7 @@ class Forker {
   void PrepareSlot(std::uint32_t slot) noexcept;
   void BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t matched) noexcept;
   void KeepOnly(std::uint32_t slot) noexcept;
+  bool ImageCalls() const noexcept;
   JournalHeader* SlotHeader(std::uint32_t slot) noexcept;
   Record* SlotRecords(std::uint32_t slot) noexcept;
 
@@ -63,6 +65,7 @@ class Forker {
   unsigned attendants_ = 0;
   std::uint32_t node_ = 0;
   std::uint32_t slot_ = kNoSlot;
+  char image_[kMaxPath] = {};  // the journal of what this fork executes; empty: it is none, or nobody knows
   std::uint32_t count_[kPhases][driver::kBaseCount] = {};
 };
 

@@ -33,6 +33,13 @@ inline constexpr char kForkMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'F'};
 inline constexpr char kForkVariable[] = "CUAUDIT_FORK";
 inline constexpr std::size_t kForkDigits = 8;
 
+// The journal that CUAUDIT_OPTIONS names ends so, after as many hexadecimal digits: zeros for the run without faults. A fork writes its
+// slot + 1 over them, and cuts off that there are forks: a program that it executes has a journal of its own, and moves no count of the
+// round. The tool makes those journals beforehand.
+inline constexpr char kImageEnding[] = ".journal";
+inline constexpr std::size_t kImageDigits = 4;
+inline constexpr std::uint32_t kMaxSlots = 0xffff - 1;
+
 inline constexpr std::uint32_t kNoSlot = 0xffffffffU;
 inline constexpr std::uint32_t kNoTrial = 0xffffffffU;
 

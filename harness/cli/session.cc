@@ -74,14 +74,19 @@ Result<std::string> SharedLibrary(const std::string& file) {
   return path.string();
 }
 
-// Only the host drop-in can refuse memory and threads.
-bool WantsHostFaults(const Options& options) {
-  const std::vector<std::string> hows = SplitCommas(options.how);
-  const bool swept = options.command == kSweep &&
-                     std::any_of(hows.begin(), hows.end(), [](const std::string& how) { return faults::HostFaultAsked(how) != nullptr; });
-  return swept || (options.command == kReplay && std::any_of(options.fault.begin(), options.fault.end(), [](const std::string& fault) {
-                     return faults::HostFaultOf(std::string_view(fault)) != nullptr;
-                   }));
+// Only the host drop-in can refuse memory and threads. The option that asks for it, as it was given; empty: none does.
+std::string HostFaultOption(const Options& options) {
+  if (options.command == kSweep) {
+    for (const std::string& how : SplitCommas(options.how)) {
+      if (faults::HostFaultAsked(how) != nullptr) return "--how " + how;
+    }
+  }
+  if (options.command == kReplay) {
+    for (const std::string& fault : options.fault) {
+      if (faults::HostFaultOf(std::string_view(fault)) != nullptr) return "--fault " + ShellQuote(fault);
+    }
+  }
+  return {};
 }
 
 // Without call stacks nobody knows which mappings and threads are the driver's own, and its number of them depends on what it is asked for.
@@ -90,7 +95,7 @@ bool TellsOwners(const Options& options) { return options.stacks != 0; }
 HostProbes ProbesOf(const Options& options, Command command) {
   if (options.host) return HostProbes::Heap;
   if (options.no_host) return HostProbes::None;
-  if (command == kCycles || WantsHostFaults(options)) return HostProbes::Heap;
+  if (command == kCycles || !HostFaultOption(options).empty()) return HostProbes::Heap;
   return TellsOwners(options) ? HostProbes::Basic : HostProbes::None;
 }
 
@@ -174,6 +179,10 @@ Exit Print(std::string_view text) {
 }
 
 Result<Session> Session::Open(const Options& options) {
+  const std::string host_fault = HostFaultOption(options);
+  if (options.no_host && !host_fault.empty()) {
+    return Status(Exit::Usage, "expected --no-host or " + host_fault + ", not both: only the host probes can refuse memory and threads");
+  }
   Session session(options);
   Subject& subject = session.subject_;
   Result<Program> program = ResolveProgram(options.program.front());

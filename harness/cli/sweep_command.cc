@@ -14,6 +14,7 @@
 #include "harness/sweep/replay.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
+#include "reports/host_notes.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -129,8 +130,9 @@ Exit SweepCommand(const Options& options) {
   if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
   {
     // From here on, so that the rehearsals' own pool saw the signals as they were.
-    const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(session->subject(), rehearsal->run)};
-    const std::unique_ptr<Runner> runner = MakeRunner(options.isolation, session->subject(), session->dir(), resources, *rehearsal);
+    const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
+    const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
+    const std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
     SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
     status = engine.Prepare(std::move(*rehearsal), subject);
@@ -151,9 +153,11 @@ Exit SweepCommand(const Options& options) {
   }
   if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
   SayWarnings(run);
+  const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
       std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings") +
-      (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)"));
+      (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
+      (shown.empty() ? "" : ", " + shown));
   const Exit delivered = Deliver(run, options);
   if (nothing_anew.empty()) return delivered;
   // A report for programs has the same bytes however often a sweep was begun.

@@ -2,10 +2,12 @@
 #include "harness/sweep/aggregate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
+#include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
 #include "harness/verdict/recovery.h"
 
@@ -76,6 +78,10 @@ std::string TitleOf(const TrialResult& trial) {
       return "not judged: no space left for the journal";
     case Missed::Vanished:
       return "not judged: a child process was killed, or left unseen, and held driver objects";
+    case Missed::Unseen:
+      return "not judged: a process called the driver without the host probes (--host)";
+    case Missed::Late:
+      return "the fault did not fire: the program did not reach that call within the deadline (--deadline-ms)";
   }
   return {};
 }
@@ -153,6 +159,8 @@ class Adder {
       // What every run leaves has nothing to do with the fault of this one.
       if (text.rule == Name(Rule::ProcessLifetime)) {
         FaultFree({text}, false);
+      } else if (text.rule == Name(Rule::HostLeft) || text.rule == Name(Rule::HostMisused)) {
+        HostNote(text, trial);
       } else {
         Note(ToFinding(text), text, trial);
       }
@@ -204,6 +212,22 @@ class Adder {
     notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
   }
 
+  // One for each place, whatever fault it was seen after. What the first of several faults shows alone is not told of the others again.
+  void HostNote(const TrialFindingText& text, const TrialResult& trial) {
+    const std::uint64_t place = GroupKey(text, std::nullopt, 0);
+    std::uint64_t faults = kHashSeed;
+    for (const std::string& fault : trial.faults) {
+      faults = HashText(fault, faults);
+      if (host_noted_.contains({place, faults})) return;
+    }
+    host_noted_.emplace(place, faults);
+    report::Finding note = ToFinding(text);
+    note.fault = shown_.first;
+    note.then = shown_.then;
+    note.reproduce = shown_.reproduce;
+    notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
+  }
+
   void Became(Verdict verdict, const char* title, const TrialResult& trial) {
     report::Finding note = TrialNote(verdict, title);
     TrialFindingText text;
@@ -240,7 +264,8 @@ class Adder {
   const Results* least_;
   Collector findings_;
   Collector notes_;
-  ShownFaults shown_;  // of the trial being added
+  ShownFaults shown_;                                             // of the trial being added
+  std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults up to one of a trial
 };
 
 }  // namespace

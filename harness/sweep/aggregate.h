@@ -71,6 +71,9 @@ void AddLeftBehind(const Ending& ending, const char* became, report::Run* run);
 // Driver, totals.calls, totals.sites and what the run could not see.
 void DescribeRun(const Observation& run_seen, report::Run* run);
 
+// After DescribeRun, of a report about one trial: of whose host less was seen.
+void DescribeHostOfTrial(const Observation& trial, report::Run* run);
+
 // Arguments, by number, whose content is no part of what the sweep goes on with.
 void AddOutputs(const std::set<std::size_t>& arguments, report::Run* run);
 

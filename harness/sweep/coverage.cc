@@ -24,6 +24,10 @@ std::string WhyMissed(Missed missed) {
       return "no space left for the journal";
     case Missed::Vanished:
       return "a child process vanished with driver objects";
+    case Missed::Unseen:
+      return "a process called the driver without the host probes (--host)";
+    case Missed::Late:
+      return "not reached within the deadline (--deadline-ms)";
   }
   return {};
 }

@@ -73,6 +73,8 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
 
 }  // namespace
 
+void DescribeHostOfTrial(const Observation& trial, report::Run* run) { DescribeHost(trial.flags(), trial.ledger, run); }
+
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };

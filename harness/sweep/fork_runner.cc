@@ -112,7 +112,7 @@ Status ForkRunner::Begin() {
 
 Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   const std::string name = dir_.File("forks-" + std::to_string(++family_));
-  journal_ = name + ".journal";
+  journal_ = ForkImages::Trunk(name);
   // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
   unlink(journal_.c_str());
   unlink((name + ".forks").c_str());
@@ -124,6 +124,8 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
       ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
   if (!exchange.ok()) return exchange.status();
   exchange_ = std::move(*exchange);
+  Status images = images_.Make(name, exchange_->header().slots, OptionsOf(subject_, options_.records));
+  if (!images.ok()) return images;
   trunk_runs_ = true;
   trunk_ending_ = {};
   trunk_moves_ = 0;
@@ -214,13 +216,15 @@ void ForkRunner::Postpone() {
   }
 }
 
-void ForkRunner::Retire(std::uint32_t slot, bool reusable) {
+Status ForkRunner::Retire(std::uint32_t slot, bool reusable) {
   processes_.erase(slot);
-  if (reusable) {
-    exchange_->Free(slot);
-  } else {
+  if (!reusable) {
     retired_.insert(slot);
+    return {};
   }
+  Status renewed = images_.Renew(slot);
+  if (renewed.ok()) exchange_->Free(slot);
+  return renewed;
 }
 
 Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
@@ -249,16 +253,19 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
       // Something that only a fork lacks may be what it waits for or stumbles over: a death is a finding when the program dies so too.
       Status spawned = Spawn(given_[node.trial], ended.ending.timed_out ? "a fork hung, tried again" : "a fork died, tried again");
       if (!spawned.ok()) return spawned;
+    } else if (images_.Called(slot)) {
+      // In the journal of that trial its calls would be missing.
+      Status spawned = Spawn(given_[node.trial], faults::Describe(faults::ForkRefusal::Indirect));
+      if (!spawned.ok()) return spawned;
     } else {
       ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
     }
   }
   const std::uint32_t parent = node.parent_slot;
-  if (process.forks == 0) Retire(slot, gone);
-  if (parent == faults::kNoSlot) return {};
+  Status retired = process.forks == 0 ? Retire(slot, gone) : Status();
+  if (!retired.ok() || parent == faults::kNoSlot) return retired;
   Process& above = processes_.at(parent);
-  if (--above.forks == 0 && above.ended) Retire(parent, true);
-  return {};
+  return --above.forks == 0 && above.ended ? Retire(parent, true) : Status();
 }
 
 // Every slot of some pool may still be written to by somebody who cannot be killed: whoever needs one waits for ever.
@@ -278,6 +285,7 @@ ForkRunner::Work ForkRunner::work() const noexcept {
 
 void ForkRunner::EndRun() {
   if (!options_.keep) unlink(journal_.c_str());
+  images_.Remove();
   work_ = work();
   exchange_.reset();
   processes_.clear();

@@ -10,7 +10,8 @@
 //
 // Before the first trial copies without any fault are forked (fork_control.h); where one differs from the rehearsal nothing is forked.
 // Spawned instead, each with its reason: where the program refused to fork (ForkRefusal), never reached the call, or ended before it; a
-// trial that is given again; a rehearsal in which several processes call the driver; faults addressed by site.
+// trial that is given again; a rehearsal in which several processes call the driver; a fork that executes a program which calls the
+// driver; faults addressed by site.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@
 
 #include "harness/sweep/fork_control.h"
 #include "harness/sweep/fork_exchange.h"
+#include "harness/sweep/fork_images.h"
 #include "harness/sweep/process.h"
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/spawn_runner.h"
@@ -58,7 +60,7 @@ class ForkRunner final : public Runner {
   std::vector<pid_t> NotYetAdopted() const;
   void Postpone();
   Status TakeEnd(const ProcessPool::Ended& ended);
-  void Retire(std::uint32_t slot, bool reusable);
+  Status Retire(std::uint32_t slot, bool reusable);
   Status Finish();
   Status FinishControl();
   void EndRun();
@@ -81,6 +83,7 @@ class ForkRunner final : public Runner {
   // Of the run that is under way.
   std::vector<TrialOrder> given_;
   std::unique_ptr<ForkExchange> exchange_;
+  ForkImages images_;
   std::string journal_;
   bool trunk_runs_ = false;
   Ending trunk_ending_;

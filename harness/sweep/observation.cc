@@ -35,15 +35,19 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   return seen;
 }
 
-Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
-                          std::span<const std::string> faults, const std::string& output, const std::string& more) {
-  Status enters = CheckDropInPath(subject.launch.drop_in_dir);
-  if (!enters.ok()) return enters;
+faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity) {
   faults::JournalOptions options;
   options.record_capacity = record_capacity;
   options.stack_depth = subject.launch.stack_depth;
   options.stacks_of_objects_only = subject.launch.stacks_of_objects_only;
-  if (const char* const wrong = faults::CreateJournal(journal.c_str(), options)) {
+  return options;
+}
+
+Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
+                          std::span<const std::string> faults, const std::string& output, const std::string& more) {
+  Status enters = CheckDropInPath(subject.launch.drop_in_dir);
+  if (!enters.ok()) return enters;
+  if (const char* const wrong = faults::CreateJournal(journal.c_str(), OptionsOf(subject, record_capacity))) {
     return Status(Exit::Failure, journal + ": " + wrong + ": " + std::strerror(errno));
   }
   Launch launch;

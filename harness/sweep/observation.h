@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/journal/journal_file.h"
 #include "faults/journal/journal_view.h"
 #include "faults/journal/key_memo.h"
 #include "harness/ledger/ledger.h"
@@ -51,10 +52,15 @@ struct Observation {
   Evidence evidence() const { return {&ledger, &journal, ending}; }
   std::uint32_t flags() const { return journal.header().flags.load(); }
   bool entered() const;  // the drop-in was loaded into the program
+  // Host probes looked at every process that called the driver, to its end.
+  bool saw_host() const { return ledger.host_seen != 0 && ledger.host_unseen == 0 && (flags() & faults::kHostStopped) == 0; }
 };
 
 // Reads a journal that nobody writes any more.
 Result<Observation> ReadObservation(const std::string& journal, const Ending& ending);
+
+// How its journals are made.
+faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity);
 
 // Makes the empty journal and says how to start the program that will fill it. `output` empty: in the foreground, without deadline of its
 // own. `more`: further orders for the drop-in, such as "forks=PATH".

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "reports/host_notes.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -21,6 +23,10 @@ std::string InWords(Missed missed, const std::string& dir) {
       return "no space left for the journal in " + dir;
     case Missed::Vanished:
       return "not judged, a child process vanished with driver objects";
+    case Missed::Unseen:
+      return "not judged, a process called the driver without the host probes (--host)";
+    case Missed::Late:
+      return "not reached within the deadline (--deadline-ms)";
   }
   return {};
 }
@@ -47,9 +53,11 @@ std::string WhatNeverFired(std::span<const TrialResult> trials, std::size_t plan
   if (never == 0) return {};
   const TrialResult& first = trials.front();
   if (trials.size() == 1 && first.faults.size() > 1 && !first.unfired.empty()) {
-    return HowMany(first.unfired.size(), first.faults.size(), "faults never fired: ") + Joined(first.unfired);
+    return HowMany(first.unfired.size(), first.faults.size(), "faults never fired: ") + Joined(first.unfired) +
+           (first.missed == Missed::Late ? ", " + InWords(first.missed, dir) : "");
   }
   if (never == planned && missed[Missed::Unfired] == never) return "no fault fired, the program did not make those calls again";
+  if (never == planned && missed[Missed::Late] == never) return "no fault fired, the program did not reach those calls within the deadline";
   std::vector<std::string> reasons;
   for (const auto& [why, count] : missed) {
     if (count != 0) reasons.push_back(std::to_string(count) + " " + InWords(why, dir));
@@ -85,6 +93,11 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
     if (pruned != 0) run->message += ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)";
   }
   if (run->outcome == "not_exercised") run->message = "not exercised: " + run->message;
+}
+
+void SayHostNotes(report::Run* run) {
+  const std::string shown = report::HostNotes(*run);
+  if (run->outcome == "clean" && !shown.empty()) run->message = (run->message.empty() ? "clean" : run->message) + "; " + shown;
 }
 
 void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run) {

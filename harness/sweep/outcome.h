@@ -27,6 +27,9 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
 // objects, so a sweep that excused leaks as abandoned is not exercised instead of clean.
 void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run);
 
+// At the end: a clean outcome says in its message what the host was seen to keep and nobody judged.
+void SayHostNotes(report::Run* run);
+
 // Too little fault coverage is as good as not exercised, unless there are findings. `tenths`: of a percent.
 void RequireCoverage(std::uint64_t tenths, report::Run* run);
 

@@ -139,6 +139,12 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
   return rehearsal;
 }
 
+Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal) {
+  Subject trials = subject;
+  if (trials.launch.host_probes == HostProbes::Basic && !rehearsal.run.saw_host()) trials.launch.host_probes = HostProbes::None;
+  return trials;
+}
+
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
   Rehearsal rehearsal;
   Ending ending;

@@ -34,6 +34,10 @@ struct Rehearsal {
 // place that only some runs come to is known from any of them.
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted);
 
+// The subject as its trials are run: without host probes that nobody asked for where they saw too little of the fault-free run, since
+// what they tell of a trial would be compared with nothing.
+Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal);
+
 // What an earlier command left of its rehearsal in this directory; nothing where that was a case whose calls have an order that holds:
 // it can be rehearsed again.
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir);

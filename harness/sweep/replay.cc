@@ -16,7 +16,8 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
   const std::string name = dir.File("replay");
-  const Result<Launch> launch = PrepareRun(subject, name + ".journal", TrialCapacity(subject, rehearsal->run), faults, name + ".log");
+  const Subject trials = SubjectOfTrials(subject, *rehearsal);
+  const Result<Launch> launch = PrepareRun(trials, name + ".journal", TrialCapacity(trials, rehearsal->run), faults, name + ".log");
   if (!launch.ok()) return launch.status();
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
@@ -27,9 +28,12 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);
+  DescribeHostOfTrial(*seen, run);
+  trial.host_left_out.clear();  // as it now stands there
   Groups groups;
   AddTrials({&trial, 1}, reproduction, &groups, run);
   SetOutcome({&trial, 1}, 1, dir.path(), run);
+  SayHostNotes(run);
   return {};
 }
 

@@ -295,9 +295,10 @@ Status SweepEngine::Step() {
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
-  const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired;
+  const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired || trial.missed == Missed::Late;
   trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
-  if (trial.fired && round_ < options_.depth) {
+  // What was only not seen whole has a way back all the same.
+  if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_faults_, one->seen, planned.faults, options_.plan.prune,
                                            by_site_ ? &first_sites_ : nullptr);
     if (!trial.stray) Claim(one->index, &trial.unwinding);
@@ -392,6 +393,7 @@ void SweepEngine::Report(report::Run* run) {
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
+  SayHostNotes(run);
 }
 
 }  // namespace cuaudit::harness

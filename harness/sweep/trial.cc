@@ -39,12 +39,19 @@ bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial
   return false;
 }
 
+bool SawLess(const Observation& rehearsal, const Observation& trial) { return rehearsal.saw_host() && trial.ledger.host_unseen != 0; }
+
+// Somebody asked for the host (--host): what nobody saw of it is no pass.
+bool IsHostJudged(const Observation& rehearsal) {
+  return (rehearsal.flags() & faults::kHostProbesActive) != 0 && (rehearsal.flags() & faults::kHeapLeftOut) == 0;
+}
+
 // Of a run that was looked at: what the fault changed about that.
 const char* WhyHostLeftOut(const Observation& rehearsal, const Observation& trial) {
-  if (rehearsal.ledger.host_seen == 0) return "";
-  if (trial.ledger.host_unseen > rehearsal.ledger.host_unseen) return "in which a process did not load the library of the host probes";
-  const std::uint32_t stopped = trial.flags() & ~rehearsal.flags() & faults::kHostStopped;
-  return stopped != 0 ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
+  if (!rehearsal.saw_host()) return "";
+  if (SawLess(rehearsal, trial)) return "in which a process did not load the library of the host probes";
+  const bool stopped = (trial.flags() & faults::kHostStopped) != 0;
+  return stopped ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
 }
 
 }  // namespace
@@ -63,6 +70,10 @@ std::string_view Name(Missed missed) noexcept {
       return "no_space";
     case Missed::Vanished:
       return "vanished";
+    case Missed::Unseen:
+      return "unseen";
+    case Missed::Late:
+      return "late";
   }
   return {};
 }
@@ -115,11 +126,13 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
   if (!result.unfired.empty()) {
-    result.missed = Missed::Unfired;
+    result.missed = trial.ending.timed_out ? Missed::Late : Missed::Unfired;
   } else if (HitElsewhere(sites, trial)) {
     result.missed = Missed::Elsewhere;
   } else if (judgement.unjudged && judgement.verdict == Verdict::NotExercised) {
     result.missed = Missed::Vanished;
+  } else if (judgement.findings.empty() && IsHostJudged(rehearsal) && SawLess(rehearsal, trial)) {
+    result.missed = Missed::Unseen;
   } else {
     result.verdict = std::string(Name(judgement.verdict));
     result.fired = true;

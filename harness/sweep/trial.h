@@ -47,8 +47,11 @@ enum class Missed : std::uint8_t {
   Overflow,   // the journal was too small
   NoSpace,    // the file system had no storage for the journal
   Vanished,   // a child process was killed, or left unseen, and held what the fault-free one gives back
+  Unseen,     // the host was to be judged, and a process that called the driver had no host probes
+  Late,       // some fault had not fired when the deadline came
 };
-std::string_view Name(Missed missed) noexcept;  // "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished"
+// "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished", "unseen", "late"
+std::string_view Name(Missed missed) noexcept;
 
 struct TrialResult {
   std::size_t index = 0;  // in the plan

@@ -87,7 +87,8 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
 }
 
 std::optional<Missed> ToMissed(const std::string& name) {
-  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace, Missed::Vanished}) {
+  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace, Missed::Vanished,
+                              Missed::Unseen, Missed::Late}) {
     if (Name(missed) == name) return missed;
   }
   return std::nullopt;

@@ -54,5 +54,30 @@ TEST(Children, OneThatVanishesWithDriverObjectsIsNeverClean) {
   }
 }
 
+// What it does to the driver belongs to the trial, and must not move the counts of the run that all forks come from.
+TEST(Children, ThatAForkExecutesAndThatCallTheDriverMakeItATrialToSpawn) {
+  const std::vector<std::string> program = {Program("host_path"), "executes"};
+  const Audit first = RunAudit({"sweep", "--isolation=fork", "--depth", "1"}, program);
+  const std::string isolation = first.report["totals"]["isolation"].dump();
+  EXPECT_THAT(isolation, HasSubstr("\"spawn: the driver is called by another process than the one that was started\":1"));
+  EXPECT_THAT(isolation, HasSubstr("\"fork\":4"));
+  const auto said = [&](const char* how) {
+    nlohmann::json report = RunAudit({"sweep", how}, program).report;
+    if (report.is_null()) return std::string("no report");
+    report.erase("header");
+    report["totals"].erase("isolation");
+    return report.dump(1);
+  };
+  const std::string spawned = said("--isolation=spawn");
+  EXPECT_THAT(spawned, HasSubstr("\"outcome\": \"clean\""));
+  for (int again = 0; again < 3; ++again) EXPECT_EQ(said("--isolation=fork"), spawned);
+}
+
+// A helper that the host probes see is no reason.
+TEST(Children, ThatAForkExecutesAndThatCallNothingAreNoReasonToSpawn) {
+  const Audit forked = RunAudit({"sweep", "--isolation=fork"}, {Program("host_path"), "helper"});
+  EXPECT_THAT(forked.report["totals"]["isolation"].dump(), ::testing::Not(HasSubstr("spawn"))) << forked.outcome.err;
+}
+
 }  // namespace
 }  // namespace cuaudit::e2e

@@ -166,12 +166,17 @@ TEST(HostProbes, ThatNobodyAskedForStopAtHalfOfTheJournal) {
   EXPECT_EQ(RunAudit({"run", "--host", "--records", "4096"}, program).outcome.exit, 125) << "who asks for them is told";
 }
 
-// What the fault-free run shows whole and a trial does not is counted, asked for or not.
+// What the fault-free run shows whole and a trial does not is counted, and where it was asked for it is no pass.
 TEST(HostProbes, ThatSeeLessOfATrialAreCounted) {
   const std::string unseen = "trials in which a process did not load the library of the host probes";
   for (const char* const host : {"--stacks=16", "--host"}) {
     const Audit audit = RunAudit({"sweep", "--depth", "1", host}, {Program("host_path"), "unseen"});
-    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+    const bool asked = std::string(host) == "--host";
+    EXPECT_EQ(audit.outcome.exit, asked ? 3 : 0) << audit.outcome.err << audit.findings();
+    EXPECT_EQ(audit.report["totals"]["verdicts"].value("not_exercised", 0), asked ? 1 : 0) << "who asks is not told that it is clean";
+    if (asked) {
+      EXPECT_THAT(audit.report.value("message", ""), ::testing::HasSubstr("without the host probes (--host)"));
+    }
     EXPECT_THAT(audit.report["host"]["probes"].dump(), ::testing::HasSubstr("thread"));
     EXPECT_EQ(audit.report["totals"]["skipped"][unseen], 1) << audit.report["totals"];
   }
@@ -184,6 +189,81 @@ TEST(HostProbes, ThatSeeLessOfATrialAreCounted) {
     const Audit blind = RunAudit({"sweep", "--depth", "1", "--no-host", "--records", "4096"}, {Program("host_path"), way});
     EXPECT_THAT(blind.report["totals"]["skipped"].dump(), ::testing::Not(::testing::HasSubstr("host probes")));
   }
+}
+
+// A report about one trial says of that one what was looked at.
+TEST(HostProbes, ThatSeeLessOfAReplayedTrialAreLeftOut) {
+  struct Case {
+    const char* way;
+    const char* why;
+    const char* skipped;
+  };
+  for (const Case& one :
+       {Case{"many", "too many: more than half of --records", "stopped, since their records came to half of the journal (--records)"},
+        Case{"unseen", "the program did not load the library", "the program did not load their library"}}) {
+    const Audit audit =
+        RunAudit({"replay", "--records", "4096", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {Program("host_path"), one.way});
+    EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+    EXPECT_EQ(audit.report["host"]["probes"].size(), 0U) << one.way;
+    EXPECT_EQ(audit.report["host"]["left_out"].value("thread", ""), one.why);
+    EXPECT_EQ(audit.report["totals"]["skipped"].value(std::string("host probes: ") + one.skipped, 0), 1) << audit.report["totals"];
+    EXPECT_THAT(audit.report["totals"]["skipped"].dump(), ::testing::Not(::testing::HasSubstr("trials"))) << "it is told once";
+  }
+}
+
+std::uint32_t FlagsOf(const std::string& journal) {
+  const std::string bytes = ReadFile(journal);
+  std::uint32_t flags = 0;
+  EXPECT_GE(bytes.size(), sizeof(faults::JournalHeader)) << journal;
+  if (bytes.size() >= sizeof(faults::JournalHeader)) {
+    std::memcpy(&flags, bytes.data() + offsetof(faults::JournalHeader, flags), sizeof(flags));
+  }
+  return flags;
+}
+
+// Where too little was seen of the fault-free run, what they told of a trial would be compared with nothing.
+TEST(HostProbes, StayOutOfTrialsWhoseFaultFreeRunTheyDidNotSeeWhole) {
+  for (const char* const way : {"opens", "nothing"}) {
+    const std::string directory = TemporaryDirectory() + "/" + way;
+    const std::uint32_t looked = std::string(way) == "nothing" ? std::uint32_t{faults::kHostProbesActive} : 0U;
+    const std::vector<std::string> options = {"--keep", "--records", "4096", "--work-dir", directory};
+    std::vector<std::string> sweep = {"sweep", "--isolation", "spawn", "--depth", "1"};
+    sweep.insert(sweep.end(), options.begin(), options.end());
+    const Audit all = RunAudit(sweep, {Program("host_path"), way});
+    EXPECT_EQ(all.outcome.exit, 0) << all.outcome.err << all.findings();
+    EXPECT_EQ(FlagsOf(directory + "/trial-0.journal") & faults::kHostProbesActive, looked) << way;
+    EXPECT_EQ(FlagsOf(directory + "/rehearsal-1.journal") & faults::kHostProbesActive, faults::kHostProbesActive) << way;
+    EXPECT_THAT(all.report["totals"]["skipped"].dump(), ::testing::Not(::testing::HasSubstr("trials"))) << all.report["totals"];
+    const Audit forked = RunAudit({"sweep", "--depth", "1", "--records", "4096"}, {Program("host_path"), way});
+    EXPECT_THAT(forked.report["totals"]["isolation"].dump(), ::testing::Not(::testing::HasSubstr("spawn"))) << way;
+    std::vector<std::string> replay = {"replay", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
+    replay.insert(replay.end(), options.begin(), options.end());
+    EXPECT_EQ(RunAudit(replay, {Program("host_path"), way}).outcome.exit, 0);
+    EXPECT_EQ(FlagsOf(directory + "/replay.journal") & faults::kHostProbesActive, looked) << way;
+  }
+}
+
+// One leak is one note, whatever follows it; and what is clean says in which sense.
+TEST(HostProbes, WhatTheySeeOfOnePlaceIsOneNoteAndStandsBesideTheWordClean) {
+  const std::vector<std::string> program = {Program("host_path"), "descriptor"};
+  const std::string words = "clean; 1 host place left, judged with --host";
+  const Audit sweep = RunAudit({"sweep", "--no-prune"}, program);
+  EXPECT_EQ(sweep.result(), "clean");
+  EXPECT_EQ(sweep.report.value("message", ""), words);
+  EXPECT_THAT(sweep.outcome.err, ::testing::HasSubstr("0 findings, 1 host place left, judged with --host"));
+  std::size_t notes = 0;
+  for (const nlohmann::json& note : sweep.report["notes"]) {
+    if (note["rule"] != "host_left") continue;
+    ++notes;
+    EXPECT_EQ(note["trials"], 1) << "second faults after the same first one are no further faults";
+    EXPECT_THAT(note["reproduce"].get<std::string>(), ::testing::HasSubstr("--fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- "));
+  }
+  EXPECT_EQ(notes, 1U) << sweep.report["notes"].dump(1);
+  const std::vector<std::string> replay = {"replay", "--driver=sim", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse", "--"};
+  std::vector<std::string> command = {Tool()};
+  command.insert(command.end(), replay.begin(), replay.end());
+  command.insert(command.end(), program.begin(), program.end());
+  EXPECT_THAT(RunCommand(command).out, ::testing::HasSubstr("on the simulated driver: " + words + "\n"));
 }
 
 TEST(HostProbes, LeaveErrnoAloneWhereAStreamHasNoDescriptor) {
@@ -215,11 +295,7 @@ std::uint32_t FlagsAfter(const char* mutexes) {
   const Audit audit =
       RunAudit({"run", "--host", "--keep", "--records", "65536", "--work-dir", directory}, {Program("host_blocks"), "mutexes", mutexes});
   EXPECT_EQ(audit.result(), "clean") << audit.outcome.err;
-  const std::string bytes = ReadFile(directory + "/run.journal");
-  std::uint32_t flags = 0;
-  if (bytes.size() >= sizeof(faults::JournalHeader)) {
-    std::memcpy(&flags, bytes.data() + offsetof(faults::JournalHeader, flags), sizeof(flags));
-  }
+  const std::uint32_t flags = FlagsOf(directory + "/run.journal");
   EXPECT_NE(flags & faults::kHostProbesActive, 0U);
   return flags;
 }

@@ -108,16 +108,18 @@ static void opens(void) {
   for (int i = 0; i < 5000; ++i) close(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-// The same program without our preload, as a way without a name.
-static void unseen(void) {
+// The same program, as a way without a name; unseen: without our preload.
+static void execute(int seen) {
   const pid_t pid = fork();
   if (pid == 0) {
-    unsetenv("LD_PRELOAD");
+    if (!seen) unsetenv("LD_PRELOAD");
     execl("/proc/self/exe", "host_path", "nothing", (char *)NULL);
     _exit(127);
   }
   waitpid(pid, NULL, 0);
 }
+static void executes(void) { execute(1); }
+static void unseen(void) { execute(0); }
 
 static const struct {
   const char *name;
@@ -145,6 +147,7 @@ static const struct {
              {"mutex", mutex},
              {"helper", helper},
              {"many", opens},
+             {"executes", executes},
              {"unseen", unseen}};
 
 static int closing_changes_errno(void) {

@@ -57,6 +57,15 @@ TEST(Usage, BadFaultTextNamesTheColumn) {
   ExpectOneLine(RunTool({"replay", "--fault", "cuNothing#1=OUT_OF_MEMORY", "--", "true"}), 2, "column 1: expected a driver entry point");
 }
 
+TEST(Usage, WhatOnlyTheHostProbesRefuseNeedsThem) {
+  ExpectOneLine(RunTool({"sweep", "--driver=sim", "--no-host", "--how", "refuse,host_oom", "--", "true"}), 2,
+                "expected --no-host or --how host_oom, not both");
+  ExpectOneLine(RunTool({"sweep", "--driver=sim", "--no-host", "--how=host_thread", "--", "true"}), 2,
+                "expected --no-host or --how host_thread, not both");
+  ExpectOneLine(RunTool({"replay", "--driver=sim", "--no-host", "--fault", "malloc#1=host_oom", "--", "true"}), 2,
+                "expected --no-host or --fault 'malloc#1=host_oom', not both");
+}
+
 TEST(Usage, BadPlanOptionsAreOneLine) {
   ExpectOneLine(RunTool({"sweep", "--how=gently", "--", "true"}), 2, "--how: 'gently'");
   ExpectOneLine(RunTool({"sweep", "--call=cuNothing", "--", "true"}), 2, "--call: 'cuNothing'");

@@ -63,6 +63,20 @@ TEST(JunitWriter, TheFunctionThatMadeTheCallIsShownAndNothingIsLostByACrash) {
                "crash, after cuEventCreate#2=OUT_OF_MEMORY,refuse failed");
 }
 
+TEST(JunitWriter, ANoteSaysWhereItsObjectCameFromAndWhatShowsIt) {
+  report::Run run = suites::CleanSweep();
+  run.message = "clean; 1 host place left, judged with --host";
+  run.notes = {suites::SweepWithFindings().findings.front()};
+  run.notes[0].rule = "host_left";
+  const Parsed xml(run);
+  const std::string body =
+      xml.document.select_node("//testcase[@classname='cuaudit.sweep.host_left' and skipped]/system-out").node().text().get();
+  EXPECT_NE(body.find("acquired by cuStreamCreate"), std::string::npos) << body;
+  EXPECT_NE(body.find("make_stream src/picture.c:61"), std::string::npos) << body;
+  EXPECT_NE(body.find("reproduce: cuaudit replay"), std::string::npos) << body;
+  EXPECT_EQ(xml.document.select_node("//testcase[@name='outcome']/system-out").node().text().get(), run.message);
+}
+
 TEST(JunitWriter, ARunThatProvedNothingIsInError) {
   const Parsed xml(suites::NotExercised());
   EXPECT_EQ(xml.suite.attribute("errors").as_uint(), 1U);

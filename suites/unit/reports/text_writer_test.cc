@@ -190,6 +190,24 @@ TEST(TextWriter, ARunThatLeavesNothingIsClean) {
   EXPECT_TRUE(Holds(Written(run), ": clean\n"));
 }
 
+TEST(TextWriter, WhatNobodyJudgedOfTheHostStandsBesideTheWordClean) {
+  report::Run run = suites::CleanSweep();
+  run.notes.resize(1);
+  run.notes[0].rule = "host_left";
+  run.notes[0].kind = "thread";
+  run.notes[0].count = 1;
+  run.notes[0].trials = 4;
+  const std::string words = "; 1 host place left, judged with --host";
+  for (const char* const before : {"clean", "clean for 1 of 44 planned faults"}) {
+    run.message = before + words;
+    const std::string text = Written(run);
+    EXPECT_TRUE(Holds(text, ": clean" + words + "\n")) << text;
+    EXPECT_EQ(CountOf(text, "judged with --host"), 1U) << text;
+    EXPECT_EQ(CountOf(text, "  clean for 1 of 44 planned faults\n"), std::string(before) == "clean" ? 0U : 1U) << text;
+    EXPECT_TRUE(Holds(text, "    1 thread, after 4 faults")) << text;
+  }
+}
+
 TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {
   report::Run run = suites::LiveTable();
   for (int i = 0; i < 11; ++i) run.notes.push_back(run.notes.front());

@@ -168,6 +168,51 @@ TEST(Aggregate, CountsWhatEveryRunLeavesOnceAndWithoutFault) {
   EXPECT_EQ(run.notes[0].trials, 2U);
 }
 
+TrialResult HostLeft(const std::vector<std::string>& faults, std::uint64_t acquired_key) {
+  TrialResult trial = Leak(faults.front(), acquired_key, 9);
+  trial.faults = faults;
+  trial.verdict = "pass";
+  trial.findings[0].rule = "host_left";
+  trial.findings[0].kind = "file_descriptor";
+  trial.notes = std::move(trial.findings);
+  trial.findings.clear();
+  return trial;
+}
+
+TEST(Aggregate, NotesOnceWhatIsLeftOfTheHostAndCountsTheFaults) {
+  const std::string first = "cuMemAlloc#1=OUT_OF_MEMORY,refuse";
+  const std::string other = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
+  const std::string then = "cuMemFree#1=INVALID_VALUE,refuse";
+  TrialResult stray = HostLeft({first}, 7);
+  stray.stray = true;
+  const report::Run run = Aggregate({stray, HostLeft({first}, 7), HostLeft({other}, 7), HostLeft({first, then}, 7), HostLeft({first}, 8),
+                                     HostLeft({"cuInit#1=INVALID_VALUE,refuse", then}, 7), HostLeft({first, then}, 10)});
+  ASSERT_THAT(run.notes, SizeIs(3));
+  EXPECT_EQ(run.notes[0].trials, 3U) << "two first faults, and a second one whose first alone leaves nothing";
+  EXPECT_EQ(run.notes[0].fault->text, first);
+  EXPECT_EQ(run.notes[0].reproduce, "cuaudit replay --driver=sim --fault '" + first + "' -- prog 'a b'");
+  EXPECT_EQ(run.notes[1].trials, 1U) << "another place";
+  EXPECT_EQ(run.notes[2].then.size(), 1U) << "what only the second fault shows";
+  EXPECT_EQ(Aggregate({HostLeft({other}, 7)}).notes[0].fingerprint, run.notes[0].fingerprint) << "of the place, whatever the fault";
+}
+
+TEST(Aggregate, LeavesOutTheProbesOfATrialThatWereNotThereWholly) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  journal.Host(faults::HostCall::Looking, 0);
+  journal.Call(driver::CallId::Init);
+  report::Run run;
+  run.host.probes = {"thread"};
+  DescribeRun(journal.Read(), &run);
+  DescribeHostOfTrial(journal.Read(), &run);
+  EXPECT_THAT(run.host.probes, SizeIs(1));
+  journal.header().flags.fetch_or(faults::kHostStopped);
+  DescribeHostOfTrial(journal.Read(), &run);
+  EXPECT_THAT(run.host.probes, SizeIs(0));
+  EXPECT_EQ(run.host.left_out.at("thread"), "too many: more than half of --records");
+  EXPECT_THAT(run.totals.skipped, SizeIs(1));
+}
+
 TEST(Aggregate, NotesATrialWhoseFaultDidNotFire) {
   TrialResult trial = Leak("cuMemAlloc#9=OUT_OF_MEMORY,refuse", 7, 9);
   trial.findings.clear();

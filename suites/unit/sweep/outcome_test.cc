@@ -59,6 +59,36 @@ TEST(Outcome, NamesTheFaultsOfAReplayThatNeverFired) {
   EXPECT_EQ(run.message, "not exercised: 1 of 2 faults never fired: cuMemAlloc#9=OUT_OF_MEMORY,refuse");
 }
 
+TEST(Outcome, SaysWhenTheDeadlineCameFirst) {
+  TrialResult trial = MissedBy(Missed::Late);
+  EXPECT_EQ(Outcome({trial}, 1).message, "not exercised: no fault fired, the program did not reach those calls within the deadline");
+  EXPECT_EQ(Outcome({Fired(), trial}, 2).message,
+            "not exercised: 1 of 2 planned faults never fired: 1 not reached within the deadline (--deadline-ms)");
+  trial.faults.emplace_back("cuMemAlloc#9=OUT_OF_MEMORY,refuse");
+  trial.unfired = {trial.faults[1]};
+  EXPECT_EQ(Outcome({trial}, 1).message,
+            "not exercised: 1 of 2 faults never fired: cuMemAlloc#9=OUT_OF_MEMORY,refuse, not reached within the deadline (--deadline-ms)");
+}
+
+TEST(Outcome, CleanSaysWhatOfTheHostNobodyJudged) {
+  report::Run run = Outcome({Fired()}, 1);
+  SayHostNotes(&run);
+  EXPECT_EQ(run.message, "");
+  run.notes.resize(4);
+  for (const std::size_t i : {0U, 1U, 2U}) run.notes[i].rule = "host_left";
+  run.notes[3].rule = "host_misused";
+  SayHostNotes(&run);
+  EXPECT_EQ(run.message, "clean; 3 host places left, 1 misused, judged with --host");
+  run.message = "clean for 1 of 44 planned faults";
+  run.notes.erase(run.notes.begin(), run.notes.begin() + 3);
+  SayHostNotes(&run);
+  EXPECT_EQ(run.message, "clean for 1 of 44 planned faults; 1 host place misused, judged with --host");
+  run.outcome = "findings";
+  run.message.clear();
+  SayHostNotes(&run);
+  EXPECT_EQ(run.message, "");
+}
+
 TEST(Outcome, DoesNotCountAttemptsThatWereRepeated) {
   TrialResult stray = MissedBy(Missed::Elsewhere);
   stray.stray = true;

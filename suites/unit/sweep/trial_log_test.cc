@@ -142,6 +142,16 @@ TEST(TrialLog, KeepsAttemptsThatMissed) {
   EXPECT_FALSE(ParseTrialLog(FormatTrial(Sample(1)) + FormatTrial(last), "trials.jsonl").ok());
 }
 
+TEST(TrialLog, KeepsWhyATrialMissed) {
+  std::size_t reasons = 0;
+  for (TrialResult trial = Sample(1); !Name(trial.missed).empty(); trial.missed = static_cast<Missed>(++reasons)) {
+    const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(trial), "trials.jsonl");
+    ASSERT_TRUE(read.ok()) << Name(trial.missed) << ": " << read.status().message();
+    EXPECT_EQ(read->trials[0].missed, trial.missed);
+  }
+  EXPECT_GT(reasons, std::size_t{6});
+}
+
 TEST(TrialLog, RefusesATrialThatStandsTwice) {
   const std::string line = FormatTrial(Sample(1));
   const Result<TrialLogContent> read = ParseTrialLog(line + line, "trials.jsonl");

@@ -78,6 +78,29 @@ TEST_F(TrialTest, EveryFaultOfSeveralMustHaveFired) {
   EXPECT_TRUE(Trial(0, two).fired);
 }
 
+TEST_F(TrialTest, IsNoPassWhereTheHostWasAskedForAndNotSeen) {
+  rehearsal_.Host(faults::HostCall::Looking, 0);
+  Fire(CallId::MemAlloc_v2);
+  for (const std::uint32_t shown : {std::uint32_t{faults::kHeapLeftOut}, 0U}) {
+    rehearsal_.header().flags.store(faults::kHostProbesActive | shown);
+    const TrialResult trial = Trial(0);
+    EXPECT_EQ(trial.missed, shown != 0 ? Missed::Nothing : Missed::Unseen);
+    EXPECT_EQ(trial.fired, shown != 0);
+    EXPECT_EQ(trial.verdict == "not_exercised", shown == 0) << trial.verdict;
+    EXPECT_NE(trial.host_left_out, "") << "counted in any case";
+  }
+  const TrialResult crash = Trial(0, kOne, {0, 11, false});
+  EXPECT_EQ(crash.verdict, "crash") << "a finding is one whoever looked";
+  trial_.Host(faults::HostCall::Looking, 0);
+  EXPECT_EQ(Trial(0).missed, Missed::Nothing);
+}
+
+TEST_F(TrialTest, ADeadlineThatComesFirstIsNotTheProgramsChoice) {
+  EXPECT_EQ(Trial(0).missed, Missed::Unfired);
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).missed, Missed::Late);
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, "not_exercised");
+}
+
 TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   Fire(CallId::MemAlloc_v2);
   const TrialResult trial = Trial(0, kOne, {0, 11, false});
