@@ -172,6 +172,8 @@ CUAUDIT_WRAP(mqd_t, mq_open, (const char* name, int flags, ...)) {
   return Opened(Next(&next_mq_open_, "mq_open")(name, flags, mode, attributes), HostCall::DescriptorOpen);
 }
 
+CUAUDIT_OPENS(DescriptorOpen, __mq_open_2, (const char* name, int flags), (name, flags))
+
 CUAUDIT_WRAP(int, mq_close, (mqd_t queue)) {
   const UnderWay under_way;
   Closing(queue);

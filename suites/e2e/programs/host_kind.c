@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -178,6 +179,24 @@ static int beside_accept(int clean) {
   return system_call(clean);
 }
 
+// The same beside one that waits for the other end of a FIFO.
+static char fifo[64];
+static void forget_fifo(void) { unlink(fifo); }
+static void *opens_fifo(void *none) {
+  open(fifo, O_RDONLY | O_CLOEXEC);
+  return none;
+}
+static int beside_fifo(int clean) {
+  if (fifo[0] == 0) {
+    pthread_t one;
+    snprintf(fifo, sizeof(fifo), "/tmp/cuaudit-host-kind-%d.fifo", (int)getpid());
+    if (mkfifo(fifo, 0600) != 0 || pthread_create(&one, NULL, &opens_fifo, NULL) != 0) return 1;
+    atexit(&forget_fifo);
+    pthread_detach(one);
+  }
+  return system_call(clean);
+}
+
 static int stream(int clean) {
   FILE *file = fopen("/dev/null", "re");
   if (file == NULL) return 1;
@@ -269,6 +288,7 @@ static const struct {
     {"ranged", ranged},
     {"redirected", redirected},
     {"beside_accept", beside_accept},
+    {"beside_fifo", beside_fifo},
     {"stream", stream},
     {"directory", directory},
     {"data_segment", data_segment},
