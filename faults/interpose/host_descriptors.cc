@@ -1,144 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Descriptors: the functions that open and close one are wrapped, so that each has a stack; at the end of a cycle /proc/self/fd is
-// compared with what they said, so that none is missed that came by another way (recvmsg, a system call, the C library's own).
+// Descriptors: the functions that open and close one are wrapped, so that each has a stack; what came by another way (a system call, the C
+// library's own) is found by a census, host_census.h.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
+#include <mqueue.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/syscall.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-
-#include "faults/interpose/host_state.h"
+#include "faults/interpose/host_census.h"
 
 namespace cuaudit::faults {
 namespace {
 
-constexpr int kMostDescriptors = 1 << 16;  // higher ones are not followed
-
-class DescriptorSet {
- public:
-  void Add(int descriptor) noexcept { Word(descriptor).fetch_or(Bit(descriptor), std::memory_order_relaxed); }
-  bool Remove(int descriptor) noexcept {
-    return (Word(descriptor).fetch_and(~Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) != 0;
-  }
-  bool Has(int descriptor) const noexcept { return (word_[descriptor / 64].load(std::memory_order_relaxed) & Bit(descriptor)) != 0; }
-  void Clear() noexcept {
-    for (std::atomic<uint64_t>& word : word_) word.store(0, std::memory_order_relaxed);
-  }
-  uint64_t Group(int index) const noexcept { return word_[index].load(std::memory_order_relaxed); }
-  static constexpr int kGroups = kMostDescriptors / 64;
-
- private:
-  static uint64_t Bit(int descriptor) noexcept { return uint64_t{1} << (descriptor % 64); }
-  std::atomic<uint64_t>& Word(int descriptor) noexcept { return word_[descriptor / 64]; }
-  std::atomic<uint64_t> word_[kGroups] = {};
-};
-
-constinit DescriptorSet known;
-constinit DescriptorSet seen;  // of one census
-constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
-
-// Wrapped calls under way: between a call and its record the two disagree.
-constinit std::atomic<uint64_t> begun{0};
-constinit std::atomic<uint64_t> ended{0};
-
-class UnderWay {
- public:
-  UnderWay() noexcept { begun.fetch_add(1, std::memory_order_seq_cst); }
-  ~UnderWay() { ended.fetch_add(1, std::memory_order_seq_cst); }
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
-};
-
-bool Follows(int descriptor) noexcept { return descriptor >= 0 && descriptor < kMostDescriptors && Watching() && !InBorrowedMemory(); }
-
-uint64_t Name(int descriptor) noexcept { return static_cast<uint64_t>(descriptor) + 1; }
-
-int Opened(int descriptor, HostCall call) noexcept {
-  if (Follows(descriptor)) {
-    known.Add(descriptor);
-    Write(call, Name(descriptor), 0);
-  }
-  return descriptor;
-}
-
-// Before the number goes back: afterwards another thread may have it. What we do not know is not ours to judge.
-void Closing(int descriptor) noexcept {
-  if (Follows(descriptor) && known.Remove(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
-}
-
 // Of a stream without a descriptor (fmemopen) fileno fails, which the program must not notice.
-void Closing(FILE* stream) noexcept {
+void ClosingStream(FILE* stream) noexcept {
   const int before = errno;
   Closing(fileno(stream));
   errno = before;
 }
 
-// False when the directory cannot be read.
-bool Look() noexcept {
-  seen.Clear();
-  const int directory = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory < 0) return false;
-  alignas(dirent64) char buffer[2048];
-  for (;;) {
-    const long got = syscall(SYS_getdents64, directory, buffer, sizeof(buffer));
-    if (got <= 0) break;
-    for (long at = 0; at < got;) {
-      const auto* const entry = reinterpret_cast<const dirent64*>(buffer + at);
-      at += entry->d_reclen;
-      int descriptor = 0;
-      const char* digit = entry->d_name;
-      for (; *digit >= '0' && *digit <= '9' && descriptor < kMostDescriptors; ++digit) descriptor = descriptor * 10 + (*digit - '0');
-      if (*digit == '\0' && descriptor != directory && descriptor < kMostDescriptors) seen.Add(descriptor);
-    }
-  }
-  syscall(SYS_close, directory);
-  return true;
-}
-
 }  // namespace
-
-void RememberOpenDescriptors() noexcept {
-  if (!Look()) return;
-  for (int descriptor = 0; descriptor < kMostDescriptors; ++descriptor) {
-    if (seen.Has(descriptor)) known.Add(descriptor);
-  }
-}
-
-void TakeCensus() noexcept {
-  constexpr int kAttempts = 16;
-  if (counting.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
-  bool agreed = false;
-  {
-    Quiet quiet;
-    for (int attempt = 0; attempt < kAttempts && !agreed; ++attempt) {
-      const uint64_t before = begun.load(std::memory_order_seq_cst);
-      if (ended.load(std::memory_order_seq_cst) == before && Look()) agreed = begun.load(std::memory_order_seq_cst) == before;
-      if (!agreed) sched_yield();
-    }
-  }
-  for (int group = 0; agreed && group < DescriptorSet::kGroups; ++group) {
-    for (uint64_t differs = known.Group(group) ^ seen.Group(group); differs != 0; differs &= differs - 1) {
-      const int descriptor = group * 64 + __builtin_ctzll(differs);
-      if (seen.Has(descriptor)) {
-        known.Add(descriptor);
-        Write(HostCall::DescriptorFound, Name(descriptor), 0);
-      } else if (known.Remove(descriptor)) {
-        Write(HostCall::DescriptorGone, Name(descriptor), 0);
-      }
-    }
-  }
-  counting.clear(std::memory_order_release);
-}
-
 }  // namespace cuaudit::faults
 
 using namespace cuaudit::faults;
@@ -149,12 +38,15 @@ using namespace cuaudit::faults;
   static result(*next_##name##_) parameters;                                                         \
   extern "C" result wrapped_##name parameters
 
-// A function that answers a descriptor.
-#define CUAUDIT_OPENS(call, name, parameters, arguments)                   \
+// A function that answers a descriptor, and comes back at once (UnderWay) or not (MayWait).
+#define CUAUDIT_OPENS_BY(How, call, name, parameters, arguments)           \
   CUAUDIT_WRAP(int, name, parameters) {                                    \
-    const UnderWay under_way;                                              \
+    const How under_way;                                                   \
     return Opened(Next(&next_##name##_, #name) arguments, HostCall::call); \
   }
+#define CUAUDIT_OPENS(call, name, parameters, arguments) CUAUDIT_OPENS_BY(UnderWay, call, name, parameters, arguments)
+// Opening a FIFO waits for the other end.
+#define CUAUDIT_WAITS(call, name, parameters, arguments) CUAUDIT_OPENS_BY(MayWait, call, name, parameters, arguments)
 
 // The same with a mode that is there only when a file may be made.
 #define CUAUDIT_OPENS_WITH_MODE(name, parameters, arguments, last)                   \
@@ -166,7 +58,7 @@ using namespace cuaudit::faults;
       mode = va_arg(list, mode_t);                                                   \
       va_end(list);                                                                  \
     }                                                                                \
-    const UnderWay under_way;                                                        \
+    const MayWait under_way;                                                         \
     return Opened(Next(&next_##name##_, #name) arguments, HostCall::DescriptorOpen); \
   }
 
@@ -174,19 +66,30 @@ CUAUDIT_OPENS_WITH_MODE(open, (const char* path, int flags, ...), (path, flags, 
 CUAUDIT_OPENS_WITH_MODE(open64, (const char* path, int flags, ...), (path, flags, mode), flags)
 CUAUDIT_OPENS_WITH_MODE(openat, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), flags)
 CUAUDIT_OPENS_WITH_MODE(openat64, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), flags)
-CUAUDIT_OPENS(DescriptorOpen, __open_2, (const char* path, int flags), (path, flags))
-CUAUDIT_OPENS(DescriptorOpen, __open64_2, (const char* path, int flags), (path, flags))
-CUAUDIT_OPENS(DescriptorOpen, __openat_2, (int directory, const char* path, int flags), (directory, path, flags))
-CUAUDIT_OPENS(DescriptorOpen, __openat64_2, (int directory, const char* path, int flags), (directory, path, flags))
-CUAUDIT_OPENS(DescriptorOpen, creat, (const char* path, mode_t mode), (path, mode))
-CUAUDIT_OPENS(DescriptorOpen, creat64, (const char* path, mode_t mode), (path, mode))
+CUAUDIT_WAITS(DescriptorOpen, __open_2, (const char* path, int flags), (path, flags))
+CUAUDIT_WAITS(DescriptorOpen, __open64_2, (const char* path, int flags), (path, flags))
+CUAUDIT_WAITS(DescriptorOpen, __openat_2, (int directory, const char* path, int flags), (directory, path, flags))
+CUAUDIT_WAITS(DescriptorOpen, __openat64_2, (int directory, const char* path, int flags), (directory, path, flags))
+CUAUDIT_WAITS(DescriptorOpen, creat, (const char* path, mode_t mode), (path, mode))
+CUAUDIT_WAITS(DescriptorOpen, creat64, (const char* path, mode_t mode), (path, mode))
 CUAUDIT_OPENS(DescriptorOpen, mkstemp, (char* path), (path))
 CUAUDIT_OPENS(DescriptorOpen, mkstemp64, (char* path), (path))
 CUAUDIT_OPENS(DescriptorOpen, mkostemp, (char* path, int flags), (path, flags))
 CUAUDIT_OPENS(DescriptorOpen, mkostemp64, (char* path, int flags), (path, flags))
+CUAUDIT_OPENS(DescriptorOpen, mkstemps, (char* path, int suffix), (path, suffix))
+CUAUDIT_OPENS(DescriptorOpen, mkstemps64, (char* path, int suffix), (path, suffix))
+CUAUDIT_OPENS(DescriptorOpen, mkostemps, (char* path, int suffix, int flags), (path, suffix, flags))
+CUAUDIT_OPENS(DescriptorOpen, mkostemps64, (char* path, int suffix, int flags), (path, suffix, flags))
+CUAUDIT_OPENS(DescriptorOpen, shm_open, (const char* name, int flags, mode_t mode), (name, flags, mode))
+CUAUDIT_OPENS(DescriptorOpen, posix_openpt, (int flags), (flags))
+CUAUDIT_OPENS(DescriptorOpen, getpt, (), ())
+CUAUDIT_OPENS(DescriptorOpen, open_by_handle_at, (int mount, void* handle, int flags), (mount, handle, flags))
+CUAUDIT_OPENS(DescriptorOpen, pidfd_open, (pid_t process, unsigned flags), (process, flags))
+CUAUDIT_OPENS(DescriptorDup, pidfd_getfd, (int process, int theirs, unsigned flags), (process, theirs, flags))
+CUAUDIT_OPENS(DescriptorWatch, fanotify_init, (unsigned flags, unsigned events), (flags, events))
 CUAUDIT_OPENS(DescriptorSocket, socket, (int domain, int type, int protocol), (domain, type, protocol))
-CUAUDIT_OPENS(DescriptorSocket, accept, (int descriptor, void* address, void* length), (descriptor, address, length))
-CUAUDIT_OPENS(DescriptorSocket, accept4, (int descriptor, void* address, void* length, int flags), (descriptor, address, length, flags))
+CUAUDIT_WAITS(DescriptorSocket, accept, (int descriptor, void* address, void* length), (descriptor, address, length))
+CUAUDIT_WAITS(DescriptorSocket, accept4, (int descriptor, void* address, void* length, int flags), (descriptor, address, length, flags))
 CUAUDIT_OPENS(DescriptorDup, dup, (int descriptor), (descriptor))
 CUAUDIT_OPENS(DescriptorEvent, eventfd, (unsigned count, int flags), (count, flags))
 CUAUDIT_OPENS(DescriptorPoll, epoll_create, (int size), (size))
@@ -231,17 +134,50 @@ CUAUDIT_WRAP(int, socketpair, (int domain, int type, int protocol, int* pair)) {
 CUAUDIT_WRAP(int, dup2, (int from, int to)) {
   const UnderWay under_way;
   const int result = Next(&next_dup2_, "dup2")(from, to);
-  if (result < 0 || from == to) return result;
-  Closing(to);
-  return Opened(result, HostCall::DescriptorDup);
+  return result < 0 || from == to ? result : Replaced(result, HostCall::DescriptorDup);
 }
 
 CUAUDIT_WRAP(int, dup3, (int from, int to, int flags)) {
   const UnderWay under_way;
   const int result = Next(&next_dup3_, "dup3")(from, to, flags);
-  if (result < 0) return result;
-  Closing(to);
-  return Opened(result, HostCall::DescriptorDup);
+  return result < 0 ? result : Replaced(result, HostCall::DescriptorDup);
+}
+
+#define CUAUDIT_CONTROLS(name)                                                                        \
+  CUAUDIT_WRAP(int, name, (int descriptor, int command, ...)) {                                       \
+    va_list list;                                                                                     \
+    va_start(list, command);                                                                          \
+    void* const argument = va_arg(list, void*);                                                       \
+    va_end(list);                                                                                     \
+    auto* const next = Next(&next_##name##_, #name);                                                  \
+    if (command != F_DUPFD && command != F_DUPFD_CLOEXEC) return next(descriptor, command, argument); \
+    const UnderWay under_way;                                                                         \
+    return Opened(next(descriptor, command, argument), HostCall::DescriptorDup);                      \
+  }
+
+CUAUDIT_CONTROLS(fcntl)
+CUAUDIT_CONTROLS(fcntl64)
+
+CUAUDIT_WRAP(mqd_t, mq_open, (const char* name, int flags, ...)) {
+  mode_t mode = 0;
+  void* attributes = nullptr;
+  if ((flags & O_CREAT) != 0) {
+    va_list list;
+    va_start(list, flags);
+    mode = va_arg(list, mode_t);
+    attributes = va_arg(list, void*);
+    va_end(list);
+  }
+  const UnderWay under_way;
+  return Opened(Next(&next_mq_open_, "mq_open")(name, flags, mode, attributes), HostCall::DescriptorOpen);
+}
+
+CUAUDIT_OPENS(DescriptorOpen, __mq_open_2, (const char* name, int flags), (name, flags))
+
+CUAUDIT_WRAP(int, mq_close, (mqd_t queue)) {
+  const UnderWay under_way;
+  Closing(queue);
+  return Next(&next_mq_close_, "mq_close")(queue);
 }
 
 CUAUDIT_WRAP(int, close, (int descriptor)) {
@@ -250,10 +186,56 @@ CUAUDIT_WRAP(int, close, (int descriptor)) {
   return Next(&next_close_, "close")(descriptor);
 }
 
+// Closes nothing where a kernel has no such call or does not know a flag: asked for a range that is empty, it says so beforehand.
+CUAUDIT_WRAP(int, close_range, (unsigned first, unsigned last, int flags)) {
+  constexpr unsigned kNone = ~0U;
+  constexpr int kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+  auto* const next = Next(&next_close_range_, "close_range");
+  if (!Watching() || first > last || (flags & kOnlyOnExec) != 0) return next(first, last, flags);
+  const UnderWay under_way;
+  if (const int refused = next(kNone, kNone, flags)) return refused;
+  ClosingFrom(first, last);
+  return next(first, last, flags);
+}
+
+CUAUDIT_WRAP(void, closefrom, (int first)) {
+  const UnderWay under_way;
+  if (Watching()) ClosingFrom(first < 0 ? 0U : static_cast<unsigned>(first), ~0U);
+  Next(&next_closefrom_, "closefrom")(first);
+}
+
+// Descriptors that came with a message.
+static void Received(msghdr* message) {
+  if (!Watching()) return;
+  for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int descriptor = -1;
+      memcpy(&descriptor, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      Opened(descriptor, HostCall::DescriptorReceived);
+    }
+  }
+}
+
+CUAUDIT_WRAP(ssize_t, recvmsg, (int socket, msghdr* message, int flags)) {
+  const MayWait under_way;
+  const ssize_t result = Next(&next_recvmsg_, "recvmsg")(socket, message, flags);
+  if (result >= 0) Received(message);
+  return result;
+}
+
+CUAUDIT_WRAP(int, recvmmsg, (int socket, mmsghdr* messages, unsigned count, int flags, timespec* timeout)) {
+  const MayWait under_way;
+  const int result = Next(&next_recvmmsg_, "recvmmsg")(socket, messages, count, flags, timeout);
+  for (int i = 0; i < result; ++i) Received(&messages[i].msg_hdr);
+  return result;
+}
+
 // Streams and directories: what the C library opens for them is not seen by the wrappers above.
 #define CUAUDIT_OPENS_STREAM(type, name, parameters, arguments, descriptor_of, call) \
   CUAUDIT_WRAP(type*, name, parameters) {                                            \
-    const UnderWay under_way;                                                        \
+    const MayWait under_way;                                                         \
     type* const stream = Next(&next_##name##_, #name) arguments;                     \
     if (stream != nullptr) Opened(descriptor_of(stream), HostCall::call);            \
     return stream;                                                                   \
@@ -268,12 +250,12 @@ CUAUDIT_OPENS_STREAM(DIR, opendir, (const char* path), (path), dirfd, Descriptor
 
 CUAUDIT_WRAP(int, fclose, (FILE * stream)) {
   const UnderWay under_way;
-  if (stream != nullptr && Watching()) Closing(stream);
+  if (stream != nullptr && Watching()) ClosingStream(stream);
   return Next(&next_fclose_, "fclose")(stream);
 }
 
 CUAUDIT_WRAP(int, pclose, (FILE * stream)) {
-  if (stream != nullptr && Watching()) Closing(stream);
+  if (stream != nullptr && Watching()) ClosingStream(stream);
   return Next(&next_pclose_, "pclose")(stream);  // waits for the command
 }
 

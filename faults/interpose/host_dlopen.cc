@@ -17,11 +17,18 @@ namespace cuaudit::faults {
 namespace {
 
 using Dlopen = void* (*)(const char*, int);
+using Dlmopen = void* (*)(Lmid_t, const char*, int);
 using Dlclose = int (*)(void*);
 
 Dlopen NextDlopen() noexcept {
   static Dlopen next = nullptr;
   if (next == nullptr) next = reinterpret_cast<Dlopen>(dlsym(RTLD_NEXT, "dlopen"));
+  return next;
+}
+
+Dlmopen NextDlmopen() noexcept {
+  static Dlmopen next = nullptr;
+  if (next == nullptr) next = reinterpret_cast<Dlmopen>(dlsym(RTLD_NEXT, "dlmopen"));
   return next;
 }
 
@@ -90,8 +97,9 @@ void RememberLibraryPath() noexcept {
   if (value != nullptr && strlen(value) < sizeof(library_path)) strcpy(library_path, value);
 }
 
-void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
-  const Dlopen next = NextDlopen();
+// `next` opens a path as the C library does; `loaded` finds what is loaded under that name, or nothing.
+template <typename Next, typename Loaded>
+static void* Open(const char* file, int flags, const void* caller, const Next& next, const Loaded& loaded) noexcept {
   Dl_info info;
   void* found = nullptr;
   if (file == nullptr || file[0] == '\0' || strchr(file, '/') != nullptr || dladdr1(caller, &info, &found, RTLD_DL_LINKMAP) == 0 ||
@@ -101,7 +109,7 @@ void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
   const link_map& map = *static_cast<const link_map*>(found);
   const SearchPaths paths = PathsOf(map);
   if (paths.r_path == nullptr && paths.run_path == nullptr) return next(file, flags);
-  if (void* loaded = next(file, flags | RTLD_NOLOAD)) return loaded;
+  if (void* const there = loaded(file, flags | RTLD_NOLOAD)) return there;
   char executable[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
   executable[length > 0 ? length : 0] = '\0';
@@ -115,6 +123,21 @@ void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
     return handle;
   }
   return next(file, flags);
+}
+
+void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
+  return Open(file, flags, caller, NextDlopen(), NextDlopen());
+}
+
+void* OpenAsCaller(std::int64_t space, const char* file, int flags, const void* caller) noexcept {
+  const auto next = [space](const char* path, int how) { return NextDlmopen()(static_cast<Lmid_t>(space), path, how); };
+  const auto loaded = [&](const char* path, int how) { return space == LM_ID_NEWLM ? nullptr : next(path, how); };
+  return Open(file, flags, caller, next, loaded);
+}
+
+bool IsTheProgram(void* handle) noexcept {
+  const auto& map = *static_cast<const link_map*>(handle);
+  return map.l_prev == nullptr && map.l_name != nullptr && map.l_name[0] == '\0';
 }
 
 int NextDlclose(void* handle) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// host_dlopen.h: dlopen on behalf of another object, with that object's search path.
+// host_dlopen.h: dlopen and dlmopen on behalf of another object, with that object's search path.
 //
 //   Owns      nothing; the handle is the caller's.
 //   Threads   safe.
@@ -19,6 +19,11 @@ void RememberLibraryPath() noexcept;
 
 // `caller`: the return address of the intercepted call.
 void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept;
+// dlmopen, into the namespace `space`.
+void* OpenAsCaller(std::int64_t space, const char* file, int flags, const void* caller) noexcept;
+
+// The program itself, which dlopen(NULL) answers: always there, and no reference to anything.
+bool IsTheProgram(void* handle) noexcept;
 
 int NextDlclose(void* handle) noexcept;
 

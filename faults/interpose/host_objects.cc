@@ -18,10 +18,19 @@ using namespace cuaudit::faults;
 static int (*next_mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
 static int (*next_mutex_destroy)(pthread_mutex_t*);
 
-CUAUDIT_EXPORT void* dlopen(const char* file, int flags) {
-  void* handle = OpenAsCaller(file, flags, __builtin_return_address(0));
-  if (handle != nullptr && Watching()) Write(HostCall::Dlopen, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
+static void* Loaded(void* handle, const void* caller) noexcept {
+  if (handle != nullptr && Watching() && !IsTheProgram(handle)) Write(HostCall::Dlopen, Address(handle), LoadedObjectOf(caller));
   return handle;
+}
+
+CUAUDIT_EXPORT void* dlopen(const char* file, int flags) {
+  const void* const caller = __builtin_return_address(0);
+  return Loaded(OpenAsCaller(file, flags, caller), caller);
+}
+
+CUAUDIT_EXPORT void* dlmopen(Lmid_t space, const char* file, int flags) {
+  const void* const caller = __builtin_return_address(0);
+  return Loaded(OpenAsCaller(space, file, flags, caller), caller);
 }
 
 CUAUDIT_EXPORT int dlclose(void* handle) noexcept {

@@ -33,6 +33,8 @@ bool IsForeign(const char* path) noexcept {
   return false;
 }
 
+}  // namespace
+
 bool IsTheProgramsOwn(const void* caller) noexcept {
   const std::uint64_t address = Address(caller);
   std::atomic<std::uint64_t>& slot = sites[(address ^ address >> 12) % kSlots];
@@ -44,6 +46,8 @@ bool IsTheProgramsOwn(const void* caller) noexcept {
   slot.store(address << 1 | (own ? 1 : 0), std::memory_order_relaxed);
   return own;
 }
+
+namespace {
 
 struct Asked {
   driver::BaseId base;

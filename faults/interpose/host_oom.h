@@ -19,6 +19,9 @@ struct Turn {
   bool refused = false;          // and written to the journal
 };
 
+// Whether a module of the program calls, not the C library, a driver or a sanitizer. `caller`: a return address.
+bool IsTheProgramsOwn(const void* caller) noexcept;
+
 // `caller`: the return address of the allocation.
 Turn TakeTurn(const void* caller, std::size_t bytes) noexcept;
 

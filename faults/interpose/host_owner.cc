@@ -43,6 +43,9 @@ constexpr const char* kHandsOut[] = {
 constexpr const char* kHandsOutItself[] = {"newlocale", "duplocale", "getaddrinfo", "wordexp", "sem_open", "mq_open", "timer_create"};
 // clang-format on
 
+// What it allocates in these is for dlerror: its own, whoever called.
+constexpr const char* kLoads[] = {"dlopen", "dlmopen", "dlclose", "dlsym", "dlvsym", "dlerror"};
+
 template <std::size_t count>
 bool IsOneOf(const char* const (&names)[count], const char* name) noexcept {
   while (*name == '_') ++name;
@@ -118,9 +121,11 @@ BlockOwner Decide() noexcept {
   for (; at < walk.count && in_library(walk.address[at]); ++at) loads = loads || loader.Has(walk.address[at]);
   if (at == first) return BlockOwner::Program;
   if (loads) return BlockOwner::Loader;
-  // Called through a wrapper of ours: they stand for functions that hand out.
-  if (at < walk.count && own.Has(walk.address[at])) return BlockOwner::Program;
   const char* name = NameAt(walk.address[at - 1]);
+  // Called through a wrapper of ours: the others stand for functions that hand out.
+  if (at < walk.count && own.Has(walk.address[at])) {
+    return name != nullptr && IsOneOf(kLoads, name) ? BlockOwner::Library : BlockOwner::Program;
+  }
   if (at < walk.count) {
     const char* const caller = NameAt(walk.address[at]);
     const bool stands_in = caller != nullptr && (sanitizer.Has(walk.address[at]) || WithoutInterceptor(caller) != caller);

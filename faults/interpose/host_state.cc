@@ -13,6 +13,7 @@
 
 #include <atomic>
 
+#include "faults/interpose/host_census.h"
 #include "faults/interpose/host_dlopen.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_watch.h"
@@ -93,14 +94,17 @@ Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
 }
 
 // What stands at the end of a cycle, or of the process.
-void TakeStock() noexcept {
+void TakeStock(bool at_the_end) noexcept {
   if (!Watching() || InProcess() || InBorrowedMemory()) return;
-  TakeCensus();
+  if (at_the_end) AwaitDetaching();
+  TakeCensus(at_the_end);
   if constexpr (kWithHeap) WriteReading();
 }
 
 void AfterFork() noexcept {
   process.store(getpid(), std::memory_order_relaxed);
+  ForgetCallsUnderWay();
+  ForgetThreads();
   if (InProcess()) {
     active.store(false, std::memory_order_relaxed);
     ForgetWatch();
@@ -148,7 +152,7 @@ __attribute__((constructor)) void OnLoad() {
   Finish(Begin(HostCall::Looking, 0, 0));
 }
 
-__attribute__((destructor)) void OnUnload() { TakeStock(); }
+__attribute__((destructor)) void OnUnload() { TakeStock(true); }
 
 }  // namespace
 
@@ -187,6 +191,7 @@ bool WatchInto(void* memory) noexcept {
     pthread_atfork(nullptr, nullptr, &AfterFork);
     prepared = true;
   }
+  RememberReplaceable();
   process.store(getpid(), std::memory_order_relaxed);
   active.store(true, std::memory_order_release);
   return true;
@@ -209,6 +214,8 @@ Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept {
   record->stack = stacks.Capture();
   return record;
 }
+
+Record* ReserveBare(HostCall call, uint64_t object, uint64_t detail) noexcept { return Begin(call, object, detail); }
 
 void Finish(Record* record) noexcept {
   if (record != nullptr) journal.Finish(record);
@@ -237,6 +244,6 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   using namespace cuaudit::faults;
   static void (*next)(int, int) = nullptr;
   constexpr int kCycleEnd = static_cast<int>(MarkKind::CycleEnd);
-  if (what == kCycleEnd) TakeStock();
+  if (what == kCycleEnd) TakeStock(false);
   if (auto* mark = Next(&next, "cuaudit_mark")) mark(what, value);
 }

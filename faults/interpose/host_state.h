@@ -60,6 +60,7 @@ const Plan& HostPlan() noexcept;
 
 // A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue. Null when it must be dropped.
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept;
+Record* ReserveBare(HostCall call, uint64_t object, uint64_t detail) noexcept;  // without a stack, where it would mislead
 void Finish(Record* record) noexcept;
 void Withdraw(Record* record) noexcept;
 void Write(HostCall call, uint64_t object, uint64_t detail) noexcept;
@@ -82,8 +83,8 @@ void FollowMutex(uint64_t mutex) noexcept;
 void LeaveMutex(uint64_t mutex) noexcept;
 void ForgetMutexes() noexcept;  // those of an earlier audit may be gone, unseen
 
-// host_descriptors.cc
-void RememberOpenDescriptors() noexcept;  // once, while the library is loaded: those are nobody's
-void TakeCensus() noexcept;               // of descriptors: what was opened or closed unseen becomes a record
+// host_threads.cc: what a thread still comes to is to be in the journal before the process ends.
+void AwaitDetaching() noexcept;
+void ForgetThreads() noexcept;  // in a forked child
 
 }  // namespace cuaudit::faults

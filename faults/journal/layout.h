@@ -39,12 +39,13 @@ enum JournalFlag : std::uint32_t {
   kModulesDropped = 4,
   kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
   kHostProbesActive = 16,
-  kStacksOfObjectsOnly = 32,  // set by whoever made the journal
-  kMutexesDropped = 64,       // more mutexes at once than the host drop-in follows
-  kNoSpace = 128,             // the file system could not supply storage; with it, what was dropped is not a matter of capacity
-  kHeapNotSeen = 256,         // malloc is the program's own: the host drop-in sees no heap blocks
-  kHeapLeftOut = 512,         // the host drop-in was the one without heap blocks: nobody asked for it
-  kHostStopped = 1024,        // its records had come to half of the capacity, and there are no more
+  kStacksOfObjectsOnly = 32,    // set by whoever made the journal
+  kMutexesDropped = 64,         // more mutexes at once than the host drop-in follows
+  kNoSpace = 128,               // the file system could not supply storage; with it, what was dropped is not a matter of capacity
+  kHeapNotSeen = 256,           // malloc is the program's own: the host drop-in sees no heap blocks
+  kHeapLeftOut = 512,           // the host drop-in was the one without heap blocks: nobody asked for it
+  kHostStopped = 1024,          // its records had come to half of the capacity, and there are no more
+  kDescriptorsDisputed = 2048,  // some descriptors were not told from those that calls under way were opening or closing
 };
 
 enum class KernelFate : std::uint8_t {

@@ -106,7 +106,13 @@ void ProcessFold::Host(const faults::Record& record) {
     }
     case HostCall::MutexDestroyedLocked: {
       const HandleEntry* entry = account_.Find(Family::Mutex, handle);
-      account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, entry == nullptr ? -1 : entry->top);
+      const std::int64_t known = entry == nullptr ? -1 : entry->top;
+      account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, known);
+      // Whoever does that is told so, and not a second time of a mutex that is left; the C library said EBUSY, so one may try again.
+      if (known >= 0) {
+        account_.Close(known, State::Released, SiteOf(record));
+        account_.books().object(known).told_alive = true;
+      }
       break;
     }
     case HostCall::DescriptorOpen:
@@ -121,10 +127,9 @@ void ProcessFold::Host(const faults::Record& record) {
     case HostCall::DescriptorSignal:
     case HostCall::DescriptorStream:
     case HostCall::DescriptorDirectory:
+    case HostCall::DescriptorReceived:
     case HostCall::DescriptorFound:
       object.kind = Kind::FileDescriptor;
-      // Nobody knows for whom: syslog's socket is the C library's own.
-      if (record.call == static_cast<std::uint16_t>(HostCall::DescriptorFound)) object.library_kept = true;
       account_.Acquire(object, record);
       break;
     case HostCall::DescriptorClose:

@@ -122,6 +122,7 @@ void HostFold::Add(std::span<const Record> records) {
       case HostCall::DescriptorSignal:
       case HostCall::DescriptorStream:
       case HostCall::DescriptorDirectory:
+      case HostCall::DescriptorReceived:
         Hold(Kind::FileDescriptor, record, 0);
         break;
       case HostCall::DescriptorClose:

@@ -290,10 +290,9 @@ TEST(OwnMalloc, IsNotSaidOfTheCLibrarys) {
   }
 }
 
-std::uint32_t FlagsAfter(const char* mutexes) {
+std::uint32_t FlagsAfter(const std::vector<std::string>& program) {
   const std::string directory = TemporaryDirectory() + "/work";
-  const Audit audit =
-      RunAudit({"run", "--host", "--keep", "--records", "65536", "--work-dir", directory}, {Program("host_blocks"), "mutexes", mutexes});
+  const Audit audit = RunAudit({"run", "--host", "--keep", "--records", "65536", "--work-dir", directory}, program);
   EXPECT_EQ(audit.result(), "clean") << audit.outcome.err;
   const std::uint32_t flags = FlagsOf(directory + "/run.journal");
   EXPECT_NE(flags & faults::kHostProbesActive, 0U);
@@ -301,8 +300,23 @@ std::uint32_t FlagsAfter(const char* mutexes) {
 }
 
 TEST(Mutexes, MoreThanAreFollowedRaiseAFlag) {
-  EXPECT_EQ(FlagsAfter("4000") & faults::kMutexesDropped, 0U);
-  EXPECT_NE(FlagsAfter("4200") & faults::kMutexesDropped, 0U);
+  EXPECT_EQ(FlagsAfter({Program("host_blocks"), "mutexes", "4000"}) & faults::kMutexesDropped, 0U);
+  EXPECT_NE(FlagsAfter({Program("host_blocks"), "mutexes", "4200"}) & faults::kMutexesDropped, 0U);
+}
+
+TEST(Mutexes, OneDestroyedWhileLockedIsToldOnce) {
+  const Audit asked = RunAudit({"sweep", "--host", "--depth", "1"}, {Program("host_path"), "locked_mutex"});
+  EXPECT_EQ(asked.findings(), "mutex_locked mutex 1") << asked.outcome.err;
+  const Audit shows = RunAudit({"sweep", "--depth", "1"}, {Program("host_path"), "locked_mutex"});
+  EXPECT_EQ(shows.outcome.exit, 0) << shows.outcome.err;
+  EXPECT_THAT(shows.report["notes"].dump(), ::testing::HasSubstr("host_misused"));
+  EXPECT_THAT(shows.report["notes"].dump(), ::testing::Not(::testing::HasSubstr("host_left")));
+}
+
+// A call that takes its time is not what opened a descriptor, but nobody can tell while it is under way.
+TEST(Descriptors, OfWhichACallUnderWayLeavesDoubtRaiseAFlag) {
+  EXPECT_EQ(FlagsAfter({Program("host_path"), "unseen_descriptor"}) & faults::kDescriptorsDisputed, 0U);
+  EXPECT_NE(FlagsAfter({Program("host_path"), "lingers"}) & faults::kDescriptorsDisputed, 0U);
 }
 
 // A forked child that loads the driver: its modules came after the last look at the loader's list, which a child cannot walk.

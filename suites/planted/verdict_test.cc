@@ -236,8 +236,9 @@ CUAUDIT_CASE(KeptByLibrary, ACacheOfTheCLibraryIsNotedAndCounted) {
   EXPECT_EQ(judgement.notes[0].bytes, 40U);
 }
 
-CUAUDIT_CASE(KeptByLibrary, ADescriptorThatNobodySawOpenedIsNoted) {
-  const Judgement judgement = LeftOnTheWay([](Trace& t) { t.Host(faults::HostCall::DescriptorFound, 0x5); });
+CUAUDIT_CASE(KeptByLibrary, ADescriptorThatTheCLibraryOpenedForItselfIsNoted) {
+  const Judgement judgement =
+      LeftOnTheWay([](Trace& t) { t.Host(faults::HostCall::DescriptorFound, 0x5).Flags(faults::kForwarded | faults::kKeptByLibrary); });
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 1U);
   EXPECT_EQ(judgement.notes[0].rule, Rule::KeptByLibrary);
@@ -298,9 +299,10 @@ CUAUDIT_CASE(Leak, TheSameBlocksOfTheProgramAre) {
     t.Host(faults::HostCall::DescriptorOpen, 0x5).Stack(6);
     t.Host(faults::HostCall::ThreadCreate, 0x6000).Stack(7);
     t.Host(faults::HostCall::Map, 0x7000'0000, 4096).Stack(8);
+    t.Host(faults::HostCall::DescriptorFound, 0x6);  // which nobody saw opened
   });
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
-  EXPECT_EQ(judgement.findings.size(), 4U);
+  EXPECT_EQ(judgement.findings.size(), 5U);
 }
 
 }  // namespace

@@ -18,8 +18,11 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <threads.h>
 #include <unistd.h>
 
 enum { kBytes = 3 * 4096, kMost = 4096 };
@@ -105,6 +108,95 @@ static int system_call(int clean) {
   return clean ? (int)syscall(SYS_close, file) : 0;
 }
 
+static int controlled(int clean) { return settle(fcntl(1, F_DUPFD_CLOEXEC, 10), clean); }
+static int shared(int clean) {
+  char name[64];
+  snprintf(name, sizeof(name), "/cuaudit-host-kind-%d", (int)getpid());
+  const int file = shm_open(name, O_RDWR | O_CREAT, 0600);
+  shm_unlink(name);
+  return settle(file, clean);
+}
+static int terminal(int clean) { return settle(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), clean); }
+static int suffixed(int clean) {
+  char path[] = "/tmp/cuaudit-host-kind-XXXXXX.x";
+  const int file = mkstemps(path, 2);
+  unlink(path);
+  return settle(file, clean);
+}
+static int received(int clean) {
+  union {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr aligned;
+  } control;
+  char byte = 0;
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+  struct cmsghdr *rights;
+  int ends[2], file = 1;
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) != 0) return 1;
+  memset(&control, 0, sizeof(control));
+  rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(rights), &file, sizeof(file));
+  if (sendmsg(ends[0], &message, 0) != 1) return 1;
+  message.msg_controllen = sizeof(control.bytes);
+  if (recvmsg(ends[1], &message, MSG_CMSG_CLOEXEC) != 1) return 1;
+  memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(file));
+  close(ends[0]);
+  close(ends[1]);
+  return settle(file, clean);
+}
+static int ranged(int clean) {
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 1;
+  return clean ? close_range((unsigned)file, (unsigned)file, 0) : 0;
+}
+// A standard stream that leads somewhere else is none more.
+static int redirected(int clean) {
+  const int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (file < 0 || dup2(file, 0) != 0) return 1;
+  return settle(file, clean);
+}
+
+// Past every wrapper, while another thread waits for a connection that nobody makes.
+static void *accepts(void *listener) {
+  for (;;) accept((int)(intptr_t)listener, NULL, NULL);
+  return NULL;
+}
+static int beside_accept(int clean) {
+  static int started;
+  if (!started) {
+    struct sockaddr address = {.sa_family = AF_UNIX};
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    pthread_t one;
+    started = 1;
+    if (bind(listener, &address, sizeof(address.sa_family)) != 0 || listen(listener, 1) != 0) return 1;
+    if (pthread_create(&one, NULL, &accepts, (void *)(intptr_t)listener) != 0) return 1;
+    pthread_detach(one);
+  }
+  return system_call(clean);
+}
+
+// The same beside one that waits for the other end of a FIFO.
+static char fifo[64];
+static void forget_fifo(void) { unlink(fifo); }
+static void *opens_fifo(void *none) {
+  open(fifo, O_RDONLY | O_CLOEXEC);
+  return none;
+}
+static int beside_fifo(int clean) {
+  if (fifo[0] == 0) {
+    pthread_t one;
+    snprintf(fifo, sizeof(fifo), "/tmp/cuaudit-host-kind-%d.fifo", (int)getpid());
+    if (mkfifo(fifo, 0600) != 0 || pthread_create(&one, NULL, &opens_fifo, NULL) != 0) return 1;
+    atexit(&forget_fifo);
+    pthread_detach(one);
+  }
+  return system_call(clean);
+}
+
 static int stream(int clean) {
   FILE *file = fopen("/dev/null", "re");
   if (file == NULL) return 1;
@@ -123,6 +215,19 @@ static int thread(int clean) {
   pthread_t one;
   if (pthread_create(&one, NULL, &returns, NULL) != 0) return 1;
   return clean ? pthread_join(one, NULL) : 0;
+}
+
+static int returns_zero(void *argument) { return argument != NULL; }
+static int thread_of_c(int clean) {
+  thrd_t one;
+  if (thrd_create(&one, &returns_zero, NULL) != thrd_success) return 1;
+  return clean ? thrd_join(one, NULL) != thrd_success : 0;
+}
+
+static int own_space(int clean) {
+  void *handle = dlmopen(LM_ID_BASE, "libm.so.6", RTLD_NOW);
+  if (clean && handle != NULL) dlclose(handle);
+  return clean ? handle == NULL : keep(handle);
 }
 
 static int mapped(int clean) {
@@ -175,10 +280,21 @@ static const struct {
     {"signals", signals},
     {"half_a_pipe", half_a_pipe},
     {"system_call", system_call},
+    {"controlled", controlled},
+    {"shared", shared},
+    {"terminal", terminal},
+    {"suffixed", suffixed},
+    {"received", received},
+    {"ranged", ranged},
+    {"redirected", redirected},
+    {"beside_accept", beside_accept},
+    {"beside_fifo", beside_fifo},
     {"stream", stream},
     {"directory", directory},
     {"data_segment", data_segment},
     {"thread", thread},
+    {"thread_of_c", thread_of_c},
+    {"own_space", own_space},
     {"mapped", mapped},
     {"moved", moved},
     {"partly_mapped", partly_mapped},

@@ -4,6 +4,7 @@
 // Usage   host_path WAY [back]      the way is gone when the allocation of device memory fails; back: what it lost is given back
 //         host_path opens           opens and closes a file 5000 times, whatever fails
 //         host_path errno           status 7 where closing a stream without a descriptor changed errno
+//         host_path lingers         ends while a thread waits in close, and with a descriptor that no wrapped function opened
 //         host_path child           a child that never calls the driver destroys a mutex that it holds
 #include <cuda.h>
 #include <dirent.h>
@@ -13,12 +14,17 @@
 #include <iconv.h>
 #include <libintl.h>
 #include <locale.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <syslog.h>
@@ -57,6 +63,34 @@ static void joined(void) {
   if (pthread_create(&one, NULL, &returns, NULL) == 0) pthread_join(one, NULL);
 }
 
+// What glibc says with dlerror it keeps.
+static void optional(void) {
+  lost = dlopen("libcuaudit-not-there.so.1", RTLD_NOW);
+  if (lost == NULL) fprintf(stderr, "%s\n", dlerror());
+  lost = dlopen("libcuaudit-not-there.so.1", RTLD_NOW | RTLD_NOLOAD);
+}
+static void itself(void) { lost = dlopen(NULL, RTLD_NOW); }
+static void redirects(void) {
+  const int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  dup2(file, 2);
+  dup3(file, 0, 0);
+  close(file);
+}
+// Its file stays open until endpwent.
+static void users(void) {
+  setpwent();
+  lost = getpwent();
+}
+static void *detaches(void *argument) {
+  pthread_detach(pthread_self());
+  return argument;
+}
+// Which may not have run yet when the program ends.
+static void self_detached(void) {
+  pthread_t one;
+  pthread_create(&one, NULL, &detaches, NULL);
+}
+
 static void duplicate(void) { lost = strdup("a text of the program"); }
 static void format(void) {
   char *text = NULL;
@@ -84,6 +118,10 @@ static void descriptor(void) {
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (back && file >= 0) close(file);
 }
+static void unseen_descriptor(void) {
+  const long file = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC);
+  if (back && file >= 0) syscall(SYS_close, file);
+}
 static void thread(void) {
   pthread_t one;
   if (pthread_create(&one, NULL, &returns, NULL) == 0 && back) pthread_join(one, NULL);
@@ -99,6 +137,13 @@ static void library(void) {
 static void mutex(void) {
   static pthread_mutex_t one;
   if (pthread_mutex_init(&one, NULL) == 0 && back) pthread_mutex_destroy(&one);
+}
+
+static void locked_mutex(void) {
+  static pthread_mutex_t one;
+  pthread_mutex_init(&one, NULL);
+  pthread_mutex_lock(&one);
+  pthread_mutex_destroy(&one);
 }
 
 // A shell, with files of its own.
@@ -133,6 +178,11 @@ static const struct {
              {"log_line", log_line},
              {"print", print},
              {"joined", joined},
+             {"optional", optional},
+             {"itself", itself},
+             {"redirects", redirects},
+             {"users", users},
+             {"self_detached", self_detached},
              {"duplicate", duplicate},
              {"format", format},
              {"line", line},
@@ -141,10 +191,12 @@ static const struct {
              {"stream", stream},
              {"directory", directory},
              {"descriptor", descriptor},
+             {"unseen_descriptor", unseen_descriptor},
              {"thread", thread},
              {"mapping", mapping},
              {"library", library},
              {"mutex", mutex},
+             {"locked_mutex", locked_mutex},
              {"helper", helper},
              {"many", opens},
              {"executes", executes},
@@ -156,6 +208,40 @@ static int closing_changes_errno(void) {
   if (stream == NULL) return 0;
   errno = 0;
   return fclose(stream) != 0 || errno != 0;
+}
+
+static _Atomic int closing;
+static void *closes(void *descriptor) {
+  closing = (int)syscall(SYS_gettid);
+  close((int)(intptr_t)descriptor);
+  return NULL;
+}
+static char state_of(int thread) {
+  char path[64], text[128], state = 0;
+  snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return 0;
+  if (fgets(text, sizeof(text), file) != NULL && strrchr(text, ')') != NULL) state = strrchr(text, ')')[2];
+  fclose(file);
+  return state;
+}
+// What was sent and is not read is waited for by close.
+static int lingers(void) {
+  static char bytes[1 << 16];
+  const struct linger wait = {1, 600};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t length = sizeof(address);
+  pthread_t one;
+  const int listener = socket(AF_INET, SOCK_STREAM, 0), writer = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener, 1) != 0) return 1;
+  if (getsockname(listener, (struct sockaddr *)&address, &length) != 0) return 1;
+  if (connect(writer, (struct sockaddr *)&address, length) != 0) return 1;
+  while (send(writer, bytes, sizeof(bytes), MSG_DONTWAIT) > 0) continue;
+  setsockopt(writer, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait));
+  if (pthread_create(&one, NULL, &closes, (void *)(intptr_t)writer) != 0) return 1;
+  pthread_detach(one);
+  while (closing == 0 || state_of(closing) != 'S') sched_yield();
+  return syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY) < 0;
 }
 
 static void child(void) {
@@ -179,6 +265,7 @@ int main(int argc, char **argv) {
   if (argc < 2 || cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&context, NULL, 0, 0) != CUDA_SUCCESS) return 9;
   if (strcmp(argv[1], "opens") == 0) opens();
   if (strcmp(argv[1], "child") == 0) child();
+  if (strcmp(argv[1], "lingers") == 0 && lingers()) return 8;
   if (strcmp(argv[1], "errno") == 0 && closing_changes_errno()) return 7;
   if (cuMemAlloc(&memory, 64) == CUDA_SUCCESS) {
     cuMemFree(memory);

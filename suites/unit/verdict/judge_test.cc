@@ -322,7 +322,7 @@ TEST(Judge, AClosedDescriptorIsNoUnwindingWhereNobodyAskedForIt) {
 TEST(Judge, AFaultFreeRunTellsWhatTheCLibraryKeepsFromWhatTheProgramDoes) {
   Trace t;
   t.CreateStream(0x11);
-  t.Host(faults::HostCall::DescriptorFound, 0x5);
+  t.Host(faults::HostCall::DescriptorFound, 0x5).Flags(faults::kForwarded | faults::kKeptByLibrary);
   t.Host(faults::HostCall::DescriptorOpen, 0x7);
   const JournalImage run(t);
   const Judgement judgement = Judge({}, run.Evidence(), false, {});

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "faults/interpose/host_census.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "faults/interpose/host_watch.h"
+
+namespace cuaudit::faults {
+namespace {
+
+constexpr int kMostDescriptors = 1 << 16;  // higher ones are not followed
+
+class DescriptorSet {
+ public:
+  // Whether that changed anything.
+  bool Add(int descriptor) noexcept {
+    return (Word(descriptor).fetch_or(Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) == 0;
+  }
+  bool Remove(int descriptor) noexcept {
+    return (Word(descriptor).fetch_and(~Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) != 0;
+  }
+  bool Has(int descriptor) const noexcept { return (word_[descriptor / 64].load(std::memory_order_relaxed) & Bit(descriptor)) != 0; }
+  uint64_t Group(int index) const noexcept { return word_[index].load(std::memory_order_relaxed); }
+  void SetGroup(int index, uint64_t bits) noexcept { word_[index].store(bits, std::memory_order_relaxed); }
+  void Clear() noexcept {
+    for (int index = 0; index < kGroups; ++index) SetGroup(index, 0);
+  }
+  static constexpr int kGroups = kMostDescriptors / 64;
+
+ private:
+  static uint64_t Bit(int descriptor) noexcept { return uint64_t{1} << (descriptor % 64); }
+  std::atomic<uint64_t>& Word(int descriptor) noexcept { return word_[descriptor / 64]; }
+  std::atomic<uint64_t> word_[kGroups] = {};
+};
+
+constinit DescriptorSet known;
+constinit std::atomic<int64_t> known_count{0};
+constinit std::atomic<int64_t> beyond{0};  // of the last listing, those that are not followed
+constinit DescriptorSet inherited;         // numbers, whatever is behind them now
+
+// Of one census; who holds `counting` may use them.
+constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
+constinit DescriptorSet seen;
+constinit DescriptorSet differs;
+constinit DescriptorSet disputed;  // of the one before
+
+struct Calls {
+  std::atomic<uint64_t> begun{0};
+  std::atomic<uint64_t> ended{0};
+};
+constinit Calls quick;
+constinit Calls waiting;
+
+// Whether any was under way at some moment from its making on.
+class Interval {
+ public:
+  explicit Interval(const Calls& calls) noexcept
+      : calls_(calls), begun_(calls.begun.load(std::memory_order_seq_cst)), free_(calls.ended.load(std::memory_order_seq_cst) == begun_) {}
+  bool IsFree() const noexcept { return free_ && calls_.begun.load(std::memory_order_seq_cst) == begun_; }
+
+ private:
+  const Calls& calls_;
+  uint64_t begun_;
+  bool free_;
+};
+
+bool Follows(int descriptor) noexcept { return descriptor >= 0 && descriptor < kMostDescriptors && Watching() && !InBorrowedMemory(); }
+
+uint64_t Name(int descriptor) noexcept { return static_cast<uint64_t>(descriptor) + 1; }
+
+bool Know(int descriptor) noexcept {
+  const bool is_new = known.Add(descriptor);
+  if (is_new) known_count.fetch_add(1, std::memory_order_relaxed);
+  return is_new;
+}
+
+bool Unknow(int descriptor) noexcept {
+  const bool was_known = known.Remove(descriptor);
+  if (was_known) known_count.fetch_sub(1, std::memory_order_relaxed);
+  return was_known;
+}
+
+// False when the directory cannot be read.
+bool Look() noexcept {
+  seen.Clear();
+  const int directory = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory < 0) return false;
+  int64_t above = 0;
+  alignas(dirent64) char buffer[2048];
+  for (;;) {
+    const long got = syscall(SYS_getdents64, directory, buffer, sizeof(buffer));
+    if (got <= 0) break;
+    for (long at = 0; at < got;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(buffer + at);
+      at += entry->d_reclen;
+      if (entry->d_name[0] == '.') continue;
+      int descriptor = 0;
+      for (const char* digit = entry->d_name; *digit >= '0' && *digit <= '9' && descriptor < kMostDescriptors; ++digit) {
+        descriptor = descriptor * 10 + (*digit - '0');
+      }
+      if (descriptor >= kMostDescriptors) {
+        ++above;
+      } else if (descriptor != directory) {
+        seen.Add(descriptor);
+      }
+    }
+  }
+  syscall(SYS_close, directory);
+  if (directory >= kMostDescriptors) --above;
+  beyond.store(above, std::memory_order_relaxed);
+  return true;
+}
+
+// As many as are known: nothing came or went unseen, or as many came as went, which the listing at the end tells.
+bool NumberAgrees() noexcept {
+  const Quiet quiet;
+  struct stat info = {};
+  if (stat("/proc/self/fd", &info) != 0 || info.st_size <= 0) return false;
+  return info.st_size == known_count.load(std::memory_order_relaxed) + beyond.load(std::memory_order_relaxed);
+}
+
+// Into `differs`; `again`: only what was in it already. Whether there is anything.
+bool Compare(bool again) noexcept {
+  uint64_t any = 0;
+  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+    const uint64_t now = known.Group(group) ^ seen.Group(group);
+    const uint64_t bits = again ? now & differs.Group(group) : now;
+    differs.SetGroup(group, bits);
+    any |= bits;
+  }
+  return any != 0;
+}
+
+// Leaves in `differs` what was opened or closed unseen. False when some of it may be calls under way.
+bool ListUntilCertain() noexcept {
+  constexpr int kAttempts = 16;
+  constexpr int kListingsBesideWaiting = 3;
+  const Quiet quiet;
+  int beside_waiting = 0;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt != 0) sched_yield();
+    const Interval quick_calls(quick);
+    const Interval waiting_calls(waiting);
+    if (!quick_calls.IsFree() && attempt + 1 < kAttempts) continue;
+    if (!Look()) {
+      differs.Clear();
+      return true;
+    }
+    // One that waits may have got its descriptor and not have told us yet: what stays unknown for a while came by another way.
+    const bool waits = !waiting_calls.IsFree();
+    const bool any = Compare(waits && beside_waiting != 0);
+    if (!quick_calls.IsFree()) {
+      beside_waiting = 0;
+      continue;
+    }
+    if (!any || !waits || ++beside_waiting == kListingsBesideWaiting) return true;
+  }
+  return false;
+}
+
+// What the C library and the driver open past our wrappers and keep: the files of the user and the host data bases (getpwent, gethostent,
+// ...), the socket of syslog, those of the name service daemons, and devices.
+constexpr const char* kLibraryFiles[] = {"/etc/passwd",
+                                         "/etc/group",
+                                         "/etc/shadow",
+                                         "/etc/gshadow",
+                                         "/etc/hosts",
+                                         "/etc/networks",
+                                         "/etc/protocols",
+                                         "/etc/services",
+                                         "/etc/rpc",
+                                         "/etc/ethers",
+                                         "/etc/netgroup",
+                                         "/etc/aliases",
+                                         "/var/db/",
+                                         "/run/utmp",
+                                         "/var/run/utmp",
+                                         "/var/log/wtmp",
+                                         "/run/nscd/",
+                                         "/var/run/nscd/",
+                                         "/var/cache/nscd/",
+                                         "/var/lib/sss/",
+                                         "/dev/log",
+                                         "/run/systemd/journal/dev-log",
+                                         "/run/systemd/userdb/",
+                                         "/dev/nvidia",
+                                         "/dev/dxg"};
+
+bool IsLibraryFile(const char* path) noexcept {
+  for (const char* const one : kLibraryFiles) {
+    if (strncmp(path, one, strlen(one)) == 0) return true;
+  }
+  return false;
+}
+
+bool IsTheLibrarys(int descriptor) noexcept {
+  const Quiet quiet;
+  char link[32];
+  char path[sizeof(sockaddr_un::sun_path) + 1];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+  const ssize_t length = readlink(link, path, sizeof(path) - 1);
+  path[length > 0 ? length : 0] = '\0';
+  if (path[0] == '/') return IsLibraryFile(path);
+  sockaddr_un peer = {};
+  socklen_t bytes = sizeof(peer) - 1;
+  return syscall(SYS_getpeername, descriptor, &peer, &bytes) == 0 && peer.sun_family == AF_UNIX && IsLibraryFile(peer.sun_path);
+}
+
+void Tell(int descriptor) noexcept {
+  if (seen.Has(descriptor)) {
+    Know(descriptor);
+    Record* const record = ReserveBare(HostCall::DescriptorFound, Name(descriptor), 0);
+    if (record != nullptr && IsTheLibrarys(descriptor)) record->flags |= kKeptByLibrary;
+    Finish(record);
+  } else if (Unknow(descriptor)) {
+    Finish(ReserveBare(HostCall::DescriptorGone, Name(descriptor), 0));
+  }
+}
+
+}  // namespace
+
+UnderWay::UnderWay() noexcept { quick.begun.fetch_add(1, std::memory_order_seq_cst); }
+UnderWay::~UnderWay() { quick.ended.fetch_add(1, std::memory_order_seq_cst); }
+MayWait::MayWait() noexcept { waiting.begun.fetch_add(1, std::memory_order_seq_cst); }
+MayWait::~MayWait() { waiting.ended.fetch_add(1, std::memory_order_seq_cst); }
+
+int Opened(int descriptor, HostCall call) noexcept {
+  if (!Follows(descriptor)) return descriptor;
+  const UnderWay under_way;
+  inherited.Remove(descriptor);
+  Know(descriptor);
+  Write(call, Name(descriptor), 0);
+  return descriptor;
+}
+
+int Replaced(int descriptor, HostCall call) noexcept {
+  if (Follows(descriptor) && inherited.Has(descriptor)) {
+    if (!InProcess()) Know(descriptor);
+    return descriptor;
+  }
+  Closing(descriptor);
+  return Opened(descriptor, call);
+}
+
+void Closing(int descriptor) noexcept {
+  if (!Follows(descriptor)) return;
+  if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
+  if (Unknow(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
+}
+
+void ClosingFrom(unsigned first, unsigned last) noexcept {
+  for (unsigned descriptor = first; descriptor <= last && descriptor < kMostDescriptors; ++descriptor) {
+    if (known.Group(static_cast<int>(descriptor / 64)) == 0) {
+      descriptor |= 63U;
+    } else if (known.Has(static_cast<int>(descriptor))) {
+      Closing(static_cast<int>(descriptor));
+    }
+  }
+}
+
+void RememberOpenDescriptors() noexcept {
+  RememberReplaceable();
+  for (int descriptor = 0; descriptor < kMostDescriptors; ++descriptor) {
+    if (inherited.Has(descriptor)) Know(descriptor);
+  }
+}
+
+void RememberReplaceable() noexcept {
+  if (!Look()) return;
+  for (int group = 0; group < DescriptorSet::kGroups; ++group) inherited.SetGroup(group, seen.Group(group));
+}
+
+void TakeCensus(bool at_the_end) noexcept {
+  if (!at_the_end && NumberAgrees()) return;
+  if (counting.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
+  const bool certain = ListUntilCertain();
+  uint64_t untold = 0;
+  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+    const uint64_t bits = differs.Group(group);
+    const uint64_t told = certain ? bits : bits & disputed.Group(group);
+    disputed.SetGroup(group, bits & ~told);
+    untold |= bits & ~told;
+    for (uint64_t left = told; left != 0; left &= left - 1) Tell(group * 64 + __builtin_ctzll(left));
+  }
+  if (untold != 0) HostJournal().header().flags.fetch_or(kDescriptorsDisputed, std::memory_order_relaxed);
+  counting.clear(std::memory_order_release);
+}
+
+void ForgetCallsUnderWay() noexcept {
+  for (Calls* const calls : {&quick, &waiting}) {
+    calls->begun.store(0, std::memory_order_relaxed);
+    calls->ended.store(0, std::memory_order_relaxed);
+  }
+  counting.clear(std::memory_order_release);
+}
+
+}  // namespace cuaudit::faults
