@@ -261,7 +261,7 @@ TEST_P(PlainSweep, ShowsWhatEachTrialLosesButBlocksAndFindsItWhenAsked) {
   const Audit blind = RunAudit({"sweep", "--no-host"}, {Program("host_path"), GetParam().way}, kQuietly);
   EXPECT_EQ(blind.verdicts(), shows.verdicts());
   // A thread that nobody waits for may be there still at the next fault, and then there is no fork.
-  if (std::string_view(GetParam().way) != "thread") {
+  if (std::string_view(GetParam().way) != "thread" && std::string_view(GetParam().way) != "self_detached") {
     EXPECT_EQ(blind.report["totals"]["isolation"], shows.report["totals"]["isolation"]);
   }
   const Audit asked = RunAudit({"sweep", "--depth", "1", "--host"}, {Program("host_path"), GetParam().way}, kQuietly);
