@@ -173,7 +173,7 @@ std::uint64_t ProcessFold::ContextOfStream(const faults::Record& record) {
     const HandleEntry* const entry = account_.Find(Family::Stream, record.argument[i]);
     if (entry == nullptr || entry->top < 0) return 0;
     const Object& stream = account_.books().object(entry->top);
-    return stream.parent == 0 ? stream.context : 0;
+    return stream.parent == 0 ? stream.context : contexts_.PrimaryOfGreen(stream.parent);
   }
   return 0;
 }

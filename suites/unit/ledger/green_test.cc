@@ -47,6 +47,19 @@ TEST(GreenContexts, LeaveNothingWhenTheirStreamsWentFirst) {
   EXPECT_THAT(Left(t.Fold()), IsEmpty());
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
+
+// With no context current, so that only the stream says whose it is.
+TEST(GreenContexts, LeaveMemoryOfTheirStreamsToThePrimaryContext) {
+  Trace t;
+  t.Retain();
+  CreateGreen(t);
+  t.Call(CallId::GreenCtxStreamCreate).Out(0, kStream).In(1, kGreen).In(2, 1).In(3, 0);
+  AllocAsync(t, kMemory, kStream).Context(0);
+  DestroyGreen(t);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned", "stream_ordered_memory 1"));
+  t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned", "stream_ordered_memory 1 orphaned"));
+}
 #endif
 
 TEST(GreenContexts, LeaveMemoryThatWasTakenWhileTheyWereCurrent) {
