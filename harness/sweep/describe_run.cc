@@ -119,6 +119,9 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   if (inside > 0 && genuine) run->totals.skipped["host resources that the driver keeps for itself"] = static_cast<std::uint64_t>(inside);
   if ((flags & faults::kMutexesDropped) != 0) run->totals.skipped["mutexes beyond the host probes' table"] = 1;
+  if ((flags & faults::kDescriptorsDisputed) != 0) {
+    run->totals.skipped["host probes: descriptors that a call under way may have been opening or closing at the end"] = 1;
+  }
   if ((flags & faults::kHostProbesSkipped) != 0) run->totals.skipped["host probes: a sanitizer is in the process"] = 1;
   if ((flags & faults::kHeapNotSeen) != 0) run->totals.skipped["host_heap not metered: malloc is the program's own"] = 1;
   if ((flags & faults::kStacksDropped) != 0) run->totals.skipped["call stacks beyond the journal's table"] = 1;

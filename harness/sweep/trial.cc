@@ -50,8 +50,10 @@ bool IsHostJudged(const Observation& rehearsal) {
 const char* WhyHostLeftOut(const Observation& rehearsal, const Observation& trial) {
   if (!rehearsal.saw_host()) return "";
   if (SawLess(rehearsal, trial)) return "in which a process did not load the library of the host probes";
-  const bool stopped = (trial.flags() & faults::kHostStopped) != 0;
-  return stopped ? "whose host probes stopped, since their records came to half of the journal (--records)" : "";
+  if ((trial.flags() & faults::kHostStopped) != 0)
+    return "whose host probes stopped, since their records came to half of the journal (--records)";
+  const bool disputed = (trial.flags() & ~rehearsal.flags() & faults::kDescriptorsDisputed) != 0;
+  return disputed ? "at whose end a call under way may have been opening or closing descriptors" : "";
 }
 
 }  // namespace

@@ -317,6 +317,10 @@ TEST(Mutexes, OneDestroyedWhileLockedIsToldOnce) {
 TEST(Descriptors, OfWhichACallUnderWayLeavesDoubtRaiseAFlag) {
   EXPECT_EQ(FlagsAfter({Program("host_path"), "unseen_descriptor"}) & faults::kDescriptorsDisputed, 0U);
   EXPECT_NE(FlagsAfter({Program("host_path"), "lingers"}) & faults::kDescriptorsDisputed, 0U);
+  const Audit said = RunAudit({"run", "--host"}, {Program("host_path"), "lingers"});
+  EXPECT_EQ(said.report["totals"]["skipped"]["host probes: descriptors that a call under way may have been opening or closing at the end"],
+            1)
+      << said.report["totals"];
 }
 
 // A forked child that loads the driver: its modules came after the last look at the loader's list, which a child cannot walk.
