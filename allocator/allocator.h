@@ -104,8 +104,8 @@ class Allocator final : public Backend {
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
 
   // The stream is about to be destroyed, or will neither allocate again nor be given to RecordStream (ILLEGAL_STATE): what it leaves serves
-  // others as soon as its work is over. What RecordStream promised for it is paid: later work of it is told of by RecordUse.
-  // Calls Identify's, EventCreate, EventRecord.
+  // others as soon as its work is over. What RecordStream promised for it is paid: later work of it is told of by RecordUse. With an error
+  // the stream is what it was, and RetireStream may be called again. Calls Identify's, EventCreate, EventRecord.
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 
   // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), PointerGetAttribute, MemFree, MemUnmap,

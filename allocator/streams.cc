@@ -362,17 +362,18 @@ CUresult Core::RetireStream(int device, CUstream stream) noexcept {
     result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
   std::uint64_t sequence = 0;
   if (result == CUDA_SUCCESS) result = record->Record(driver, stream, &sequence);
-  if (result == CUDA_SUCCESS) {
-    record->retired.store(true, std::memory_order_release);
-    record->ForgetWaits();
-    (void)FirstWithHandle(stream, [&](StreamRecord* other) {
-      if (IsOf(other, stream, record->context))
-        other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
-      return false;
-    });
-  }
+  // Whoever is told of an error goes on using the stream: so nothing that may fail comes after this.
   const CUresult left = current.Leave();
-  return Note(result == CUDA_SUCCESS ? left : result);
+  if (result == CUDA_SUCCESS) result = left;
+  if (result != CUDA_SUCCESS) return Note(result);
+  record->retired.store(true, std::memory_order_release);
+  record->ForgetWaits();
+  (void)FirstWithHandle(stream, [&](StreamRecord* other) {
+    if (IsOf(other, stream, record->context))
+      other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
+    return false;
+  });
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::alloc

@@ -36,6 +36,7 @@ class FailingCalls {
     Put<driver::CallId::MemAlloc_v2, CUdeviceptr*, std::size_t>();
     Put<driver::CallId::PointerGetAttribute, void*, CUpointer_attribute, CUdeviceptr>();
     Put<driver::CallId::StreamWriteValue64_v2, CUstream, CUdeviceptr, cuuint64_t, unsigned>();
+    Put<driver::CallId::CtxPopCurrent_v2, CUcontext*>();
     current_ = this;
   }
   ~FailingCalls() { current_ = nullptr; }

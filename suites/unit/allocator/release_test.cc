@@ -341,6 +341,39 @@ TEST_F(Releases, CloseWaitsForAWriteThatWasDoneThoughItFailed) {
   EXPECT_TRUE(a.misuse.empty());
 }
 
+// Its caller keeps it: memory that it is given back is in use until what it does from then on is over.
+TEST_F(Releases, AStreamWhoseRetirementFailedAtTheLastCallIsNotRetired) {
+  Options options;
+  options.expandable_segments = true;  // cuMemUnmap waits for nothing
+  CUcontext other = nullptr;
+  CUcontext popped = nullptr;
+#if CUDA_VERSION >= 13000
+  ASSERT_OK(a.d.CtxCreate(&other, nullptr, 0, 0));
+#else
+  ASSERT_OK(a.d.CtxCreate(&other, 0, 0));
+#endif
+  ASSERT_OK(a.d.CtxPopCurrent(&popped));
+  for (const Failing how : {Failing::Refused, Failing::Done}) {
+    Make(options);
+    const CUdeviceptr x = Get(2 * kMiB, t);
+    ASSERT_OK(a.d.CtxPushCurrent(other));
+    failing.code = CUDA_ERROR_NOT_INITIALIZED;
+    failing.Fail(CallId::CtxPopCurrent_v2, how, 2);  // the second try, too
+    EXPECT_EQ(allocator->RetireStream(0, t), CUDA_ERROR_NOT_INITIALIZED);
+    failing.Fail(CallId::CtxPopCurrent_v2, how, 0);
+    for (int entries = how == Failing::Refused ? 2 : 1; entries != 0; --entries) ASSERT_OK(a.d.CtxPopCurrent(&popped));
+    a.Write(x, 2 * kMiB, t);
+    EXPECT_OK(allocator->RecordStream(x, t));
+    EXPECT_OK(allocator->Free(x));
+    EXPECT_OK(allocator->EmptyCache());
+    EXPECT_EQ(Stats().reserved_bytes[0].current, 0);
+    EXPECT_TRUE(a.misuse.empty());
+    EXPECT_OK(allocator->RetireStream(0, t));
+    EXPECT_OK(allocator->Close());
+  }
+  EXPECT_OK(a.d.CtxDestroy(other));
+}
+
 TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
   CUdeviceptr memory = 0;
   ASSERT_OK(a.d.MemAlloc(&memory, kMiB));
