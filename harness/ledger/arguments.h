@@ -51,6 +51,11 @@ std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row
 // The pool, graph, library or green context that the new object is made from.
 std::uint64_t ParentOf(const faults::Record& record, const driver::EffectRow& row) noexcept;
 
+inline constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
+
+// Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: one of the current context, which nobody made.
+constexpr bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
+
 constexpr driver::CallId CallOf(const faults::Record& record) { return static_cast<driver::CallId>(record.call); }
 constexpr driver::BaseId BaseOf(const faults::Record& record) { return driver::BaseOf(CallOf(record)); }
 

@@ -9,11 +9,6 @@ using driver::BaseId;
 using driver::CallId;
 using driver::Family;
 
-constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
-
-// Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: one of the current context, which nobody made.
-bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
-
 // The thread's own one.
 bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);

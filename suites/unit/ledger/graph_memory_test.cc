@@ -51,6 +51,18 @@ std::vector<std::uint64_t> Alive(const Trace& t) {
   return addresses;
 }
 
+TEST(GraphMemory, OfALaunchOnTheNullStreamGoesWithTheCurrentContext) {
+  constexpr std::uint64_t kOwn = 0xd0;
+  Trace t;
+  t.Call(CallId::CtxCreate_v4).Out(0, kOwn);
+  Begin(t, kGraph);
+  Allocates(t, kGraph, kNode, 0x10000);
+  Launch(t);
+  EXPECT_THAT(Alive(t), ElementsAre(0x10000));
+  t.Call(CallId::CtxDestroy_v2).In(0, kOwn).Context(kOwn);
+  EXPECT_THAT(Alive(t), IsEmpty());
+}
+
 TEST(GraphMemory, OfAChildThatWasMovedIsMadeByTheParentsLaunch) {
   Trace t = Moved();
   Launch(t);
