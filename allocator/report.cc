@@ -80,6 +80,9 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
         }
       }
     }
+    for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
+      if (segment->unusable && !segment->expandable) out->bytes_unusable += segment->size;
+    }
     out->served_own_ready += arena->served_ready.load(std::memory_order_relaxed);
     out->served_other_ready += arena->served_other.load(std::memory_order_relaxed);
     out->served_pending += arena->served_pending.load(std::memory_order_relaxed);

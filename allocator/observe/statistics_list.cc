@@ -72,6 +72,7 @@ List ListStatistics(const Statistics& statistics) {
   CUAUDIT_LIST(foreign_pointers)
   CUAUDIT_LIST(fallbacks)
   CUAUDIT_LIST(releases_refused)
+  CUAUDIT_LIST(bytes_unusable)
   CUAUDIT_LIST(streams_in_capture)
   CUAUDIT_LIST(left_for_captures)
   CUAUDIT_LIST(thread_caches)

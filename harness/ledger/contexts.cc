@@ -17,19 +17,28 @@ void Contexts::See(const faults::Record& record) {
   if (record.context != 0) current_.insert(record.context);
 }
 
-void Contexts::RetainPrimary(const faults::Record& record) {
+Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
   const std::uint64_t context = record.argument[0];
-  const std::uint64_t device = record.argument[1];
-  Primary& primary = primaries_[device];
+  Primary& primary = primaries_[record.argument[1]];
   if (!primary.seen) {
     primary.seen = true;
     primary.held_elsewhere = current_.count(context) != 0;
   }
   primary.context = context;
+  return primary;
+}
+
+// `after`: the driver counts a reference of which the program knows nothing.
+void Contexts::DenyPrimary(const faults::Record& record) {
+  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
+}
+
+void Contexts::RetainPrimary(const faults::Record& record) {
+  Primary& primary = PrimaryOf(record);
   Object reference;
   reference.kind = Kind::PrimaryContext;
-  reference.handle = device;
-  reference.context = context;
+  reference.handle = record.argument[1];
+  reference.context = primary.context;
   primary.references.push_back(account_->Retain(reference, record));
   primary.threads.push_back(record.tid);
 }
@@ -57,6 +66,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   const std::uint64_t device = record.argument[0];
   Primary& primary = primaries_[device];
   if (primary.references.empty()) {
+    if (Releases(outcome) && primary.denied > 0 && --primary.denied == 0) OrphanUnheld(primary, record);
     if (account_->Inherited(Family::PrimaryContext, device)) return;
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
@@ -76,8 +86,13 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
   account_->books().object(index).told_alive = outcome == Outcome::After;
-  if (runtime_exits_) return;
-  if (primary.references.empty() && primary.greens == 0 && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
+  OrphanUnheld(primary, record);
+}
+
+// A reference that was denied does not count: in the eyes of the program its own last one takes the context away.
+void Contexts::OrphanUnheld(const Primary& primary, const faults::Record& record) {
+  if (runtime_exits_ || !primary.references.empty() || primary.greens != 0 || primary.held_elsewhere) return;
+  account_->Orphan(primary.context, SiteOf(record));
 }
 
 // "Resetting the primary context does not release it" (CUDA Driver API): the children die, the references stay.

@@ -31,6 +31,7 @@ class Contexts {
   void See(const faults::Record& record);
 
   void RetainPrimary(const faults::Record& record);
+  void DenyPrimary(const faults::Record& record);
   void ReleasePrimary(const faults::Record& record, Outcome outcome);
   void ResetPrimary(const faults::Record& record, Outcome outcome);
 
@@ -84,12 +85,15 @@ class Contexts {
     bool seen = false;
     bool held_elsewhere = false;
     std::uint32_t greens = 0;  // green contexts that hold it
+    std::uint32_t denied = 0;  // references that the program was told it did not get
   };
   struct Green {
     std::uint64_t device = 0;
     std::uint64_t view = 0;  // the context that stands for it, once somebody asked
   };
 
+  Primary& PrimaryOf(const faults::Record& record);  // of the device that a retain names
+  void OrphanUnheld(const Primary& primary, const faults::Record& record);
   Stack& StackOf(const faults::Record& record);
   void TakeTop(Stack& stack, const faults::Record& record);
   void Report(StackEntry& entry);

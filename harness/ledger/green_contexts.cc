@@ -32,7 +32,7 @@ void Contexts::DestroyGreen(const faults::Record& record, Outcome outcome) {
   account_->OrphanKind(Kind::Stream, record.argument[0], 0, SiteOf(record));
   account_->OrphanKind(Kind::Stream, green.view, primary.context, SiteOf(record));
   if (primary.greens != 0) --primary.greens;
-  if (primary.greens == 0 && primary.references.empty() && !primary.held_elsewhere) account_->Orphan(primary.context, SiteOf(record));
+  OrphanUnheld(primary, record);
 }
 
 }  // namespace cuaudit::harness

@@ -222,6 +222,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   }
   const bool launched = row.effect == Effect::LaunchesGraph && (outcome == Outcome::Succeeded || outcome == Outcome::After);
   if (launched) graphs_.Launched(record, IsStandardStream(record.argument[1]) ? contexts_.CurrentOf(record.tid) : ContextOfStream(record));
+  if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome != Outcome::Succeeded) return;
   switch (row.effect) {

@@ -130,10 +130,15 @@ TEST_F(Releases, MemoryWhoseFateCouldNotBeAskedIsSettledByTheNextEmptyCache) {
     failing.Fail(CallId::PointerGetAttribute, Failing::Refused);
     EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_EQ(Stats().reserved_bytes[0].current, static_cast<std::int64_t>(12 * kMiB));
+    EXPECT_EQ(Stats().bytes_unusable, 12 * kMiB);
+    Snapshot snapshot;
+    EXPECT_OK(allocator->TakeSnapshot(&snapshot));
+    EXPECT_TRUE(snapshot.segments.empty());
     const int frees = failing.calls(CallId::MemFree_v2);
     EXPECT_OK(allocator->EmptyCache());
     EXPECT_EQ(failing.calls(CallId::MemFree_v2), frees + (how == Failing::Refused ? 1 : 0));
     EXPECT_EQ(Stats().reserved_bytes[0].current, 0);
+    EXPECT_EQ(Stats().bytes_unusable, 0U);
     EXPECT_OK(allocator->Close());
   }
 }

@@ -180,6 +180,8 @@ void Execution::CheckSnapshot() {
     Statistics now;
     allocator_->GetStatistics(i, &now);
     in_all += now.reserved_bytes[0].current;
+    reserved += now.bytes_unusable;  // of them a snapshot does not tell
+    if (now.bytes_unusable != 0 && faulty_ == nullptr) return Fail("statistics: memory is unusable though no call failed");
   }
   if (live != blocks_.size()) return Fail("snapshot: %zu live blocks, %zu are held", live, blocks_.size());
   if (reserved != static_cast<std::size_t>(in_all)) Fail("snapshot: segments of %zu bytes in all", reserved);
