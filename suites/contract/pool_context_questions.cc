@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Stream-ordered memory and contexts: it belongs to a pool, so what is left when the context goes in which it was taken.
+#include "suites/contract/graph_furniture.h"
+
+namespace cuaudit::contract {
+namespace {
+
+struct Taking {
+  explicit Taking(Asker& asker) : a(asker) { a.Prepare(a.d.Init(0)); }
+  void Retain() {
+    CUcontext c = nullptr;
+    a.Prepare(a.d.DevicePrimaryCtxRetain(&c, 0));
+    a.Prepare(a.d.CtxSetCurrent(c));
+  }
+  void Create() { a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0)); }
+  void Take() {
+    a.Prepare(a.d.MemAllocAsync(&p, 4096, nullptr));
+    a.Prepare(a.d.StreamSynchronize(nullptr));
+  }
+  void MakePool() {
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    a.Prepare(a.d.MemPoolCreate(&pool, &properties));
+    a.Prepare(a.d.MemAllocFromPoolAsync(&p, 4096, pool, nullptr));
+    a.Prepare(a.d.StreamSynchronize(nullptr));
+  }
+  void Ask() {
+    unsigned long long id = 0;
+    a(a.d.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+  }
+  void Used(CUmemoryPool of) {
+    cuuint64_t used = 0;
+    a(a.d.MemPoolGetAttribute(of, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    a.Value(static_cast<long long>(used));
+  }
+
+  Asker& a;
+  CUcontext other = nullptr;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr p = 0;
+};
+
+constexpr Question kQuestions[] = {
+    {"pool_context.destroyed", "", Manner::Fresh,
+     [](Asker& a) {
+       Taking t(a);
+       CUmemoryPool standard = nullptr;
+       unsigned char value = 0;
+       t.Retain();
+       t.Create();
+       t.Take();
+       a.Prepare(a.d.DeviceGetDefaultMemPool(&standard, 0));
+       t.Used(standard);
+       a(a.d.CtxDestroy(t.other));
+       t.Used(standard);
+       a(a.d.MemsetD8(t.p, 7, 4096));
+       a(a.d.MemcpyDtoH(&value, t.p, 1));
+       a.Value(value);
+       a(a.d.MemFreeAsync(t.p, nullptr));
+       a(a.d.StreamSynchronize(nullptr));
+       t.Used(standard);
+     }},
+    {"pool_context.only_context_destroyed", "", Manner::Fresh,
+     [](Asker& a) {
+       Taking t(a);
+       t.Create();
+       t.Take();
+       a(a.d.CtxDestroy(t.other));
+       t.Create();
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.primary_released", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.Take();
+       a(a.d.DevicePrimaryCtxRelease(0));
+       t.Retain();
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.primary_released_beside_another", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.Take();
+       t.Create();
+       a(a.d.DevicePrimaryCtxRelease(0));
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.primary_reset", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.Take();
+       a(a.d.DevicePrimaryCtxReset(0));
+       t.Retain();
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.of_a_pool", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.Create();
+       t.MakePool();
+       a(a.d.CtxDestroy(t.other));
+       t.Ask();
+       t.Used(t.pool);
+       a(a.d.MemFree(t.p));
+       a(a.d.MemPoolDestroy(t.pool));
+     }},
+    {"pool_context.of_a_pool_primary_released", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.MakePool();
+       a(a.d.DevicePrimaryCtxRelease(0));
+       t.Retain();
+       t.Ask();
+       t.Used(t.pool);
+       CUdeviceptr q = 0;
+       a(a.d.MemAllocFromPoolAsync(&q, 4096, t.pool, nullptr));
+       a(a.d.MemFree(t.p));
+       a(a.d.MemPoolDestroy(t.pool));
+     }},
+    {"pool_context.graph_primary_released", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       Sketch s(a);
+       (void)s.Alloc(4096, &t.p);
+       s.Instantiate();
+       a(a.d.GraphLaunch(s.x, nullptr));
+       a(a.d.StreamSynchronize(nullptr));
+       a(a.d.DevicePrimaryCtxRelease(0));
+       t.Retain();
+       t.Ask();
+       cuuint64_t used = 0;
+       a(a.d.DeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+       a.Value(static_cast<long long>(used));
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.graph_launched_after_release", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       Sketch s(a);
+       (void)s.Alloc(4096, &t.p);
+       s.Instantiate();
+       a(a.d.DevicePrimaryCtxRelease(0));
+       t.Retain();
+       a(a.d.GraphLaunch(s.x, nullptr));
+     }},
+    {"pool_context.green", "", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       CUdevResource all{};
+       CUdevResource part{};
+       unsigned groups = 1;
+       CUdevResourceDesc description = nullptr;
+       CUgreenCtx green = nullptr;
+       CUstream s = nullptr;
+       t.Create();
+       a.Prepare(a.d.DeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+       a.Prepare(a.d.DevSmResourceSplitByCount(&part, &groups, &all, nullptr, 0, 16));
+       a.Prepare(a.d.DevResourceGenerateDesc(&description, &part, 1));
+       a.Prepare(a.d.GreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+       a.Prepare(a.d.GreenCtxStreamCreate(&s, green, CU_STREAM_NON_BLOCKING, 0));
+       a.Prepare(a.d.MemAllocAsync(&t.p, 4096, s));
+       a.Prepare(a.d.StreamSynchronize(s));
+       a(a.d.GreenCtxDestroy(green));
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+};
+
+}  // namespace
+
+std::span<const Question> PoolContextQuestions() { return kQuestions; }
+
+}  // namespace cuaudit::contract
