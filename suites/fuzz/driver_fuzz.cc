@@ -15,6 +15,7 @@
 #include "faults/driver/result.h"
 #include "harness/ledger/ledger.h"
 #include "include/cuaudit/fuzz_input.h"
+#include "suites/fuzz/books.h"
 #include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/machine.h"
 #include "suites/fuzz/require.h"
@@ -53,64 +54,6 @@ RunOptions ChooseRun(FuzzInput* input, bool* twice) {
     if (!options.plan.Add(ChooseFault(input))) break;
   }
   return options;
-}
-
-// How the ledger's objects of a kind and the simulator's own count go together.
-enum class Agreement : std::uint8_t {
-  Exact,
-  AtLeast,   // something else may hold the object: a graph a user object, a mapping physical memory
-  Separate,  // counted on another basis: context stacks by entries, graph nodes with their graphs
-};
-
-Agreement AgreementOf(Kind kind) {
-  switch (kind) {
-    case Kind::ContextStackEntry:
-    case Kind::GraphNode:
-      return Agreement::Separate;
-    case Kind::UserObject:
-    case Kind::PhysicalMemory:
-      return Agreement::AtLeast;
-    default:
-      return Agreement::Exact;
-  }
-}
-
-bool DeniedAcquisition(std::span<const Record> records) {
-  for (const Record& record : records) {
-    constexpr int kAfter = faults::kInjected | faults::kForwarded;
-    if (record.kind != RecordKind::Call || (record.flags & kAfter) != kAfter) continue;
-    const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
-    if (!driver::IsRelease(effect)) return true;
-  }
-  return false;
-}
-
-void CompareBooks(const Run& run) {
-  const harness::Ledger ledger = harness::Fold(run.records());
-  std::uint64_t alive[driver::kKindCount] = {};
-  std::uint64_t refused[driver::kKindCount] = {};  // their context may have gone since: it is no fault of the program, so they stay that
-  std::set<std::uint64_t> shared[driver::kKindCount];
-  for (const harness::Object& object : ledger.objects) {
-    const auto kind = static_cast<std::size_t>(object.kind);
-    if (object.state == harness::State::ReleaseRefused) ++refused[kind];
-    if (object.state != harness::State::Live) continue;
-    const bool again = AgreementOf(object.kind) == Agreement::AtLeast && !shared[kind].insert(object.handle).second;
-    if (!again) ++alive[kind];
-  }
-  const bool exactly = run.settled && !DeniedAcquisition(run.records());
-  std::string differing;
-  for (std::size_t i = 0; i < driver::kKindCount; ++i) {
-    const Kind kind = static_cast<Kind>(i);
-    const Agreement agreement = AgreementOf(kind);
-    if (agreement == Agreement::Separate) continue;
-    const std::uint64_t real = run.live.count[i];
-    // What the plan denied (`after`) the driver has and nobody owns; what waits to be freed it has a while longer.
-    const bool too_many = agreement == Agreement::Exact && exactly && real > alive[i] + refused[i];
-    if (real >= alive[i] && !too_many) continue;
-    differing += std::string(driver::Name(kind)) + ": ledger " + std::to_string(alive[i]) + " and " + std::to_string(refused[i]) +
-                 " refused, simulator " + std::to_string(real) + "\n";
-  }
-  if (!differing.empty()) Require(false, "the ledger equals the simulator's books", differing + run.Text());
 }
 
 // Handles and addresses differ from world to world, so words are compared by where they came first.
@@ -154,8 +97,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool twice = false;
   const RunOptions options = ChooseRun(&input, &twice);
   first->Execute(options, input);
-  // A pinned reference keeps alive what the ledger, as without it, calls dead.
-  if (!options.pinned) CompareBooks(*first);
+  const cuaudit::harness::Ledger ledger = cuaudit::harness::Fold(first->records());
+  CompareObjects(*first, ledger);
+  CompareViolations(*first, ledger);
   if (twice) {
     second->Execute(options, input);
     CompareRuns(*first, *second);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// Objects of the ledger and of the simulator, one by one.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "faults/driver/effects.h"
+#include "suites/fuzz/books.h"
+#include "suites/fuzz/require.h"
+
+namespace cuaudit::fuzz {
+namespace {
+
+using driver::BaseId;
+using driver::Effect;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+using harness::Object;
+using harness::State;
+
+using Name = std::pair<Kind, std::uint64_t>;
+
+BaseId CallOf(const harness::Site& site) { return driver::BaseOf(static_cast<driver::CallId>(site.call)); }
+
+// What the plan denied (`after`) the driver has and nobody owns.
+struct Denied {
+  explicit Denied(std::span<const Record> records) {
+    for (const Record& record : records) {
+      constexpr int kAfter = faults::kInjected | faults::kForwarded;
+      if (record.kind != RecordKind::Call || (record.flags & kAfter) != kAfter) continue;
+      const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
+      // What a launch brings to life no argument names.
+      if (row.effect == Effect::LaunchesGraph) graph_memory = true;
+      if (driver::IsAcquire(row.effect) && row.object >= 0) objects.push_back({row.kind, record.argument[row.object]});
+    }
+  }
+  bool Has(const Name& name) const {
+    if (graph_memory && name.first == Kind::StreamOrderedMemory) return true;
+    return std::find(objects.begin(), objects.end(), name) != objects.end();
+  }
+
+  std::vector<Name> objects;
+  bool graph_memory = false;
+};
+
+// The last reference went while the pin held another: the program's own would be gone.
+bool IsKeptByPin(const Run& run, const Object& object) {
+  if (!run.pinned || object.state != State::Orphaned) return false;
+  const BaseId ended_by = CallOf(object.released);
+  return ended_by == BaseId::DevicePrimaryCtxRelease || ended_by == BaseId::GreenCtxDestroy;
+}
+
+class Comparison {
+ public:
+  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), denied_(run.records()) {
+    for (const Object& object : ledger.objects) {
+      // Of those the ledger counts what was pushed; CompareViolations looks at them.
+      if (object.kind != Kind::ContextStackEntry) known_.push_back({{object.kind, object.handle}, &object});
+    }
+    std::stable_sort(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const sim::LiveObject& object : run.live) real_.push_back({{object.kind, object.handle}, &object});
+    std::sort(real_.begin(), real_.end());
+  }
+
+  std::string Differing() {
+    auto real = real_.begin();
+    for (auto known = known_.begin(); known != known_.end() || real != real_.end();) {
+      const Name name = known == known_.end() || (real != real_.end() && real->first < known->first) ? real->first : known->first;
+      const auto real_end = std::find_if(real, real_.end(), [&](const auto& one) { return one.first != name; });
+      const auto known_end = std::find_if(known, known_.end(), [&](const auto& one) { return one.first != name; });
+      if (name.first == Kind::PrimaryContext) {
+        CompareReferences(name, {known, known_end}, static_cast<std::size_t>(real_end - real));
+      } else {
+        Compare(name, {known, known_end}, real == real_end ? nullptr : real->second);
+      }
+      real = real_end;
+      known = known_end;
+    }
+    return differing_;
+  }
+
+ private:
+  using Known = std::pair<Name, const Object*>;
+  using Real = std::pair<Name, const sim::LiveObject*>;
+
+  // All rows of one name: an object that was retained has several, and an address stands for one after another.
+  void Compare(const Name& name, std::span<const Known> rows, const sim::LiveObject* real) {
+    const Object* live = nullptr;
+    bool refused = false;  // its context may have gone since: it is no fault of the program, so it stays that
+    for (const Known& row : rows) {
+      if (row.second->state == State::Live) live = row.second;
+      refused = refused || row.second->state == State::ReleaseRefused;
+    }
+    if (live != nullptr && real == nullptr) Tell(name, "alive in the ledger alone");
+    if (live != nullptr && real != nullptr && live->bytes != 0 && live->bytes != real->bytes) {
+      Tell(name, std::to_string(live->bytes) + " bytes, in the simulator " + std::to_string(real->bytes));
+    }
+    if (live == nullptr && !refused && real != nullptr && !MayBeAlive(name, rows.empty() ? nullptr : rows.back().second, *real)) {
+      Tell(name, "alive in the simulator alone");
+    }
+    if (live == nullptr && !refused && real == nullptr && rows.size() == 1 && HasHandle(name.first))
+      CompareDeath(name, *rows.front().second);
+  }
+
+  bool MayBeAlive(const Name& name, const Object* last, const sim::LiveObject& real) const {
+    if (name.first == Kind::UserObject) return true;                    // graphs may hold it
+    if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
+    if (real.freeing || denied_.Has(name)) return true;
+    if (last == nullptr) return false;
+    if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
+    return IsKeptByPin(run_, *last);
+  }
+
+  // User objects end with graphs.
+  void CompareDeath(const Name& name, const Object& object) {
+    if (name.first == Kind::UserObject || object.released.begin == 0) return;
+    const sim::Fate fate = run_.FateOf(name.second);
+    if (object.state == State::Released && fate == sim::Fate::DiedWithContext)
+      Tell(name, "released, but in the simulator it died with its context");
+    if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsKeptByPin(run_, object)) {
+      Tell(name, "died with its context, but in the simulator it was destroyed");
+    }
+  }
+
+  void CompareReferences(const Name& name, std::span<const Known> rows, std::size_t real) {
+    const auto count = [&](State state) {
+      return static_cast<std::size_t>(
+          std::count_if(rows.begin(), rows.end(), [=](const Known& row) { return row.second->state == state; }));
+    };
+    const std::size_t live = count(State::Live);
+    std::size_t most = live + count(State::ReleaseRefused);
+    if (run_.pinned) ++most;
+    for (const Name& denied : denied_.objects) most += denied.first == Kind::PrimaryContext ? 1 : 0;
+    if (real >= live && real <= most) return;
+    Tell(name, std::to_string(live) + " to " + std::to_string(most) + " references, in the simulator " + std::to_string(real));
+  }
+
+  void Tell(const Name& name, const std::string& what) {
+    char handle[32];
+    (void)std::snprintf(handle, sizeof(handle), " %llx: ", static_cast<unsigned long long>(name.second));
+    differing_ += std::string(driver::Name(name.first)) + handle + what + "\n";
+  }
+
+  const Run& run_;
+  Denied denied_;
+  std::vector<Known> known_;
+  std::vector<Real> real_;
+  std::string differing_;
+};
+
+}  // namespace
+
+bool HasHandle(Kind kind) {
+  switch (driver::FamilyOf(kind)) {
+    case driver::Family::Context:
+    case driver::Family::Stream:
+    case driver::Family::Event:
+    case driver::Family::MemoryPool:
+    case driver::Family::PhysicalMemory:
+    case driver::Family::Array:
+    case driver::Family::MipmappedArray:
+    case driver::Family::TextureObject:
+    case driver::Family::SurfaceObject:
+    case driver::Family::TextureReference:
+    case driver::Family::Module:
+    case driver::Family::Library:
+    case driver::Family::LinkState:
+    case driver::Family::Graph:
+    case driver::Family::GraphNode:
+    case driver::Family::ExecutableGraph:
+    case driver::Family::UserObject:
+    case driver::Family::ExternalMemory:
+    case driver::Family::ExternalSemaphore:
+    case driver::Family::GreenContext:
+    case driver::Family::Callback:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void CompareObjects(const Run& run, const harness::Ledger& ledger) {
+  const std::string differing = Comparison(run, ledger).Differing();
+  if (!differing.empty()) Require(false, "the ledger equals the simulator's books", differing + run.Text());
+}
+
+}  // namespace cuaudit::fuzz
