@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random programs on a gate in front of a simulated driver. The first bytes choose world and faults, the rest is the program. Known to be
 // true of each: what the ledger makes of the journal is what the simulator's own books say, and a second run writes the same journal.
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "faults/driver/effects.h"
-#include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
 #include "harness/ledger/ledger.h"
 #include "include/cuaudit/fuzz_input.h"
@@ -24,16 +24,39 @@ namespace cuaudit::fuzz {
 namespace {
 
 using driver::BaseId;
-using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
 
-faults::Fault ChooseFault(FuzzInput* input) {
+constexpr BaseId kCalled[] = {
+#define CUAUDIT_CALLED(base) BaseId::base,
+#include "suites/fuzz/called.def"
+#undef CUAUDIT_CALLED
+};
+constexpr std::size_t kCalledCount = sizeof(kCalled) / sizeof(kCalled[0]);
+static_assert(kCalledCount <= 256);
+
+constexpr std::array<bool, driver::kBaseCount> IsCalled() {
+  std::array<bool, driver::kBaseCount> called{};
+  for (const BaseId base : kCalled) called[driver::Index(base)] = true;
+  return called;
+}
+constexpr std::array<bool, driver::kBaseCount> kIsCalled = IsCalled();
+
+// Of all entry points there are, or of those that programs can call, early rather than late.
+enum class Where : std::uint8_t { Anywhere, InProgram };
+
+faults::Fault ChooseFault(FuzzInput* input, Where where) {
   static constexpr faults::How kHows[] = {faults::How::Refuse,  faults::How::RefuseGarbage, faults::How::After,
                                           faults::How::Persist, faults::How::Burst,         faults::How::Sticky};
+  static constexpr std::uint32_t kOccurrences[] = {1, 1, 1, 1, 2, 2, 3, 5};
   faults::Fault fault;
-  fault.base = static_cast<BaseId>(input->Short() % driver::kBaseCount);
-  fault.occurrence = 1 + input->Below(8);
+  if (where == Where::Anywhere) {
+    fault.base = static_cast<BaseId>(input->Short() % driver::kBaseCount);
+    fault.occurrence = 1 + input->Below(8);
+  } else {
+    fault.base = kCalled[input->Byte() % kCalledCount];
+    fault.occurrence = kOccurrences[input->Below(8)];
+  }
   fault.how = kHows[input->Below(6)];
   fault.burst = 1 + input->Below(3);
   const std::uint32_t code = input->Byte();
@@ -48,10 +71,13 @@ RunOptions ChooseRun(FuzzInput* input, bool* twice) {
   options.schedule = static_cast<sim::Schedule>(shape & 3U);
   options.devices = 1 + static_cast<int>((shape >> 2U) & 1U);
   options.pinned = (shape & 8U) != 0;
-  *twice = (shape & 0xF0U) == 0xF0U;
+  // As inputs were read when a fault was one of all entry points: with 0 to 3 and 12 to 15.
+  const std::uint32_t rest = shape >> 4U;
+  *twice = rest == 0xF || rest == 0xB;
+  const Where where = rest >= 4 && rest < 0xC ? Where::InProgram : Where::Anywhere;
   options.seed = input->Byte();
   for (std::uint32_t faults = input->Below(4); faults != 0; --faults) {
-    if (!options.plan.Add(ChooseFault(input))) break;
+    if (!options.plan.Add(ChooseFault(input, where))) break;
   }
   return options;
 }
@@ -86,6 +112,14 @@ void CompareRuns(const Run& one, const Run& other) {
   Require(false, "two runs write the same journal", "record " + std::to_string(i) + "\n" + one.Text() + "again\n" + other.Text());
 }
 
+void CheckCalls(const Run& run) {
+  for (const Record& record : run.records()) {
+    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+    if (!kIsCalled[driver::Index(base)]) Require(false, "called.def has what programs call", std::string(driver::Name(base)));
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::fuzz
 
@@ -98,11 +132,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const RunOptions options = ChooseRun(&input, &twice);
   first->Execute(options, input);
   const cuaudit::harness::Ledger ledger = cuaudit::harness::Fold(first->records());
+  CheckCalls(*first);
   CompareObjects(*first, ledger);
   CompareViolations(*first, ledger);
+  first->Close();
   if (twice) {
     second->Execute(options, input);
     CompareRuns(*first, *second);
+    second->Close();
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gated_run.h: one execution of a random program: a new world, a gate in front of it, a journal in memory that is emptied in between.
 //
-//   Owns      journal and gate; the world lives from one program to the next.
+//   Owns      journal and gate; the world lives from Execute to Close.
 //   Threads   one thread.
 //   Errors    Require where there is no address space.
 //   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent, so that most programs have a context; then the program's own.
@@ -37,6 +37,7 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   void Execute(const RunOptions& options, FuzzInput program);
+  void Close();  // so that a second program finds what the first one found, its descriptors too
   std::span<const faults::Record> records() const;
   std::string Text() const;  // the journal, a line a call
 
