@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,37 +28,47 @@ using Name = std::pair<Kind, std::uint64_t>;
 
 BaseId CallOf(const harness::Site& site) { return driver::BaseOf(static_cast<driver::CallId>(site.call)); }
 
-// What the plan denied (`after`) the driver has and nobody owns.
-struct Denied {
-  explicit Denied(std::span<const Record> records) {
+// What the journal says that neither of the two books does.
+struct Journal {
+  explicit Journal(std::span<const Record> records) {
+    std::map<std::uint64_t, int> holders;  // of primary contexts, by device
+    std::map<std::uint64_t, std::uint64_t> device_of_green;
     for (const Record& record : records) {
-      constexpr int kAfter = faults::kInjected | faults::kForwarded;
-      if (record.kind != RecordKind::Call || (record.flags & kAfter) != kAfter) continue;
+      if (record.kind != RecordKind::Call || (record.flags & faults::kForwarded) == 0) continue;
+      const bool was_denied = (record.flags & faults::kInjected) != 0;
       const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
       // What a launch brings to life no argument names.
-      if (row.effect == Effect::LaunchesGraph) graph_memory = true;
-      if (driver::IsAcquire(row.effect) && row.object >= 0) objects.push_back({row.kind, record.argument[row.object]});
+      if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
+      if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
+      if (!was_denied && record.result != CUDA_SUCCESS) continue;
+      const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
+      held_unseen = held_unseen || (holds && was_denied);
+      if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1]];
+      if (row.base == BaseId::GreenCtxCreate && !was_denied) {
+        device_of_green[record.argument[0]] = record.argument[2];
+        ++holders[record.argument[2]];
+      }
+      if (row.effect == Effect::ReleasesPrimary && --holders[record.argument[0]] <= 0) last_releases.push_back(record.begin);
+      if (const auto green = device_of_green.find(record.argument[0]); row.base == BaseId::GreenCtxDestroy) {
+        if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
+      }
     }
   }
-  bool Has(const Name& name) const {
-    if (graph_memory && name.first == Kind::StreamOrderedMemory) return true;
-    return std::find(objects.begin(), objects.end(), name) != objects.end();
+  // The driver has it and nobody owns it (`after`).
+  bool Denied(const Name& name) const {
+    if (denied_launch && name.first == Kind::StreamOrderedMemory) return true;
+    return std::find(denied.begin(), denied.end(), name) != denied.end();
   }
 
-  std::vector<Name> objects;
-  bool graph_memory = false;
+  std::vector<Name> denied;
+  bool denied_launch = false;
+  bool held_unseen = false;                  // a primary context, by what was denied
+  std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
 };
-
-// The last reference went while the pin held another: the program's own would be gone.
-bool IsKeptByPin(const Run& run, const Object& object) {
-  if (!run.pinned || object.state != State::Orphaned) return false;
-  const BaseId ended_by = CallOf(object.released);
-  return ended_by == BaseId::DevicePrimaryCtxRelease || ended_by == BaseId::GreenCtxDestroy;
-}
 
 class Comparison {
  public:
-  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), denied_(run.records()) {
+  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), journal_(run.records()) {
     for (const Object& object : ledger.objects) {
       // Of those the ledger counts what was pushed; CompareViolations looks at them.
       if (object.kind != Kind::ContextStackEntry) known_.push_back({{object.kind, object.handle}, &object});
@@ -117,13 +128,20 @@ class Comparison {
     return pin_taken_ && driver::DiesWithOf(live.kind) == driver::DiesWith::Context;
   }
 
+  // The last reference went while the pin, or one that was denied, held the context: without them it would be gone.
+  bool IsHeld(const Object& object) const {
+    const std::vector<std::uint64_t>& last = journal_.last_releases;
+    return (run_.pinned || journal_.held_unseen) && object.state == State::Orphaned &&
+           std::find(last.begin(), last.end(), object.released.begin) != last.end();
+  }
+
   bool MayBeAlive(const Name& name, const Object* last, const sim::LiveObject& real) const {
     if (name.first == Kind::UserObject) return true;                    // graphs may hold it
     if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
-    if (real.freeing || denied_.Has(name)) return true;
+    if (real.freeing || journal_.Denied(name)) return true;
     if (last == nullptr) return false;
     if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
-    return IsKeptByPin(run_, *last);
+    return IsHeld(*last);
   }
 
   // User objects end with graphs.
@@ -132,7 +150,7 @@ class Comparison {
     const sim::Fate fate = run_.FateOf(name.second);
     if (object.state == State::Released && fate == sim::Fate::DiedWithContext)
       Tell(name, "released, but in the simulator it died with its context");
-    if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsKeptByPin(run_, object)) {
+    if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsHeld(object)) {
       Tell(name, "died with its context, but in the simulator it was destroyed");
     }
   }
@@ -145,7 +163,7 @@ class Comparison {
     const std::size_t live = count(State::Live);
     std::size_t most = live + count(State::ReleaseRefused);
     if (run_.pinned) ++most;
-    for (const Name& denied : denied_.objects) most += denied.first == Kind::PrimaryContext ? 1 : 0;
+    for (const Name& denied : journal_.denied) most += denied.first == Kind::PrimaryContext ? 1 : 0;
     if (real >= live && real <= most) return;
     Tell(name, std::to_string(live) + " to " + std::to_string(most) + " references, in the simulator " + std::to_string(real));
   }
@@ -157,7 +175,7 @@ class Comparison {
   }
 
   const Run& run_;
-  Denied denied_;
+  Journal journal_;
   std::vector<Known> known_;
   std::vector<Real> real_;
   bool pin_taken_ = false;

@@ -50,6 +50,8 @@ class Judge {
       const BaseId base = driver::BaseOf(CallOf(record));
       const bool leaves = base == BaseId::DevicePrimaryCtxRelease || base == BaseId::GreenCtxDestroy;
       if (leaves && (record.flags & faults::kForwarded) != 0) primary_left_at_ = std::min(primary_left_at_, record.begin);
+      const bool holds = base == BaseId::DevicePrimaryCtxRetain || base == BaseId::GreenCtxCreate;
+      held_unseen_ = held_unseen_ || (holds && WasDenied(record));
     }
   }
 
@@ -82,7 +84,7 @@ class Judge {
         if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context) Tell(violation, "the driver had made it");
         break;
       case Rule::UseAfterRelease:
-        if (!named || violation.kind == Kind::UserObject || MayBePinned(violation)) break;
+        if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
         if (fate == sim::Fate::Alive || fate == sim::Fate::Unknown) Tell(violation, "it is alive");
         if (Succeeded(*record)) Tell(violation, "the call succeeded");
         break;
@@ -95,9 +97,10 @@ class Judge {
     }
   }
 
-  // With the pin a context whose last reference went is still there, and so is what lives in it.
-  bool MayBePinned(const Violation& violation) const {
-    return run_.pinned && driver::DiesWithOf(violation.kind) == driver::DiesWith::Context && violation.where.begin > primary_left_at_;
+  // With the pin, or what was denied, a context whose last reference went is still there, and so is what lives in it.
+  bool MayBeHeld(const Violation& violation) const {
+    return (run_.pinned || held_unseen_) && driver::DiesWithOf(violation.kind) == driver::DiesWith::Context &&
+           violation.where.begin > primary_left_at_;
   }
 
   // What is said to stand too high on a stack does stand there.
@@ -173,6 +176,7 @@ class Judge {
   std::set<std::tuple<std::uint64_t, Rule, std::uint64_t>> told_;
   std::set<Handle> gone_;
   std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
+  bool held_unseen_ = false;                           // a primary context, by what was denied
   bool primary_in_doubt_ = false;                      // the plan interfered with its references
   std::string wrong_;
 };
