@@ -109,6 +109,9 @@ class HandleTable {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
   }
   Ending ending = Ending::Nothing;
+  // For walks over all slots: what is in the slot now.
+  std::size_t used() const noexcept { return used_; }
+  const Object* At(std::size_t slot) const noexcept { return slots_[slot].object; }
 
  private:
   static constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 20) - 1;

@@ -108,4 +108,23 @@ struct LiveCounts {
 };
 LiveCounts CountAll(const World* world) noexcept;
 
+// One that is counted. `handle`: what calls name it by; an address, or the device of a reference of a primary context.
+struct LiveObject {
+  driver::Kind kind;
+  std::uint64_t handle;
+  std::uint64_t bytes;  // as asked for; 0: it has none
+  bool freeing;         // memory whose stream-ordered free is queued
+};
+// All but the entries of context stacks, as far as there is room. Answers how many there are.
+std::size_t ListLive(const World* world, LiveObject* list, std::size_t room) noexcept;
+
+// What became of a handle that is no address. Of a slot's handles the last is known; see object.h for how long that is.
+enum class Fate : std::uint8_t {
+  Unknown,  // no handle of this world, or one of long ago
+  Alive,
+  Destroyed,
+  DiedWithContext,  // or with its green context
+};
+Fate FateOf(const World* world, std::uint64_t handle) noexcept;
+
 }  // namespace cuaudit::sim

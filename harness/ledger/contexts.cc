@@ -121,12 +121,15 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   const bool detaches = BaseOf(record) == driver::BaseId::CtxDetach;
   HandleEntry* entry = account_->Find(Family::Context, handle);
   const bool known = entry != nullptr && entry->top >= 0;
+  const std::uint64_t made = known ? account_->books().object(entry->top).acquired.call : 0;
   account_->Release(Kind::Context, handle, 1, record, outcome);
   if (!Releases(outcome)) return;
   if (known) {
     entry = account_->Find(Family::Context, handle);
     while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
     if (entry->top >= 0) return;
+    // What was attached last is detached, and the context is somebody else's: a primary one, or a parent process made it.
+    if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach) return;
   } else if (detaches || outcome != Outcome::Succeeded) {
     return;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random programs on a gate in front of a simulated driver. The first bytes choose world and faults, the rest is the program. Known to be
 // true of each: what the ledger makes of the journal is what the simulator's own books say, and a second run writes the same journal.
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -11,10 +12,10 @@
 #include <vector>
 
 #include "faults/driver/effects.h"
-#include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
 #include "harness/ledger/ledger.h"
 #include "include/cuaudit/fuzz_input.h"
+#include "suites/fuzz/books.h"
 #include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/machine.h"
 #include "suites/fuzz/require.h"
@@ -23,16 +24,39 @@ namespace cuaudit::fuzz {
 namespace {
 
 using driver::BaseId;
-using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
 
-faults::Fault ChooseFault(FuzzInput* input) {
+constexpr BaseId kCalled[] = {
+#define CUAUDIT_CALLED(base) BaseId::base,
+#include "suites/fuzz/called.def"
+#undef CUAUDIT_CALLED
+};
+constexpr std::size_t kCalledCount = sizeof(kCalled) / sizeof(kCalled[0]);
+static_assert(kCalledCount <= 256);
+
+constexpr std::array<bool, driver::kBaseCount> IsCalled() {
+  std::array<bool, driver::kBaseCount> called{};
+  for (const BaseId base : kCalled) called[driver::Index(base)] = true;
+  return called;
+}
+constexpr std::array<bool, driver::kBaseCount> kIsCalled = IsCalled();
+
+// Of all entry points there are, or of those that programs can call, early rather than late.
+enum class Where : std::uint8_t { Anywhere, InProgram };
+
+faults::Fault ChooseFault(FuzzInput* input, Where where) {
   static constexpr faults::How kHows[] = {faults::How::Refuse,  faults::How::RefuseGarbage, faults::How::After,
                                           faults::How::Persist, faults::How::Burst,         faults::How::Sticky};
+  static constexpr std::uint32_t kOccurrences[] = {1, 1, 1, 1, 2, 2, 3, 5};
   faults::Fault fault;
-  fault.base = static_cast<BaseId>(input->Short() % driver::kBaseCount);
-  fault.occurrence = 1 + input->Below(8);
+  if (where == Where::Anywhere) {
+    fault.base = static_cast<BaseId>(input->Short() % driver::kBaseCount);
+    fault.occurrence = 1 + input->Below(8);
+  } else {
+    fault.base = kCalled[input->Byte() % kCalledCount];
+    fault.occurrence = kOccurrences[input->Below(8)];
+  }
   fault.how = kHows[input->Below(6)];
   fault.burst = 1 + input->Below(3);
   const std::uint32_t code = input->Byte();
@@ -47,70 +71,15 @@ RunOptions ChooseRun(FuzzInput* input, bool* twice) {
   options.schedule = static_cast<sim::Schedule>(shape & 3U);
   options.devices = 1 + static_cast<int>((shape >> 2U) & 1U);
   options.pinned = (shape & 8U) != 0;
-  *twice = (shape & 0xF0U) == 0xF0U;
+  // As inputs were read when a fault was one of all entry points: with 0 to 3 and 12 to 15.
+  const std::uint32_t rest = shape >> 4U;
+  *twice = rest == 0xF || rest == 0xB;
+  const Where where = rest >= 4 && rest < 0xC ? Where::InProgram : Where::Anywhere;
   options.seed = input->Byte();
   for (std::uint32_t faults = input->Below(4); faults != 0; --faults) {
-    if (!options.plan.Add(ChooseFault(input))) break;
+    if (!options.plan.Add(ChooseFault(input, where))) break;
   }
   return options;
-}
-
-// How the ledger's objects of a kind and the simulator's own count go together.
-enum class Agreement : std::uint8_t {
-  Exact,
-  AtLeast,   // something else may hold the object: a graph a user object, a mapping physical memory
-  Separate,  // counted on another basis: context stacks by entries, graph nodes with their graphs
-};
-
-Agreement AgreementOf(Kind kind) {
-  switch (kind) {
-    case Kind::ContextStackEntry:
-    case Kind::GraphNode:
-      return Agreement::Separate;
-    case Kind::UserObject:
-    case Kind::PhysicalMemory:
-      return Agreement::AtLeast;
-    default:
-      return Agreement::Exact;
-  }
-}
-
-bool DeniedAcquisition(std::span<const Record> records) {
-  for (const Record& record : records) {
-    constexpr int kAfter = faults::kInjected | faults::kForwarded;
-    if (record.kind != RecordKind::Call || (record.flags & kAfter) != kAfter) continue;
-    const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
-    if (!driver::IsRelease(effect)) return true;
-  }
-  return false;
-}
-
-void CompareBooks(const Run& run) {
-  const harness::Ledger ledger = harness::Fold(run.records());
-  std::uint64_t alive[driver::kKindCount] = {};
-  std::uint64_t refused[driver::kKindCount] = {};  // their context may have gone since: it is no fault of the program, so they stay that
-  std::set<std::uint64_t> shared[driver::kKindCount];
-  for (const harness::Object& object : ledger.objects) {
-    const auto kind = static_cast<std::size_t>(object.kind);
-    if (object.state == harness::State::ReleaseRefused) ++refused[kind];
-    if (object.state != harness::State::Live) continue;
-    const bool again = AgreementOf(object.kind) == Agreement::AtLeast && !shared[kind].insert(object.handle).second;
-    if (!again) ++alive[kind];
-  }
-  const bool exactly = run.settled && !DeniedAcquisition(run.records());
-  std::string differing;
-  for (std::size_t i = 0; i < driver::kKindCount; ++i) {
-    const Kind kind = static_cast<Kind>(i);
-    const Agreement agreement = AgreementOf(kind);
-    if (agreement == Agreement::Separate) continue;
-    const std::uint64_t real = run.live.count[i];
-    // What the plan denied (`after`) the driver has and nobody owns; what waits to be freed it has a while longer.
-    const bool too_many = agreement == Agreement::Exact && exactly && real > alive[i] + refused[i];
-    if (real >= alive[i] && !too_many) continue;
-    differing += std::string(driver::Name(kind)) + ": ledger " + std::to_string(alive[i]) + " and " + std::to_string(refused[i]) +
-                 " refused, simulator " + std::to_string(real) + "\n";
-  }
-  if (!differing.empty()) Require(false, "the ledger equals the simulator's books", differing + run.Text());
 }
 
 // Handles and addresses differ from world to world, so words are compared by where they came first.
@@ -143,6 +112,14 @@ void CompareRuns(const Run& one, const Run& other) {
   Require(false, "two runs write the same journal", "record " + std::to_string(i) + "\n" + one.Text() + "again\n" + other.Text());
 }
 
+void CheckCalls(const Run& run) {
+  for (const Record& record : run.records()) {
+    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+    if (!kIsCalled[driver::Index(base)]) Require(false, "called.def has what programs call", std::string(driver::Name(base)));
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::fuzz
 
@@ -154,11 +131,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool twice = false;
   const RunOptions options = ChooseRun(&input, &twice);
   first->Execute(options, input);
-  // A pinned reference keeps alive what the ledger, as without it, calls dead.
-  if (!options.pinned) CompareBooks(*first);
+  const cuaudit::harness::Ledger ledger = cuaudit::harness::Fold(first->records());
+  CheckCalls(*first);
+  CompareObjects(*first, ledger);
+  CompareViolations(*first, ledger);
+  first->Close();
   if (twice) {
     second->Execute(options, input);
     CompareRuns(*first, *second);
+    second->Close();
   }
   return 0;
 }

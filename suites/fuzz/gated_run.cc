@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "faults/driver/result.h"
 #include "faults/journal/memory_journal.h"
@@ -44,10 +45,13 @@ Run::Run() : parts_(std::make_unique<Parts>()) {
   Require(wrong == nullptr, "there is a journal", wrong == nullptr ? "" : wrong);
 }
 
-Run::~Run() = default;
+Run::~Run() { Close(); }
+
+void Run::Close() { sim::DestroyWorld(std::exchange(world_, nullptr)); }
 
 void Run::Execute(const RunOptions& options, FuzzInput program) {
   parts_->journal.Clear();
+  Close();
   faults::Gate& gate = parts_->gate.emplace();
   sim::WorldOptions wanted;
   wanted.device_bytes = std::uint64_t{64} << 20;
@@ -58,18 +62,32 @@ void Run::Execute(const RunOptions& options, FuzzInput program) {
   wanted.observer = &gate;
   wanted.origin = &faults::Gate::CallUnderWay;
   wanted.on_misuse = &faults::Gate::NoteMisuse;
-  sim::World* const world = sim::CreateWorld(wanted);
-  Require(world != nullptr, "there is a world");
-  gate.Arm(sim::Driver(world), parts_->journal.journal(), nullptr, options.plan,
+  world_ = sim::CreateWorld(wanted);
+  Require(world_ != nullptr, "there is a world");
+  pinned = options.pinned;
+  gate.Arm(sim::Driver(world_), parts_->journal.journal(), nullptr, options.plan,
            options.pinned ? faults::Scope::Pinned : faults::Scope::Process);
   Machine machine(faults::Driver(&gate), program);
   (void)machine.d.Init(0);
   if (machine.d.DevicePrimaryCtxRetain(&machine.contexts.place[0], 0) == CUDA_SUCCESS)
     (void)machine.d.CtxSetCurrent(machine.contexts.place[0]);
   RunProgram(&machine);
-  settled = Settle(sim::Driver(world), records());
-  live = sim::CountAll(world);
-  sim::DestroyWorld(world);
+  settled = Settle(sim::Driver(world_), records());
+  TakeStock();
+}
+
+void Run::TakeStock() {
+  live.resize(live.capacity());
+  const std::size_t count = sim::ListLive(world_, live.data(), live.size());
+  const bool fits = count <= live.size();
+  live.resize(count);
+  if (!fits) (void)sim::ListLive(world_, live.data(), live.size());
+  sim::LiveCounts counts = sim::CountAll(world_);
+  for (const sim::LiveObject& object : live) --counts.count[static_cast<std::size_t>(object.kind)];
+  stack_entries = std::exchange(counts.count[static_cast<std::size_t>(driver::Kind::ContextStackEntry)], 0);
+  bool all = true;
+  for (const std::uint64_t unlisted : counts.count) all = all && unlisted == 0;
+  if (!all) Require(false, "the simulator lists what it counts", Text());
 }
 
 std::span<const faults::Record> Run::records() const { return parts_->journal.View().records(); }

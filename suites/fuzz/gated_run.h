@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gated_run.h: one execution of a random program: a new world, a gate in front of it, a journal in memory that is emptied in between.
 //
-//   Owns      journal and gate; the world lives while the program runs.
+//   Owns      journal and gate; the world lives from Execute to Close.
 //   Threads   one thread.
 //   Errors    Require where there is no address space.
 //   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent, so that most programs have a context; then the program's own.
@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "faults/journal/record.h"
 #include "faults/plan/plan.h"
@@ -36,14 +37,22 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   void Execute(const RunOptions& options, FuzzInput program);
+  void Close();  // so that a second program finds what the first one found, its descriptors too
   std::span<const faults::Record> records() const;
   std::string Text() const;  // the journal, a line a call
 
-  sim::LiveCounts live = {};  // at the end of the program, when what it had queued has run
-  bool settled = false;       // all of it has; a lost context or a capture under way may stand before that
+  // At the end of the program, when what it had queued has run:
+  std::vector<sim::LiveObject> live;
+  std::uint64_t stack_entries = 0;
+  sim::Fate FateOf(std::uint64_t handle) const { return sim::FateOf(world_, handle); }
+  bool settled = false;  // all of it has run; a lost context or a capture under way may stand before that
+  bool pinned = false;   // the scope
 
  private:
+  void TakeStock();
+
   struct Parts;
+  sim::World* world_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
 

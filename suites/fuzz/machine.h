@@ -62,6 +62,7 @@ struct Machine {
   Places<CUexternalMemory> external_memory;
   Places<CUexternalSemaphore> external_semaphores;
   Places<CUmemGenericAllocationHandle> multicast;
+  Places<CUtexref> references;
   CUipcMemHandle ipc_memory{};
   CUipcEventHandle ipc_event{};
   CUmemPoolPtrExportData pool_pointer{};
@@ -101,6 +102,7 @@ std::span<const Operation> WorkOperations();
 std::span<const Operation> GraphOperations();
 std::span<const Operation> ObjectOperations();
 std::span<const Operation> ShareOperations();
+std::span<const Operation> FurtherOperations();
 
 // Carries out what the bytes say, to their end.
 void RunProgram(Machine* machine);

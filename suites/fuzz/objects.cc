@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Objects of the ledger and of the simulator, one by one.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "faults/driver/effects.h"
+#include "suites/fuzz/books.h"
+#include "suites/fuzz/require.h"
+
+namespace cuaudit::fuzz {
+namespace {
+
+using driver::BaseId;
+using driver::Effect;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+using harness::Object;
+using harness::State;
+
+using Name = std::pair<Kind, std::uint64_t>;
+
+BaseId CallOf(const harness::Site& site) { return driver::BaseOf(static_cast<driver::CallId>(site.call)); }
+
+// What the journal says that neither of the two books does.
+struct Journal {
+  explicit Journal(std::span<const Record> records) {
+    std::map<std::uint64_t, int> holders;  // of primary contexts, by device
+    std::map<std::uint64_t, std::uint64_t> device_of_green;
+    for (const Record& record : records) {
+      if (record.kind != RecordKind::Call || (record.flags & faults::kForwarded) == 0) continue;
+      const bool was_denied = (record.flags & faults::kInjected) != 0;
+      const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
+      // What a launch brings to life no argument names.
+      if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
+      if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
+      if (!was_denied && record.result != CUDA_SUCCESS) continue;
+      const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
+      held_unseen = held_unseen || (holds && was_denied);
+      if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1]];
+      if (row.base == BaseId::GreenCtxCreate && !was_denied) {
+        device_of_green[record.argument[0]] = record.argument[2];
+        ++holders[record.argument[2]];
+      }
+      if (row.effect == Effect::ReleasesPrimary && --holders[record.argument[0]] <= 0) last_releases.push_back(record.begin);
+      if (const auto green = device_of_green.find(record.argument[0]); row.base == BaseId::GreenCtxDestroy) {
+        if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
+      }
+    }
+  }
+  // The driver has it and nobody owns it (`after`).
+  bool Denied(const Name& name) const {
+    if (denied_launch && name.first == Kind::StreamOrderedMemory) return true;
+    return std::find(denied.begin(), denied.end(), name) != denied.end();
+  }
+
+  std::vector<Name> denied;
+  bool denied_launch = false;
+  bool held_unseen = false;                  // a primary context, by what was denied
+  std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
+};
+
+class Comparison {
+ public:
+  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), journal_(run.records()) {
+    for (const Object& object : ledger.objects) {
+      // Of those the ledger counts what was pushed; CompareViolations looks at them.
+      if (object.kind != Kind::ContextStackEntry) known_.push_back({{object.kind, object.handle}, &object});
+    }
+    std::stable_sort(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const sim::LiveObject& object : run.live) real_.push_back({{object.kind, object.handle}, &object});
+    std::sort(real_.begin(), real_.end());
+    pin_taken_ = run.pinned && std::any_of(ledger.violations.begin(), ledger.violations.end(), [](const harness::Violation& violation) {
+                   return violation.rule == harness::Rule::OverReleasedPrimary;
+                 });
+  }
+
+  std::string Differing() {
+    auto real = real_.begin();
+    for (auto known = known_.begin(); known != known_.end() || real != real_.end();) {
+      const Name name = known == known_.end() || (real != real_.end() && real->first < known->first) ? real->first : known->first;
+      const auto real_end = std::find_if(real, real_.end(), [&](const auto& one) { return one.first != name; });
+      const auto known_end = std::find_if(known, known_.end(), [&](const auto& one) { return one.first != name; });
+      if (name.first == Kind::PrimaryContext) {
+        CompareReferences(name, {known, known_end}, static_cast<std::size_t>(real_end - real));
+      } else {
+        Compare(name, {known, known_end}, real == real_end ? nullptr : real->second);
+      }
+      real = real_end;
+      known = known_end;
+    }
+    return differing_;
+  }
+
+ private:
+  using Known = std::pair<Name, const Object*>;
+  using Real = std::pair<Name, const sim::LiveObject*>;
+
+  // All rows of one name: an object that was retained has several, and an address stands for one after another.
+  void Compare(const Name& name, std::span<const Known> rows, const sim::LiveObject* real) {
+    const Object* live = nullptr;
+    bool refused = false;  // its context may have gone since: it is no fault of the program, so it stays that
+    for (const Known& row : rows) {
+      if (row.second->state == State::Live) live = row.second;
+      refused = refused || row.second->state == State::ReleaseRefused;
+    }
+    if (live != nullptr && real == nullptr && !MayBeGone(*live)) Tell(name, "alive in the ledger alone");
+    if (live != nullptr && real != nullptr && live->bytes != 0 && live->bytes != real->bytes) {
+      Tell(name, std::to_string(live->bytes) + " bytes, in the simulator " + std::to_string(real->bytes));
+    }
+    if (live == nullptr && !refused && real != nullptr && !MayBeAlive(name, rows.empty() ? nullptr : rows.back().second, *real)) {
+      Tell(name, "alive in the simulator alone");
+    }
+    if (live == nullptr && !refused && real == nullptr && rows.size() == 1 && HasHandle(name.first))
+      CompareDeath(name, *rows.front().second);
+  }
+
+  bool MayBeGone(const Object& live) const {
+    // What was attached to a primary context is counted by nobody there, and ends with the context.
+    if (live.kind == Kind::Context && CallOf(live.acquired) == BaseId::CtxAttach) return run_.FateOf(live.handle) == sim::Fate::Alive;
+    // A release too many was the pin's: its context is gone, and without the pin the driver would have declined that call.
+    return pin_taken_ && driver::DiesWithOf(live.kind) == driver::DiesWith::Context;
+  }
+
+  // The last reference went while the pin, or one that was denied, held the context: without them it would be gone.
+  bool IsHeld(const Object& object) const {
+    const std::vector<std::uint64_t>& last = journal_.last_releases;
+    return (run_.pinned || journal_.held_unseen) && object.state == State::Orphaned &&
+           std::find(last.begin(), last.end(), object.released.begin) != last.end();
+  }
+
+  bool MayBeAlive(const Name& name, const Object* last, const sim::LiveObject& real) const {
+    if (name.first == Kind::UserObject) return true;                    // graphs may hold it
+    if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
+    if (real.freeing || journal_.Denied(name)) return true;
+    if (last == nullptr) return false;
+    if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
+    return IsHeld(*last);
+  }
+
+  // User objects end with graphs.
+  void CompareDeath(const Name& name, const Object& object) {
+    if (name.first == Kind::UserObject || object.released.begin == 0) return;
+    const sim::Fate fate = run_.FateOf(name.second);
+    if (object.state == State::Released && fate == sim::Fate::DiedWithContext)
+      Tell(name, "released, but in the simulator it died with its context");
+    if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsHeld(object)) {
+      Tell(name, "died with its context, but in the simulator it was destroyed");
+    }
+  }
+
+  void CompareReferences(const Name& name, std::span<const Known> rows, std::size_t real) {
+    const auto count = [&](State state) {
+      return static_cast<std::size_t>(
+          std::count_if(rows.begin(), rows.end(), [=](const Known& row) { return row.second->state == state; }));
+    };
+    const std::size_t live = count(State::Live);
+    std::size_t most = live + count(State::ReleaseRefused);
+    if (run_.pinned) ++most;
+    for (const Name& denied : journal_.denied) most += denied.first == Kind::PrimaryContext ? 1 : 0;
+    if (real >= live && real <= most) return;
+    Tell(name, std::to_string(live) + " to " + std::to_string(most) + " references, in the simulator " + std::to_string(real));
+  }
+
+  void Tell(const Name& name, const std::string& what) {
+    char handle[32];
+    (void)std::snprintf(handle, sizeof(handle), " %llx: ", static_cast<unsigned long long>(name.second));
+    differing_ += std::string(driver::Name(name.first)) + handle + what + "\n";
+  }
+
+  const Run& run_;
+  Journal journal_;
+  std::vector<Known> known_;
+  std::vector<Real> real_;
+  bool pin_taken_ = false;
+  std::string differing_;
+};
+
+}  // namespace
+
+bool HasHandle(Kind kind) {
+  switch (driver::FamilyOf(kind)) {
+    case driver::Family::Context:
+    case driver::Family::Stream:
+    case driver::Family::Event:
+    case driver::Family::MemoryPool:
+    case driver::Family::PhysicalMemory:
+    case driver::Family::Array:
+    case driver::Family::MipmappedArray:
+    case driver::Family::TextureObject:
+    case driver::Family::SurfaceObject:
+    case driver::Family::TextureReference:
+    case driver::Family::Module:
+    case driver::Family::Library:
+    case driver::Family::LinkState:
+    case driver::Family::Graph:
+    case driver::Family::GraphNode:
+    case driver::Family::ExecutableGraph:
+    case driver::Family::UserObject:
+    case driver::Family::ExternalMemory:
+    case driver::Family::ExternalSemaphore:
+    case driver::Family::GreenContext:
+    case driver::Family::Callback:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void CompareObjects(const Run& run, const harness::Ledger& ledger) {
+  const std::string differing = Comparison(run, ledger).Differing();
+  if (!differing.empty()) Require(false, "the ledger equals the simulator's books", differing + run.Text());
+}
+
+}  // namespace cuaudit::fuzz

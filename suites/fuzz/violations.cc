@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Violations of the ledger against what the driver answered, what became of the handle, and a walk over the journal that knows of nothing
+// but explicit releases. Not judged here: memory (its addresses are given out again), references of user objects (graphs hold some of
+// them, and the driver does not ask whose they are), and what the simulator itself proves.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "faults/driver/shape.h"
+#include "suites/fuzz/books.h"
+#include "suites/fuzz/require.h"
+
+namespace cuaudit::fuzz {
+namespace {
+
+using driver::BaseId;
+using driver::Effect;
+using driver::Family;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+using harness::Rule;
+using harness::State;
+using harness::Violation;
+
+constexpr int kHow = faults::kInjected | faults::kForwarded;
+bool Succeeded(const Record& record) { return (record.flags & kHow) == faults::kForwarded && record.result == CUDA_SUCCESS; }
+bool WasDenied(const Record& record) { return (record.flags & kHow) == kHow; }
+// By the driver itself: not by the plan, nor because a context was lost.
+bool Declined(const Record& record) {
+  return (record.flags & kHow) == faults::kForwarded && record.result != CUDA_SUCCESS && record.result != CUDA_ERROR_DEINITIALIZED &&
+         !driver::IsSticky(static_cast<CUresult>(record.result));
+}
+// Where the driver has nothing to release and says success all the same: what is wrong only the ledger tells.
+bool IsForgiven(const Record& record) {
+  const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::CtxDetach;
+}
+driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
+const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
+
+class Judge {
+ public:
+  Judge(const Run& run, const harness::Ledger& ledger) : run_(run), ledger_(ledger) {
+    for (const Violation& violation : ledger.violations) told_.insert({violation.where.begin, violation.rule, violation.handle});
+    for (const Record& record : run.records()) {
+      if (record.kind != RecordKind::Call) continue;
+      const BaseId base = driver::BaseOf(CallOf(record));
+      const bool leaves = base == BaseId::DevicePrimaryCtxRelease || base == BaseId::GreenCtxDestroy;
+      if (leaves && (record.flags & faults::kForwarded) != 0) primary_left_at_ = std::min(primary_left_at_, record.begin);
+      const bool holds = base == BaseId::DevicePrimaryCtxRetain || base == BaseId::GreenCtxCreate;
+      held_unseen_ = held_unseen_ || (holds && WasDenied(record));
+    }
+  }
+
+  std::string Wrong() {
+    for (const Violation& violation : ledger_.violations) Check(violation);
+    CheckStacks();
+    for (const Record& record : run_.records()) {
+      if (record.kind == RecordKind::Call && (record.flags & faults::kNested) == 0) Walk(record);
+    }
+    return wrong_;
+  }
+
+ private:
+  using Handle = std::pair<Family, std::uint64_t>;
+
+  // That it may be told at all.
+  void Check(const Violation& violation) {
+    const Record* const record = Find(violation.where.begin);
+    if (record == nullptr || harness::IsProved(violation.rule)) return;
+    const bool named = HasHandle(violation.kind);
+    const sim::Fate fate = named ? run_.FateOf(violation.handle) : sim::Fate::Unknown;
+    switch (violation.rule) {
+      case Rule::DoubleRelease:
+        if (IsForgiven(*record)) break;
+        if (Succeeded(*record)) Tell(violation, "the release succeeded");
+        if (named && (fate == sim::Fate::Alive || fate == sim::Fate::Unknown)) Tell(violation, "it was never released");
+        break;
+      case Rule::UnknownHandle:
+        if (!Declined(*record)) Tell(violation, "the driver did not decline it");
+        // A primary context, and what stands for a green one, the program was given, and yet it made neither.
+        if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context) Tell(violation, "the driver had made it");
+        break;
+      case Rule::UseAfterRelease:
+        if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
+        if (fate == sim::Fate::Alive || fate == sim::Fate::Unknown) Tell(violation, "it is alive");
+        if (Succeeded(*record)) Tell(violation, "the call succeeded");
+        break;
+      case Rule::WrongContext:
+        if (!Declined(*record)) Tell(violation, "the driver did not decline it");
+        if (named && fate == sim::Fate::Unknown) Tell(violation, "there was no such object");
+        break;
+      default:
+        break;
+    }
+  }
+
+  // With the pin, or what was denied, a context whose last reference went is still there, and so is what lives in it.
+  bool MayBeHeld(const Violation& violation) const {
+    return (run_.pinned || held_unseen_) && driver::DiesWithOf(violation.kind) == driver::DiesWith::Context &&
+           violation.where.begin > primary_left_at_;
+  }
+
+  // What is said to stand too high on a stack does stand there.
+  void CheckStacks() {
+    const auto entries = std::count_if(ledger_.violations.begin(), ledger_.violations.end(), [](const Violation& violation) {
+      return violation.rule == Rule::ContextStack && violation.object >= 0;
+    });
+    if (static_cast<std::uint64_t>(entries) > run_.stack_entries) {
+      wrong_ += std::to_string(entries) + " entries too many, of " + std::to_string(run_.stack_entries) + " in all\n";
+    }
+  }
+
+  // That it is told where it must be.
+  void Walk(const Record& record) {
+    const driver::EffectRow& row = RowOf(record);
+    const driver::Shape& shape = driver::ShapeOf(CallOf(record));
+    const bool release = row.effect == Effect::Releases;
+    for (std::size_t i = 0; i < shape.count && i < faults::kRecordArguments; ++i) {
+      const driver::Parameter& parameter = shape.parameter[i];
+      const Handle handle{parameter.family, record.argument[i]};
+      if (parameter.output) {
+        gone_.erase(handle);  // made anew, or answered by a query: whoever answers it vouches for it
+      } else if (!(release && static_cast<int>(i) == row.object) && gone_.count(handle) != 0) {
+        Expect(record, Rule::UseAfterRelease, handle.second, "a handle that was released is used");
+      }
+    }
+    if (release) WalkRelease(record, row);
+    if (row.effect == Effect::ReleasesPrimary) WalkPrimary(record);
+    if (row.effect == Effect::RetainsPrimary && WasDenied(record)) primary_in_doubt_ = true;
+  }
+
+  void WalkRelease(const Record& record, const driver::EffectRow& row) {
+    const Handle handle{driver::FamilyOf(row.kind), record.argument[row.object]};
+    // Physical memory has one handle for several references.
+    if (handle.second == 0 || !HasHandle(row.kind) || handle.first == Family::PhysicalMemory) return;
+    const bool again = gone_.count(handle) != 0;
+    if (again && Succeeded(record) && !IsForgiven(record)) wrong_ += "released twice, and the simulator had it both times\n";
+    if (again) Expect(record, Rule::DoubleRelease, handle.second, "a handle is released again");
+    if (!again && Declined(record) && run_.FateOf(handle.second) == sim::Fate::Unknown) {
+      Expect(record, Rule::UnknownHandle, handle.second, "nothing has that handle");
+    }
+    if (Succeeded(record)) gone_.insert(handle);
+    if (WasDenied(record)) gone_.erase(handle);  // who was told that it is still there may try again
+  }
+
+  // With the pin the driver has one reference more than the program.
+  void WalkPrimary(const Record& record) {
+    if ((record.flags & faults::kInjected) != 0) primary_in_doubt_ = true;
+    if (primary_in_doubt_) return;
+    const bool told = told_.count({record.begin, Rule::OverReleasedPrimary, record.argument[0]}) != 0;
+    if (record.result == CUDA_ERROR_INVALID_CONTEXT && !told) wrong_ += At(record) + "one reference too many, and nobody says so\n";
+    if (!run_.pinned && Succeeded(record) && told) wrong_ += At(record) + "no reference too many, as the driver says\n";
+  }
+
+  void Expect(const Record& record, Rule rule, std::uint64_t handle, const char* why) {
+    if (told_.count({record.begin, rule, handle}) == 0) wrong_ += At(record) + "no " + std::string(Name(rule)) + ": " + why + "\n";
+  }
+
+  void Tell(const Violation& violation, const char* why) {
+    wrong_ += std::string(Name(violation.rule)) + " at " + std::to_string(violation.where.begin) + ": " + why + "\n";
+  }
+  static std::string At(const Record& record) { return "at " + std::to_string(record.begin) + ": "; }
+
+  const Record* Find(std::uint64_t begin) const {
+    const std::span<const Record> records = run_.records();
+    const auto found =
+        std::lower_bound(records.begin(), records.end(), begin, [](const Record& a, std::uint64_t b) { return a.begin < b; });
+    return found != records.end() && found->begin == begin ? &*found : nullptr;
+  }
+
+  const Run& run_;
+  const harness::Ledger& ledger_;
+  std::set<std::tuple<std::uint64_t, Rule, std::uint64_t>> told_;
+  std::set<Handle> gone_;
+  std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
+  bool held_unseen_ = false;                           // a primary context, by what was denied
+  bool primary_in_doubt_ = false;                      // the plan interfered with its references
+  std::string wrong_;
+};
+
+}  // namespace
+
+void CompareViolations(const Run& run, const harness::Ledger& ledger) {
+  const std::string wrong = Judge(run, ledger).Wrong();
+  if (!wrong.empty()) Require(false, "each violation is one, and none is missing", wrong + run.Text());
+}
+
+}  // namespace cuaudit::fuzz
