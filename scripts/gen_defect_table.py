@@ -114,7 +114,7 @@ def gpu_results(recorded):
             for test, result in results.items():
                 tests.setdefault(program, {})[test] = (result, directory.name)
         if said:
-            devices[directory.name] = data.get("gpu", "")
+            devices[directory.name] = f"{data.get('gpu', '')}, code as of {data.get('commit') or 'its day, no commit was recorded'}"
     return tests, devices
 
 
@@ -131,6 +131,20 @@ def cell(reducer, form, results):
     return "skipped" if "skipped" in said else WORDS[form][0]
 
 
+def gpu_cell(reducer, form, results, note):
+    """As `cell`; where tests can run on the simulated driver alone, what the others said, and the note's number."""
+    tests = reducer.get(form, [])
+    said = [results.get(reducer["judged_by"], {}).get(test) for test in tests]
+    if not note or "failed" in said or said.count("passed") == len(tests):
+        return cell(reducer, form, results)
+    passed = f"{WORDS[form][0]}, {said.count('passed')} of {len(tests)} tests " if "passed" in said else ""
+    return f"{passed}[{note}]"
+
+
+def count_of(word):
+    return "with a note alone" if word.startswith("[") else word.split(",")[0].strip("*") + (" in part" if "," in word else "")
+
+
 def build(root):
     folder = root / "suites/reducers"
     index, simulated = load(folder / "reducers.json"), load(folder / "simulated_results.json")["tests"]
@@ -143,13 +157,12 @@ def build(root):
             lines.append(f"| {row['id']} | {row['about']} | none: {row['left_out']} | | | | | |")
         for reducer in row.get("reducers", []):
             cells = [cell(reducer, form, simulated) for form in WORDS]
-            cells += [cell(reducer, form, gpu_said) for form in WORDS]
-            if reducer.get("only_simulated"):
-                notes.append(reducer["only_simulated"])
-                cells[2:] = [f"[{list(dict.fromkeys(notes)).index(reducer['only_simulated']) + 1}]"] * 2
+            note = reducer.get("only_simulated")
+            notes += [note] if note else []
+            cells += [gpu_cell(reducer, form, gpu_said, note and list(dict.fromkeys(notes)).index(note) + 1) for form in WORDS]
             for place, word in zip(("simulated defective", "simulated repaired", "H200 defective", "H200 repaired"), cells):
-                count.setdefault(place, {}).setdefault("note" if word.startswith("[") else word.strip("*"), 0)
-                count[place]["note" if word.startswith("[") else word.strip("*")] += 1
+                count.setdefault(place, {}).setdefault(count_of(word), 0)
+                count[place][count_of(word)] += 1
             lines.append(f"| {row['id']} | {row['about']} | `{reducer['file']}` | {reducer['expected']} | " + " | ".join(cells) + " |")
     lacking = sorted(f"{program}: {test}" for program, tests in wanted(index).items() for test in tests if test not in simulated.get(program, {}))
     text = ["# Defects and what the harness says about them", "",
@@ -162,7 +175,8 @@ def build(root):
     text += ["", "| row | defect | reducer | expected of the defective form | simulated, defective | simulated, repaired | H200, defective | H200, repaired |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |", *lines, ""]
     text += [f"[{number}] simulated driver only: {note}." for number, note in enumerate(dict.fromkeys(notes), 1)]
-    text += ([""] if notes else []) + [f"H200 results: {', '.join(f'`{name}`' for name in sorted(used)) or 'none recorded'}."]
+    text += ([""] if notes else []) + ["H200 results, of each test the latest:", ""] + [f"- `{name}`: {devices[name]}" for name in sorted(used)]
+    text += [] if used else ["none recorded"]
     return "\n".join(text) + "\n", lacking
 
 

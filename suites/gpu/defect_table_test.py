@@ -16,7 +16,9 @@ INDEX = {"rows": [
     {"id": "X2", "about": "two", "reducers": [{"file": "two.c", "form": "program", "judged_by": "ctest", "defective": ["reducer_two_defective_sweep"],
                                                "repaired": ["reducer_two_repaired_sweep"], "expected": "event 1"}]},
     {"id": "X3", "about": "three", "reducers": [{"file": "three.cc", "form": "lifecycle", "judged_by": "one_test", "defective": ["One.Crashes"],
-                                                 "repaired": ["One.Silent"], "expected": "crash", "only_simulated": "it crashes"}]},
+                                                 "repaired": ["One.Silent"], "expected": "crash", "only_simulated": "it crashes"},
+                                                {"file": "four.cc", "form": "lifecycle", "judged_by": "one_test", "defective": ["One.Crashes", "One.Dies"],
+                                                 "repaired": ["One.Silent"], "expected": "crash, event 1", "only_simulated": "one crashes"}]},
     {"id": "X4", "about": "four", "left_out": "not written"}]}
 SIMULATED = {"one_test": {"One.Loses": "passed", "One.Dies": "passed", "One.Silent": "passed", "One.Crashes": "skipped"},
              "ctest": {"reducer_two_defective_sweep": "passed", "reducer_two_repaired_sweep": "failed"}}
@@ -44,8 +46,9 @@ class Tree:
     def run(self, *arguments):
         return subprocess.run([sys.executable, sys.argv[1], "--root", self.root, *arguments], capture_output=True, text=True)
 
-    def row(self, name):
-        return next(line for line in (self.folder / "DEFECTS.md").read_text().splitlines() if line.startswith(f"| {name} |")).split(" | ")[4:]
+    def row(self, name, file=""):
+        lines = (self.folder / "DEFECTS.md").read_text().splitlines()
+        return next(line for line in lines if line.startswith(f"| {name} |") and file in line).split(" | ")[4:]
 
 
 with tempfile.TemporaryDirectory() as directory:
@@ -66,6 +69,8 @@ with tempfile.TemporaryDirectory() as directory:
     expect(tree.run("--check").returncode != 0, "new results of a GPU go unnoticed")
     tree.run()
     expect(tree.row("X1")[2:] == ["found", "silent |"] and tree.row("X2")[2:] == ["found", "silent |"], f"later: {tree.row('X1')} {tree.row('X2')}")
+    expect(tree.row("X3")[2:] == ["[1]", "silent |"], f"what runs there in spite of the note: {tree.row('X3')}")
+    expect(tree.row("X3", "four.cc")[2:] == ["found, 1 of 2 tests [2]", "silent |"], f"in part: {tree.row('X3', 'four.cc')}")
     # Second order holds a program against the same vector; what was cut off against none.
     for name, step, cell in (("c", {"partial": True, "passed": False}, "silent |"), ("d", {"partial": False, "passed": False}, "**not silent** |"),
                              ("e", {"partial": False, "passed": True}, "silent |")):

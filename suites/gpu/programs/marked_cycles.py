@@ -5,10 +5,14 @@
     grow_NAME.py KIND [CYCLES]     default 12, after as many as it takes to fill what is filled once
 
 The marks of cuaudit/mark.h by ctypes; without cuaudit in the process they do nothing. Exit 77 and one line: what is asked for is not here.
+In the end one line of JSON, also to the file that SAID names: what was done, and how the driver was found: `linked` has the files here that were
+linked with libcuda.so.1.
 """
 import ctypes
 import gc
 import json
+import os
+import subprocess
 import sys
 
 BEGIN, END = 0, 1
@@ -23,6 +27,24 @@ def mark(what):
 def leave(reason):
     print(f"not here: {reason}", file=sys.stderr)
     sys.exit(77)
+
+
+def linked():
+    """Which of the files in this process name libcuda.so.1 as needed; the others found the driver by dlopen."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        files = sorted({line.split(None, 5)[5].strip() for line in maps if ".so" in line and "/" in line})
+    files = [file for file in files if os.path.basename(file) not in ("libcuda.so.1", "libcuda.so") and "libcuda.so." not in file]
+    try:
+        said = subprocess.run(["readelf", "--file-header", "--dynamic", "--wide", *files], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"}).stdout
+    except FileNotFoundError:
+        return None
+    here, found = "", []
+    for line in said.splitlines():
+        if line.startswith("File: "):
+            here = os.path.basename(line[6:])
+        elif "(NEEDED)" in line and "[libcuda.so.1]" in line:
+            found.append(here)
+    return found
 
 
 WARM_UP = 3
@@ -47,4 +69,8 @@ def main(version, kinds, synchronize, warm_up=None):
         synchronize()
         if number >= before:
             mark(END)
-    print(json.dumps({"version": version, "kind": kind, "warm_up": before, "cycles": cycles}))
+    said = json.dumps({"version": version, "kind": kind, "warm_up": before, "cycles": cycles, "linked": linked()})
+    print(said)
+    if "SAID" in os.environ:
+        with open(os.environ["SAID"], "w", encoding="utf-8") as file:
+            file.write(said)
