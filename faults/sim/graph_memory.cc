@@ -60,7 +60,7 @@ CUresult Allocate(World& world, Stream* stream, GraphMemory* memory) {
   memory->range = range;
   memory->counted = true;
   ++memory->references;
-  Adopt(world, range, stream->owner);
+  Adopt(world, range, nullptr);
   ObserveAllocation(world, stream, range);
   return CUDA_SUCCESS;
 }

@@ -22,7 +22,9 @@ bool IsFlat(const CUDA_MEMCPY3D& copy) { return copy.Height == 1 && copy.Depth =
 
 bool SameEnd(const World& world, CUmemorytype before, CUdeviceptr from, CUmemorytype after, CUdeviceptr to) {
   if (before != after) return false;
-  return before != CU_MEMORYTYPE_DEVICE || OwnerAt(world, from) == OwnerAt(world, to);
+  const Context* const one = OwnerAt(world, from);
+  const Context* const other = OwnerAt(world, to);
+  return before != CU_MEMORYTYPE_DEVICE || one == other || one == nullptr || other == nullptr;  // a pool's memory is no context's
 }
 
 CUgraphExecUpdateResult CompareKernels(const World& world, const CUDA_KERNEL_NODE_PARAMS& before, const CUDA_KERNEL_NODE_PARAMS& after) {

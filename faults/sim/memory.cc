@@ -31,7 +31,7 @@ Range* Take(World& world, Region& region, Context* context, std::uint64_t bytes,
   range->kind = kind;
   range->block = block;
   range->region = &region;
-  Adopt(world, range, context);
+  Adopt(world, range, kind == Kind::StreamOrderedMemory ? nullptr : context);  // a pool's, whatever context it was taken in
   return range;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/graph_memory.h"
 #include "faults/sim/pool.h"
 
 namespace cuaudit::sim {
@@ -16,11 +17,17 @@ unsigned long long HandleTypes(const Range* range) {
   return range->pool != nullptr ? static_cast<unsigned long long>(range->pool->properties.handleTypes) : 0;
 }
 
+int DeviceOf(const Range* range) {
+  if (range->owner != nullptr) return range->owner->device;
+  if (range->physical != nullptr) return range->physical->properties.location.id;
+  if (range->pool != nullptr) return range->pool->device;
+  return range->graph != nullptr ? range->graph->device : 0;
+}
+
 CUresult Attribute(const World& world, void* out, CUpointer_attribute attribute, CUdeviceptr address) {
   const Range* const range = world.ranges.Find(address);
   if (range == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const int device =
-      range->owner != nullptr ? range->owner->device : (range->physical != nullptr ? range->physical->properties.location.id : 0);
+  const int device = DeviceOf(range);
   void* const host = reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:

@@ -44,8 +44,6 @@ class Contexts {
 
   void CreateGreen(const faults::Record& record);
   void ViewGreen(const faults::Record& record);
-  // What else is made on its streams belongs to this context; 0 when that was never seen.
-  std::uint64_t PrimaryOfGreen(std::uint64_t green) const;
   // Its streams die with it; the primary context too, if nobody else holds it.
   void DestroyGreen(const faults::Record& record, Outcome outcome);
 

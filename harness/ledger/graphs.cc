@@ -237,7 +237,7 @@ void Graphs::EraseNode(Content* content, std::uint64_t node) {
   content->moved.erase(moved);
 }
 
-void Graphs::Launched(const faults::Record& record, std::uint64_t context) {
+void Graphs::Launched(const faults::Record& record) {
   const auto found = executables_.find(record.argument[0]);
   if (found == executables_.end() || found->second.content->memory.empty() || CaptureOf(record) >= 0) return;
   const std::shared_ptr<const Content> content = found->second.content;
@@ -261,7 +261,6 @@ void Graphs::Launched(const faults::Record& record, std::uint64_t context) {
       object.kind = Kind::StreamOrderedMemory;
       object.handle = address;
       object.bytes = bytes;
-      object.context = context;
       account_->Acquire(object, record);  // of a graph that frees before it allocates again, the older one is gone
     }
   }

@@ -49,7 +49,7 @@ class Graphs {
   void Update(std::uint64_t executable, std::uint64_t graph);
   void Launch(const faults::Record& record);
   // What a launch has allocated and did not free is the program's to free; what it freed is gone. Not of a launch that was captured.
-  void Launched(const faults::Record& record, std::uint64_t context);
+  void Launched(const faults::Record& record);
   void DestroyGraph(std::uint64_t graph, const Site& site);
   void DestroyExecutable(std::uint64_t executable);
 

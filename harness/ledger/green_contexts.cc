@@ -17,12 +17,6 @@ void Contexts::ViewGreen(const faults::Record& record) {
   if (found != greens_.end()) found->second.view = record.argument[0];
 }
 
-std::uint64_t Contexts::PrimaryOfGreen(std::uint64_t green) const {
-  const auto found = greens_.find(green);
-  const auto primary = found == greens_.end() ? primaries_.end() : primaries_.find(found->second.device);
-  return primary == primaries_.end() ? 0 : primary->second.context;
-}
-
 void Contexts::DestroyGreen(const faults::Record& record, Outcome outcome) {
   const auto found = greens_.find(record.argument[0]);
   if (found == greens_.end() || !Releases(outcome)) return;

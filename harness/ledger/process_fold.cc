@@ -164,20 +164,6 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
 }
 
-// The context that the call's stream lives in, 0 where that is the current one or nobody knows. A green context's stream is not asked:
-// memory outlives green contexts.
-std::uint64_t ProcessFold::ContextOfStream(const faults::Record& record) {
-  const CallId call = CallOf(record);
-  for (std::size_t i = 0; i < Arguments(call); ++i) {
-    if (ArgumentFamily(call, i) != Family::Stream || driver::ShapeOf(call).parameter[i].output) continue;
-    const HandleEntry* const entry = account_.Find(Family::Stream, record.argument[i]);
-    if (entry == nullptr || entry->top < 0) return 0;
-    const Object& stream = account_.books().object(entry->top);
-    return stream.parent == 0 ? stream.context : contexts_.PrimaryOfGreen(stream.parent);
-  }
-  return 0;
-}
-
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   Object object;
   object.kind = row.kind;
@@ -190,7 +176,6 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   }
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
-  if (row.kind == Kind::StreamOrderedMemory) object.context = ContextOfStream(record);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   if (capture >= 0) {
     // The memory belongs to the graph and comes to life with its launches.
@@ -221,7 +206,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
     return;
   }
   const bool launched = row.effect == Effect::LaunchesGraph && (outcome == Outcome::Succeeded || outcome == Outcome::After);
-  if (launched) graphs_.Launched(record, IsStandardStream(record.argument[1]) ? contexts_.CurrentOf(record.tid) : ContextOfStream(record));
+  if (launched) graphs_.Launched(record);
   if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome != Outcome::Succeeded) return;

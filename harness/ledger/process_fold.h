@@ -61,7 +61,6 @@ class ProcessFold {
  private:
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);
   void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
-  std::uint64_t ContextOfStream(const faults::Record& record);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);

@@ -47,7 +47,7 @@ struct Launching {
 };
 
 constexpr Question kQuestions[] = {
-    {"graph_context.launched_elsewhere", "", Manner::Risky,
+    {"graph_context.launched_elsewhere", "SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Launching l(a);
@@ -57,7 +57,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxDestroy(l.other));
        l.Ask();
      }},
-    {"graph_context.launched_here_then_elsewhere", "", Manner::Risky,
+    {"graph_context.launched_here_then_elsewhere", "SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Launching l(a);
@@ -69,7 +69,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxDestroy(l.other));
        l.Ask();
      }},
-    {"graph_context.launched_elsewhere_then_here", "", Manner::Risky,
+    {"graph_context.launched_elsewhere_then_here", "SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Launching l(a);
@@ -81,7 +81,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxDestroy(l.other));
        l.Ask();
      }},
-    {"graph_context.launched_on_a_stream_of_another", "", Manner::Risky,
+    {"graph_context.launched_on_a_stream_of_another", "SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Launching l(a);
@@ -95,7 +95,7 @@ constexpr Question kQuestions[] = {
        a(a.d.CtxDestroy(l.other));
        l.Ask();
      }},
-    {"graph_context.instantiated_elsewhere", "", Manner::Risky,
+    {"graph_context.instantiated_elsewhere", "SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        CUcontext primary = nullptr;
@@ -113,7 +113,7 @@ constexpr Question kQuestions[] = {
        a(a.d.StreamSynchronize(nullptr));
      }},
     // A stream-ordered allocation beside it, on the null stream of the other context.
-    {"graph_context.stream_ordered_elsewhere", "", Manner::Risky,
+    {"graph_context.stream_ordered_elsewhere", "SUCCESS SUCCESS SUCCESS 0 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Launching l(a);

@@ -42,7 +42,7 @@ struct Taking {
 };
 
 constexpr Question kQuestions[] = {
-    {"pool_context.destroyed", "", Manner::Fresh,
+    {"pool_context.destroyed", "SUCCESS 4096 SUCCESS SUCCESS 4096 SUCCESS SUCCESS 7 SUCCESS SUCCESS SUCCESS 0", Manner::Fresh,
      [](Asker& a) {
        Taking t(a);
        CUmemoryPool standard = nullptr;
@@ -61,7 +61,7 @@ constexpr Question kQuestions[] = {
        a(a.d.StreamSynchronize(nullptr));
        t.Used(standard);
      }},
-    {"pool_context.only_context_destroyed", "", Manner::Fresh,
+    {"pool_context.only_context_destroyed", "SUCCESS SUCCESS SUCCESS", Manner::Fresh,
      [](Asker& a) {
        Taking t(a);
        t.Create();
@@ -71,7 +71,7 @@ constexpr Question kQuestions[] = {
        t.Ask();
        a(a.d.MemFree(t.p));
      }},
-    {"pool_context.primary_released", "", Manner::Risky,
+    {"pool_context.primary_released", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -81,7 +81,7 @@ constexpr Question kQuestions[] = {
        t.Ask();
        a(a.d.MemFree(t.p));
      }},
-    {"pool_context.primary_released_beside_another", "", Manner::Risky,
+    {"pool_context.primary_released_beside_another", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -91,7 +91,7 @@ constexpr Question kQuestions[] = {
        t.Ask();
        a(a.d.MemFree(t.p));
      }},
-    {"pool_context.primary_reset", "", Manner::Risky,
+    {"pool_context.primary_reset", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -101,7 +101,7 @@ constexpr Question kQuestions[] = {
        t.Ask();
        a(a.d.MemFree(t.p));
      }},
-    {"pool_context.of_a_pool", "", Manner::Risky,
+    {"pool_context.of_a_pool", "SUCCESS SUCCESS SUCCESS 4096 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -113,7 +113,7 @@ constexpr Question kQuestions[] = {
        a(a.d.MemFree(t.p));
        a(a.d.MemPoolDestroy(t.pool));
      }},
-    {"pool_context.of_a_pool_primary_released", "", Manner::Risky,
+    {"pool_context.of_a_pool_primary_released", "SUCCESS SUCCESS SUCCESS 4096 SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -127,7 +127,7 @@ constexpr Question kQuestions[] = {
        a(a.d.MemFree(t.p));
        a(a.d.MemPoolDestroy(t.pool));
      }},
-    {"pool_context.graph_primary_released", "", Manner::Risky,
+    {"pool_context.graph_primary_released", "SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -139,12 +139,9 @@ constexpr Question kQuestions[] = {
        a(a.d.DevicePrimaryCtxRelease(0));
        t.Retain();
        t.Ask();
-       cuuint64_t used = 0;
-       a(a.d.DeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
-       a.Value(static_cast<long long>(used));
        a(a.d.MemFree(t.p));
      }},
-    {"pool_context.graph_launched_after_release", "", Manner::Risky,
+    {"pool_context.graph_launched_after_release", "SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        t.Retain();
@@ -155,7 +152,7 @@ constexpr Question kQuestions[] = {
        t.Retain();
        a(a.d.GraphLaunch(s.x, nullptr));
      }},
-    {"pool_context.green", "", Manner::Risky,
+    {"pool_context.green", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        Taking t(a);
        CUdevResource all{};
@@ -175,6 +172,80 @@ constexpr Question kQuestions[] = {
        a(a.d.GreenCtxDestroy(green));
        t.Ask();
        a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.freed_with_nothing_current", "SUCCESS SUCCESS INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Retain();
+       t.Take();
+       CUcontext popped = nullptr;
+       a.Prepare(a.d.CtxPopCurrent(&popped));
+       t.Ask();
+       a(a.d.MemFree(t.p));
+       t.Ask();
+     }},
+    {"pool_context.freed_with_no_context", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       t.Create();
+       t.Take();
+       a(a.d.CtxDestroy(t.other));
+       t.Ask();
+       a(a.d.MemFree(t.p));
+     }},
+    {"pool_context.written_from_another", "SUCCESS SUCCESS 9 SUCCESS 0", Manner::Risky,
+     [](Asker& a) {
+       Taking t(a);
+       unsigned char value = 0;
+       int ordinal = -1;
+       t.Retain();
+       t.Take();
+       t.Create();
+       a(a.d.MemsetD8(t.p, 9, 4096));
+       a(a.d.MemcpyDtoH(&value, t.p, 1));
+       a.Value(value);
+       a(a.d.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, t.p));
+       a.Value(ordinal);
+     }},
+    // Beside it, what dies with its context.
+    {"pool_context.others_die", "SUCCESS INVALID_VALUE INVALID_VALUE INVALID_VALUE INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       static unsigned char page[8192];
+       Taking t(a);
+       CUdeviceptr plain = 0;
+       CUdeviceptr managed = 0;
+       void* pinned = nullptr;
+       t.Retain();
+       t.Create();
+       a.Prepare(a.d.MemAlloc(&plain, 4096));
+       a.Prepare(a.d.MemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+       a.Prepare(a.d.MemHostAlloc(&pinned, 4096, 0));
+       a.Prepare(a.d.MemHostRegister(page, sizeof(page), 0));
+       a(a.d.CtxDestroy(t.other));
+       for (const CUdeviceptr p : {plain, managed, reinterpret_cast<CUdeviceptr>(pinned), reinterpret_cast<CUdeviceptr>(&page[0])}) {
+         t.p = p;
+         t.Ask();
+       }
+     }},
+    {"pool_context.arrays_die", "SUCCESS 1 1", Manner::Fresh,
+     [](Asker& a) {
+       Taking t(a);
+       CUDA_ARRAY_DESCRIPTOR shape{8192, 8192, CU_AD_FORMAT_FLOAT, 1};
+       CUarray array = nullptr;
+       std::size_t before = 0;
+       std::size_t with = 0;
+       std::size_t after = 0;
+       std::size_t total = 0;
+       t.Retain();
+       a.Prepare(a.d.MemGetInfo(&before, &total));
+       t.Create();
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       a.Prepare(a.d.MemGetInfo(&with, &total));
+       a(a.d.CtxDestroy(t.other));
+       a.Prepare(a.d.MemGetInfo(&after, &total));
+       constexpr std::size_t kBytes = std::size_t{8192} * 8192 * 4;
+       a.Value(before - with >= kBytes);
+       a.Value(after - with >= kBytes);
      }},
 };
 
