@@ -107,7 +107,8 @@ void FaultyDriver::Fold(const faults::Record& record) {
   const bool is_counted = row.kind == driver::Kind::PrimaryContext;  // a reference has no name: one that is given back is another
   if (driver::IsRelease(row.effect)) {
     if (!is_done) {
-      if (injected) refused_[object] = is_counted ? refused_[object] + 1 : 1;
+      // Of what is not there, or not any more, nothing is kept.
+      if (injected && bytes_.count(object) != 0) refused_[object] = is_counted ? refused_[object] + 1 : 1;
     } else if (!is_counted) {
       if (injected) gone_bytes_ += bytes_[object];
       refused_.erase(object);

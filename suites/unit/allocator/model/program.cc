@@ -109,6 +109,25 @@ void AddLateUse(Draw& draw, Program* program) {
   program->steps.push_back({Act::Allocate, 0, slot, owner, bytes});
 }
 
+// What is drawn last, so that the programs without it are what they were.
+void AddFurther(Draw& draw, Program* program) {
+  Options& options = program->options;
+  const std::uint32_t divisions = draw.OneIn(2) ? 0 : 1U << draw.Below(7);
+  for (std::uint32_t& one : options.roundup_power2_divisions) one = draw.OneIn(4) ? 0 : divisions;
+  if (draw.OneIn(3)) options.max_non_split_rounding = 2 * kMiB;
+  if (draw.OneIn(3)) options.large_segment_size = 10 * kMiB;
+  if (draw.OneIn(3)) options.thread_cache_bytes = 64 * 1024;
+  if (draw.OneIn(2)) options.garbage_collection_threshold = 0.25;
+  if (draw.OneIn(3)) options.memory_fraction = 0.5;
+  program->captures_anywhere = draw.OneIn(2);
+  program->observes = draw.OneIn(2);
+  program->gives_back = draw.OneIn(3);
+  for (Step& step : program->steps) {
+    if (step.act == Act::RecordUse || step.act == Act::RecordStream) step.by_ref = draw.OneIn(2);
+    if (step.act == Act::Query && draw.OneIn(3)) step = Step{.act = Act::SetFraction, .a = draw.Small(4), .b = step.b};
+  }
+}
+
 }  // namespace
 
 Program MakeProgram(std::uint64_t seed, std::size_t steps) {
@@ -138,6 +157,8 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
   }
   Draw refs(seed ^ 0x5265667300000000);
   for (Step& step : program.steps) step.by_ref = step.act == Act::Allocate && refs.OneIn(3);
+  Draw further(seed ^ 0x4675727468657200);
+  if (further.OneIn(3)) AddFurther(further, &program);
   return program;
 }
 
