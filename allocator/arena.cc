@@ -216,19 +216,21 @@ void Arena::Promote(std::size_t limit) noexcept {
 
 Block* Arena::FindIn(FreeSet* set, const Request& request) const noexcept {
   const auto found = set[Index(request.large)].lower_bound(FreeKey{request.size, 0, nullptr});
-  if (found == set[Index(request.large)].end()) return nullptr;
+  return found != set[Index(request.large)].end() && MayServe(found->block, request) ? found->block : nullptr;
+}
+
+// With max_split_size an oversize block, which is never split, serves none but oversize requests, and those that are not much smaller.
+bool Arena::MayServe(const Block* block, const Request& request) const noexcept {
   const Options& options = core->options;
-  if (request.large && options.max_split_size != 0 && !found->block->segment->expandable) {
-    if (request.size < options.max_split_size && found->size >= options.max_split_size) return nullptr;
-    if (request.size >= options.max_split_size && found->size > request.size + options.max_non_split_rounding) return nullptr;
-  }
-  return found->block;
+  if (!request.large || options.max_split_size == 0 || block->segment->expandable) return true;
+  return request.size < options.max_split_size ? block->size < options.max_split_size
+                                               : block->size <= request.size + options.max_non_split_rounding;
 }
 
 // Of the blocks that wait, or whose next owner would have to, the smallest that fits and asks nothing of this stream.
 Block* Arena::FindImplied(const Request& request) const noexcept {
-  const auto implied = [&request](const Block* block) {
-    if (block->captured != nullptr) return false;
+  const auto implied = [this, &request](const Block* block) {
+    if (block->captured != nullptr || !MayServe(block, request)) return false;
     for (const Use& use : block->uses.entries()) {
       if (!request.stream->HasWaited(use.stream, use.sequence)) return false;
     }

@@ -88,6 +88,7 @@ struct alignas(64) Arena {
   void Remove(Block* block) noexcept;
   void SettleUnmapped(Block* block) noexcept;
   Block* FindIn(FreeSet* set, const Request& request) const noexcept;
+  bool MayServe(const Block* block, const Request& request) const noexcept;
   Block* FindImplied(const Request& request) const noexcept;
   bool ShouldSplit(const Block* block, std::size_t size) const noexcept;
   // Cuts what is too much off a block in nobody's set; the rest is free and has its place. The block stays in nobody's set.

@@ -90,7 +90,7 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
     const Held held(arena->lock);
     for (Block* block = arena->waiting; block != nullptr; block = block->link) {
       bool fits = block->captured != nullptr && block->uses.empty() && block->large == request.large && block->size >= request.size &&
-                  (chosen == nullptr || block->size < chosen->size);
+                  arena->MayServe(block, request) && (chosen == nullptr || block->size < chosen->size);
       for (const CapturedUse* use = block->captured; use != nullptr; use = use->next) fits = fits && use->capture->id == view.id;
       if (fits) chosen = block;
     }

@@ -139,7 +139,7 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
       device->allocs.fetch_add(1, std::memory_order_relaxed);
     }
     result = driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
-    if (result == CUDA_SUCCESS) segment->pages[page] = kPageMapped;
+    segment->pages[page] = result == CUDA_SUCCESS ? kPageMapped : kPageInDoubt;  // what failed may have been done all the same
   }
   if (result == CUDA_SUCCESS) {
     CUmemAccessDesc access{};

@@ -293,6 +293,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
     for (std::size_t i = 0; i < kCandidates && at != set.end(); ++i, ++at) {
       // A larger one must not be much larger: debts are short, fragments stay.
       if (best != nullptr && request.large && at->size > best->size + options.max_non_split_rounding) break;
+      if (!arena->MayServe(at->block, request)) break;
       std::size_t debt = 0;
       arena->Recognize(at->block);
       for (const Use& use : at->block->uses.entries()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The allocator beside the reference model of suites/unit/allocator/model: the first bytes choose options, schedule and which driver calls
-// fail, the rest is the program.
+// fail, the rest is the program; the last ones may choose more.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -31,6 +31,46 @@ constexpr Act kActs[] = {
     Act::BeginCapture, Act::BeginCapture, Act::EndCapture, Act::Launch,      Act::DropGraph, Act::TakeCheckpoint, Act::Restore,
     Act::Wrong,        Act::Reopen,
 };
+// And these in programs with a trailer: with StreamRefs the first ones.
+constexpr Act kFurtherActs[] = {Act::Allocate, Act::Allocate, Act::RecordUse, Act::RecordStream, Act::SetFraction};
+constexpr std::size_t kByRef = 4;
+
+// The last bytes of an input may choose what the first ones have no room for: three, and this one. Without them, and where it means
+// nothing, all is as it was before there was a trailer.
+constexpr std::uint8_t kTrailer = 0xA7;
+constexpr std::size_t kTrailerBytes = 4;
+struct Trailer {
+  bool is_there = false;
+  std::uint32_t sizes = 0;
+  std::uint32_t limits = 0;
+  std::uint32_t calls = 0;
+};
+
+Trailer ReadTrailer(const std::uint8_t* data, std::size_t* size) {
+  if (*size < kTrailerBytes || data[*size - 1] != kTrailer) return {};
+  *size -= kTrailerBytes;
+  return {true, data[*size], data[*size + 1], data[*size + 2]};
+}
+
+void ChooseFurther(const Trailer& trailer, Program* program) {
+  alloc::Options& options = program->options;
+  static constexpr std::uint32_t kDivisions[] = {0, 4, 8, 64};
+  const std::uint32_t divisions = kDivisions[trailer.sizes & 3U];
+  // All intervals alike, or every second one.
+  for (std::size_t i = 0; i < options.roundup_power2_divisions.size(); i += (trailer.sizes & 4U) != 0 ? 2 : 1)
+    options.roundup_power2_divisions[i] = divisions;
+  if ((trailer.sizes & 8U) != 0) options.max_non_split_rounding = 2 * kMiB;
+  if ((trailer.sizes & 16U) != 0) options.large_segment_size = 10 * kMiB;
+  if ((trailer.sizes & 32U) != 0) options.thread_cache_bytes = 64 * 1024;
+  static constexpr double kThresholds[] = {0.0, 0.25, 0.5, 0.9};
+  options.garbage_collection_threshold = kThresholds[trailer.limits & 3U];
+  options.memory_fraction = 1.0 - ((trailer.limits >> 2U) & 3U) / 4.0;
+  if ((trailer.calls & 1U) != 0) options.capture_check_interval = 1;
+  program->captures_anywhere = (trailer.calls & 2U) != 0;
+  program->observes = (trailer.calls & 4U) != 0;
+  program->gives_back = (trailer.calls & 8U) != 0;
+  Require(alloc::Check(options) == nullptr, "the further options fit, too");
+}
 
 alloc::Options ChooseOptions(FuzzInput* input) {
   alloc::Options options;
@@ -65,15 +105,17 @@ std::size_t ChooseBytes(FuzzInput* input) {
   return 1 + any * (which < 240 ? 1 : 400);
 }
 
-Step ChooseStep(FuzzInput* input, int threads) {
+Step ChooseStep(FuzzInput* input, int threads, bool further) {
   Step step;
   const std::uint32_t what = input->Byte();
   const std::uint32_t where = input->Byte();
-  step.act = kActs[what % std::size(kActs)];
+  const std::size_t which = what % (std::size(kActs) + (further ? std::size(kFurtherActs) : 0));
+  step.act = which < std::size(kActs) ? kActs[which] : kFurtherActs[which - std::size(kActs)];
+  step.by_ref = which >= std::size(kActs) && which - std::size(kActs) < kByRef;
   const bool has_slot = step.act <= Act::KeepAlive;
   if (has_slot) {
     step.a = static_cast<std::uint8_t>((where & 15U) % alloc::kSlots);
-  } else if (step.act == Act::Wrong) {
+  } else if (step.act == Act::Wrong || step.act == Act::SetFraction) {
     step.a = static_cast<std::uint8_t>(where & 15U);
   } else {
     step.a = static_cast<std::uint8_t>(
@@ -109,9 +151,11 @@ std::vector<alloc::ChosenFault> ChooseFaults(FuzzInput* input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuaudit::fuzz;
+  const Trailer trailer = ReadTrailer(data, &size);
   cuaudit::FuzzInput input(data, size);
   Program program;
   program.options = ChooseOptions(&input);
+  if (trailer.is_there) ChooseFurther(trailer, &program);
   const std::uint32_t shape = input.Byte();
   cuaudit::alloc::Conditions conditions;
   conditions.schedule = static_cast<cuaudit::sim::Schedule>(shape & 3U);
@@ -121,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((conditions.seed & 3U) == 3U) program.devices = cuaudit::alloc::kDevices;
   const int threads = (shape & 0xF0U) == 0xF0U ? cuaudit::alloc::kWorkers : 1;
   conditions.faults = ChooseFaults(&input);
-  while (!input.empty() && program.steps.size() < kMostSteps) program.steps.push_back(ChooseStep(&input, threads));
+  while (!input.empty() && program.steps.size() < kMostSteps) program.steps.push_back(ChooseStep(&input, threads, trailer.is_there));
   const cuaudit::alloc::Outcome outcome = cuaudit::alloc::Execute(program, conditions);
   if (!outcome.failure.empty()) {
     Require(false, "the allocator does what the reference says",

@@ -109,8 +109,11 @@ bool Execution::Ok(CUresult result, const char* what) {
 }
 
 bool Execution::Took(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS && !Excused(result, what))
+  if (result == CUDA_SUCCESS) {
+    CheckSaid(what);
+  } else if (!Excused(result, what)) {
     Fail("%s: %s: %s", what, std::string(driver::ResultName(result)).c_str(), allocator_ == nullptr ? "" : allocator_->LastErrorText());
+  }
   // A pop that was refused leaves the allocator's context current.
   if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);
   return result == CUDA_SUCCESS;
@@ -143,6 +146,9 @@ void Execution::DoAllocate(const Step& step) {
   Stream* const stream = At(step.b);
   if (In(step.a) != nullptr) return;
   CUdeviceptr address = 0;
+  Statistics before;
+  if (limit_[stream->device] != ~std::size_t{0}) allocator_->GetStatistics(stream->device, &before);
+  accounts_.clear();
   const StreamRef outside = step.by_ref ? OutsideOf(stream) : StreamRef();
   Say("x%d = Allocate(%zu, %c%d);", step.a, step.bytes, outside ? 'r' : 's', stream->number);
   const CUresult result = outside ? allocator_->Allocate(step.bytes, outside, &address)
@@ -150,15 +156,18 @@ void Execution::DoAllocate(const Step& step) {
   outcome_.moved += outside && stream->capturing;
   outcome_.trace.push_back(static_cast<std::uint64_t>(result));
   if (result != CUDA_SUCCESS && address != 0) return Fail("an address beside an error");
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && !Excused(result, "Allocate")) return CheckRefused(stream->device, step.bytes);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY || !Took(result, "Allocate")) return;
+  CheckGrowth(stream->device, before.reserved_bytes[0].current);
+  CheckAccount(step, stream->device, result, WasInjected(CUDA_ERROR_OUT_OF_MEMORY));
+  if (failed()) return;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !WasInjected(result)) return CheckRefused(stream->device, step.bytes);
+  if (!Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();
   block->address = address;
   block->bytes = step.bytes;
   block->owner = stream->number;
   block->device = stream->device;
-  block->capture = stream->capturing ? capturing_ : -1;
+  block->capture = stream->capture;
   block->was_captured = stream->capturing;
   block->slot = step.a;
   CUdeviceptr base = 0;
@@ -229,6 +238,15 @@ void Execution::DoGoodbye(const Step& step) {
   MakeStream(step.a);
 }
 
+void Execution::DoRecordStream(Block* block, Stream* user, bool by_ref) {
+  const StreamRef outside = by_ref ? OutsideOf(user) : StreamRef();
+  Say("RecordStream(x%d, %c%d);", block->slot, outside ? 'r' : 's', user->number);
+  const CUresult result =
+      outside ? allocator_->RecordStream(block->address, outside) : allocator_->RecordStream(block->address, user->handle);
+  // In a capture a stream has another identity: what it was given there is not its own outside.
+  if (Took(result, "RecordStream") && (user->number != block->owner || block->was_captured)) block->promised.insert(user->number);
+}
+
 void Execution::Do(const Step& step) {
   Stream* const a = At(step.a % kPlaces);
   Stream* const b = At(step.b);
@@ -244,20 +262,16 @@ void Execution::Do(const Step& step) {
       if (block != nullptr && CanOrder(*b, *block, step.act == Act::Write)) Use(block, b, step.act == Act::Write);
       return;
     case Act::RecordUse:
-      if (block != nullptr && (!b->capturing || block->capture >= 0)) Tell(block, b);
+      if (block != nullptr && (!b->capturing || block->capture == b->capture)) Tell(block, b, step.by_ref);
       return;
     case Act::RecordStream:
-      if (block == nullptr || b->capturing != (block->capture >= 0)) return;
-      Say("RecordStream(x%d, s%d);", step.a, b->number);
-      // In a capture a stream has another identity: what it was given there is not its own outside.
-      if (Took(allocator_->RecordStream(block->address, b->handle), "RecordStream") && (b->number != block->owner || block->was_captured))
-        block->promised.insert(b->number);
+      if (block != nullptr && b->capture == block->capture) DoRecordStream(block, b, step.by_ref);
       return;
     case Act::KeepAlive:
       if (block != nullptr && !b->capturing && block->capture < 0) KeepAlive(block, b);
       return;
     case Act::Wait:
-      if (a != b && (a->capturing || !b->capturing) && !(a->capturing && b->device != 0)) Order(a, b);
+      if (a != b && (b->capture == a->capture || (!b->capturing && b->device == graphs_[a->capture].device))) Order(a, b);
       return;
     case Act::Synchronize:
       if (AnyCapture()) return;
@@ -283,13 +297,13 @@ void Execution::Do(const Step& step) {
     case Act::Destroy:
       return DoGoodbye(step);
     case Act::BeginCapture:
-      if (!AnyCapture() && !graph_there_[step.a] && b->device == 0) BeginCapture(step.a, b);
-      return;
+      if (graph_there_[step.a] || b->capturing || (!program_.captures_anywhere && (AnyCapture() || b->device != 0))) return;
+      return BeginCapture(step.a, b);
     case Act::EndCapture:
-      if (AnyCapture()) EndCapture();
+      if (AnyCapture()) EndCapture(graphs_[step.a].capturing ? step.a : 1 - step.a);
       return;
     case Act::Launch:
-      if (!AnyCapture() && graph_there_[step.a] && b->device == 0) LaunchGraph(&graphs_[step.a], b);
+      if (!AnyCapture() && graph_there_[step.a] && b->device == graphs_[step.a].device) LaunchGraph(&graphs_[step.a], b);
       return;
     case Act::DropGraph:
       if (!AnyCapture() && graph_there_[step.a]) DropGraph(step.a);
@@ -306,33 +320,34 @@ void Execution::Do(const Step& step) {
       return DoWrong(step);
     case Act::Reopen:
       return DoReopen();
+    case Act::SetFraction:
+      return DoSetFraction(step);
   }
 }
 
 Outcome Execution::Run() {
-  for (std::size_t i = 0; i < program_.steps.size() && !failed() && !NothingIsCertain(); ++i) {
+  for (std::size_t i = 0; i < program_.steps.size() && !failed() && !exiting_; ++i) {
     const Step& step = program_.steps[i];
     // A capture ends on the thread that began it.
     const bool here = step.act >= Act::BeginCapture && step.act <= Act::DropGraph;
     const int worker = here ? 0 : step.thread;
     const std::size_t said = outcome_.listing.size();
-    fired_before_ = faulty_ == nullptr ? 0 : faulty_->fired();
     workers_->Run(worker, [&] {
       Do(step);
       if (faulty_ != nullptr) (void)d_.CtxSetCurrent(context_[0]);  // DoWrong looks at codes alone
     });
-    if (NothingIsCertain()) break;
     if (worker != 0 && outcome_.listing.size() != said) {
       outcome_.listing.insert(outcome_.listing.size() - 1, "  // thread " + std::to_string(worker));
       ++outcome_.borrowed_threads;
     }
+    if (allocator_ == nullptr) break;
     if (!failed()) CheckBooks();
     if (!failed() && (i % 8 == 7 || i + 1 == program_.steps.size())) CheckSnapshot();
   }
-  if (!failed()) NothingIsCertain() ? CheckDamaged() : CheckEnd();
+  if (!failed() && allocator_ != nullptr) exiting_ ? CheckExiting(false) : CheckEnd();
   workers_.reset();
   outcome_.fired = faulty_ == nullptr ? 0 : faulty_->fired();
-  outcome_.is_certain = !NothingIsCertain();
+  outcome_.is_certain = !exiting_;
   return outcome_;
 }
 

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ struct Outcome {
   std::size_t steps = 0;             // that were done
   std::uint64_t captures = 0, launches = 0, moved = 0, paid = 0, restores = 0, retired = 0, borrowed_threads = 0, checked_pending = 0;
   std::size_t fired = 0;   // of the faults
-  bool is_certain = true;  // to the end; no context was lost, and nothing released or mapped behind the allocator's back
+  bool is_certain = true;  // to the end; the driver was not said to be shut down
   std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
 };
 
@@ -75,6 +76,7 @@ class Execution {
     CUevent tail = nullptr;  // of a stream that is gone: the end of its work
     Clock clock;
     bool capturing = false;
+    int capture = -1;  // graph slot
     Clock before_capture;
   };
   struct Told {
@@ -94,7 +96,7 @@ class Execution {
     std::set<int> promised;  // RecordStream's
     std::vector<Told> told;
     int slot = -1;
-    bool kept = false;  // a use in the capture under way could not be told of
+    unsigned kept = 0;  // a use in these captures under way could not be told of, a bit each
   };
   struct Pending {
     CUdeviceptr address;
@@ -112,6 +114,9 @@ class Execution {
   struct Graph {
     PoolId pool;
     CUgraphExec exec = nullptr;
+    bool capturing = false;
+    int origin = -1;  // stream
+    int device = 0;
     std::vector<std::pair<CUdeviceptr, std::size_t>> ranges;
   };
 
@@ -120,6 +125,7 @@ class Execution {
   void DoAllocate(const Step& step);
   void DoFree(Block* block);
   void DoGoodbye(const Step& step);
+  void DoRecordStream(Block* block, Stream* user, bool by_ref);
   void MakeStream(int place);
   StreamRef OutsideOf(Stream* stream);
   // execution_pools.cc
@@ -131,17 +137,25 @@ class Execution {
   void Launch(Stream* stream, CUdeviceptr address, std::size_t bytes, bool writes);
   void Order(Stream* before, Stream* after);
   void OrderAll(Stream* hub, bool into);
-  void Tell(Block* block, Stream* user);
+  void Tell(Block* block, Stream* user, bool by_ref = false);
   void TellAll(Block* block);
   void KeepAlive(Block* block, Stream* user);
   void SynchronizeAll();
   CUevent Mark(const Stream& stream);
   void BeginCapture(int slot, Stream* stream);
-  void EndCapture();
+  void EndCapture(int slot);
   void LaunchGraph(Graph* graph, Stream* stream);
   void DropGraph(int slot);
   static bool Applies(void* self, StreamRef stream) noexcept;
+  // execution_limits.cc
+  void DoSetFraction(const Step& step);
+  void Observe();
+  static void OnOom(void* self, const OutOfMemory& account) noexcept;
+  static bool OnFull(void* self, int device, std::size_t bytes) noexcept;
+  void CheckGrowth(int device, std::int64_t before);
+  void CheckAccount(const Step& step, int device, CUresult result, bool was_injected);
   // execution_checks.cc
+  std::size_t Rounded(std::size_t bytes) const;
   void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
   void CheckPending(const Block& block);
   void CheckRefused(int device, std::size_t bytes);
@@ -153,14 +167,19 @@ class Execution {
   static void OnMisuse(void* self, const driver::Misuse& misuse);
   // execution_faults.cc
   void Open();
+  std::span<const faults::Record> Heard();
+  bool WasInjected(CUresult code);
   bool Excused(CUresult result, const char* what);
-  bool NothingIsCertain() const;
+  bool IsSecondRelease(const faults::Record& call);
+  void CheckSaid(const char* what);
+  void CheckRecorded(const Block& block, const Stream& user, std::size_t heard_before);
   void WaitInstead(CUstream stream, CUevent event);
   void DoWrong(const Step& step);
   void DoReopen();
   void CheckFaultyClose();
-  void CheckDamaged();
-  std::uint64_t Left(driver::Kind kind) const;
+  void CheckExiting(bool is_closed);
+  void CheckTriedAgain();
+  std::int64_t Left(driver::Kind kind);
 
   void Fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void Say(const char* format, ...) __attribute__((format(printf, 2, 3)));
@@ -171,7 +190,7 @@ class Execution {
   bool failed() const { return !outcome_.failure.empty(); }
   Stream* At(int place) { return streams_[static_cast<std::size_t>(at_place_[place])].get(); }
   Block* In(int slot) { return slots_[slot]; }
-  bool AnyCapture() const { return capturing_ >= 0; }
+  bool AnyCapture() const { return graphs_[0].capturing || graphs_[1].capturing; }
 
   const Program& program_;
   const Conditions conditions_;
@@ -196,12 +215,19 @@ class Execution {
   UserPool pools_[kPoolSlots];
   Graph graphs_[kGraphSlots];
   bool graph_there_[kGraphSlots] = {};
-  int capturing_ = -1;  // graph slot
-  int capture_origin_ = -1;
+  struct Applying {
+    Execution* self;
+    int slot;
+  } applying_[kGraphSlots] = {{this, 0}, {this, 1}};
+  std::size_t limit_[kDevices] = {};
+  std::vector<OutOfMemory> accounts_;  // of the allocation under way
+  int full_ = 0;                       // how often the allocator asked for memory to be freed
   int oracle_rule_ = -1;
   std::unique_ptr<FaultyDriver> faulty_;
-  std::size_t fired_before_ = 0;  // of its faults, before the step under way
-  driver::DriverRef theirs_;      // the allocator's driver
+  std::size_t heard_ = 0;          // of its calls, those before the allocator's call under way
+  bool was_told_of_exit_ = false;  // the allocator, of DEINITIALIZED
+  bool exiting_ = false;           // and has answered so
+  driver::DriverRef theirs_;       // the allocator's driver
   std::uint64_t wrong_asked_ = 0, wrong_frees_ = 0;
   CUdeviceptr last_freed_ = 0;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Programs whose allocator hears of failures: which answers are right then, and what is asked that must be refused.
 #include <algorithm>
+#include <string_view>
 
+#include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "suites/unit/allocator/model/execution.h"
 
@@ -14,27 +16,92 @@ constexpr int kMostTries = 8;  // more than there are faults, each of them twice
 
 void Execution::Open() {
   const DeviceConfig configs[kDevices] = {{0, nullptr}, {1, nullptr}};
-  fired_before_ = 0;
   for (const auto& stream : streams_) stream->outside = StreamRef();
-  for (int again = 0; again < kMostTries && allocator_ == nullptr && !failed() && !NothingIsCertain(); ++again) {
+  was_told_of_exit_ = false;
+  for (int again = 0; again < kMostTries && allocator_ == nullptr && !failed(); ++again) {
     if (again == kMostTries / 2) faulty_->Mend();
-    if (Took(Allocator::Create(theirs_, configs, program_.devices, program_.options, &allocator_), "Create") || failed()) return;
+    if (Took(Allocator::Create(theirs_, configs, program_.devices, program_.options, &allocator_), "Create") || failed()) break;
+    was_told_of_exit_ = false;
     if (allocator_ != nullptr) Fail("Create: an allocator beside an error");
-    if (Left(driver::Kind::PrimaryContext) != static_cast<std::uint64_t>(program_.devices) && !NothingIsCertain())
-      Fail("Create failed and keeps a context, or took somebody else's");
+    if (Left(driver::Kind::PrimaryContext) != 0) Fail("Create failed and keeps a context, or took somebody else's");
   }
-  if (allocator_ == nullptr && !failed() && !NothingIsCertain()) Fail("Create fails, though no call does");
+  if (allocator_ != nullptr && !failed()) Observe();
+  if (allocator_ == nullptr && !failed()) Fail("Create fails, though no call does");
 }
 
-// A driver call of the step under way failed, or one that goes on failing did.
+// What the allocator was told in its call under way, or since its latest one that was judged.
+std::span<const faults::Record> Execution::Heard() {
+  return faulty_ == nullptr ? std::span<const faults::Record>() : faulty_->Calls().subspan(heard_);
+}
+
+bool Execution::WasInjected(CUresult code) {
+  const auto heard = Heard();
+  return std::any_of(heard.begin(), heard.end(),
+                     [code](const faults::Record& call) { return IsInjected(call) && static_cast<CUresult>(call.result) == code; });
+}
+
+// A driver call of this very call was made to fail, and the code is one that the driver gave in it. Or the driver was said to be shut down:
+// then it is not called any more.
 bool Execution::Excused(CUresult result, const char* what) {
-  if (faulty_ == nullptr || (faulty_->fired() == fired_before_ && !faulty_->lasting())) return false;
+  was_told_of_exit_ = was_told_of_exit_ || WasInjected(CUDA_ERROR_DEINITIALIZED);
+  const auto heard = Heard();
+  heard_ += heard.size();
+  if (heard.empty() && was_told_of_exit_) return exiting_ = result == CUDA_ERROR_DEINITIALIZED;  // it was told behind another error
+  const bool any_injected = std::any_of(heard.begin(), heard.end(), IsInjected);
+  const bool is_told = std::any_of(heard.begin(), heard.end(),
+                                   [result](const faults::Record& call) { return static_cast<CUresult>(call.result) == result; });
+  if (!any_injected || !is_told) return false;
+  exiting_ = result == CUDA_ERROR_DEINITIALIZED && allocator_ != nullptr;
   Say("// %s: %s under %s", what, std::string(driver::ResultName(result)).c_str(), faulty_->text().c_str());
   return true;
 }
 
-// A context is lost, or a range mapped without saying so: from here on only that it answers and comes to an end.
-bool Execution::NothingIsCertain() const { return faulty_ != nullptr && (faulty_->lost() || faulty_->unsure()); }
+// Of a handle of physical memory whose release failed before: that it is unknown by now means that it was done.
+bool Execution::IsSecondRelease(const faults::Record& call) {
+  const auto calls = faulty_->Calls();
+  return BaseOf(call) == driver::BaseId::MemRelease && std::any_of(calls.begin(), calls.end(), [&call](const faults::Record& other) {
+           return other.begin < call.begin && BaseOf(other) == BaseOf(call) && other.argument[0] == call.argument[0] && IsInjected(other);
+         });
+}
+
+// A call that answered SUCCESS: nothing failed in it that its caller must hear of.
+void Execution::CheckSaid(const char* what) {
+  using driver::BaseId;
+  was_told_of_exit_ = was_told_of_exit_ || WasInjected(CUDA_ERROR_DEINITIALIZED);
+  const auto heard = Heard();
+  heard_ += heard.size();
+  const std::string_view name(what);
+  const bool gives_back = name.starts_with("EmptyCache") || name == "Trim" || name == "Close";
+  const faults::Record* unsaid = nullptr;
+  bool is_last_recording = true;
+  for (auto at = heard.rbegin(); at != heard.rend(); ++at) {
+    const BaseId base = BaseOf(*at);
+    const auto code = static_cast<CUresult>(at->result);
+    const bool records = base == BaseId::EventRecord || base == BaseId::StreamWriteValue64 || base == BaseId::StreamWaitEvent;
+    // One that was answered INVALID_CONTEXT is made again, with a context.
+    if (records && IsInjected(*at) && (code != CUDA_ERROR_INVALID_CONTEXT || is_last_recording)) unsaid = &*at;
+    is_last_recording = is_last_recording && !records;
+    if (!gives_back || !IsInjected(*at)) continue;
+    const driver::EffectRow& row = driver::EffectOf(base);
+    const bool is_release = driver::IsRelease(row.effect) && row.kind != driver::Kind::ContextStackEntry;
+    if (is_release && !(code == CUDA_ERROR_INVALID_VALUE && IsSecondRelease(*at))) unsaid = &*at;
+    if (base == BaseId::EventSynchronize || base == BaseId::CtxSynchronize) unsaid = &*at;
+  }
+  if (unsaid == nullptr) return;
+  Fail("%s: SUCCESS, and %s answered %s", what, std::string(driver::Name(BaseOf(*unsaid))).c_str(),
+       std::string(driver::ResultName(static_cast<CUresult>(unsaid->result))).c_str());
+}
+
+// A use that was told of with SUCCESS stands in the driver.
+void Execution::CheckRecorded(const Block& block, const Stream& user, std::size_t heard_before) {
+  if (faulty_ == nullptr || failed() || user.capturing || block.was_captured || user.number == block.owner) return;
+  const auto heard = faulty_->Calls().subspan(heard_before);
+  const bool is_recorded = std::any_of(heard.begin(), heard.end(), [](const faults::Record& call) {
+    const driver::BaseId base = BaseOf(call);
+    return call.result == CUDA_SUCCESS && (base == driver::BaseId::EventRecord || base == driver::BaseId::StreamWriteValue64);
+  });
+  if (!is_recorded) Fail("RecordUse: SUCCESS, and nothing was recorded");
+}
 
 // Of the stream's work until now, or of the event, instead of telling the allocator.
 void Execution::WaitInstead(CUstream stream, CUevent event) {
@@ -112,14 +179,14 @@ void Execution::DoReopen() {
     std::size_t live = 0;
     const CUresult result = allocator_->Close(&live);
     if (again == 0) left = live;
-    if (NothingIsCertain() || Took(result, "Close") || failed()) break;
+    if (Took(result, "Close") || failed() || exiting_) break;
     if (again == kMostTries / 2) faulty_->Mend();
   }
-  if (failed() || NothingIsCertain()) return;
+  if (failed()) return;
   if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  if (exiting_) return CheckExiting(true);
   allocator_.reset();
-  if (Left(driver::Kind::PrimaryContext) != static_cast<std::uint64_t>(program_.devices))
-    return Fail("a primary context was not let go, or somebody else's was");
+  if (Left(driver::Kind::PrimaryContext) != 0) return Fail("a primary context was not let go, or somebody else's was");
   std::vector<Told> all;
   for (const Pending& pending : pending_) all.insert(all.end(), pending.told.begin(), pending.told.end());
   for (const auto& [address, block] : blocks_) all.insert(all.end(), block->told.begin(), block->told.end());
@@ -142,34 +209,71 @@ void Execution::CheckFaultyClose() {
   Say("Close();");
   (void)Took(allocator_->Close(&left), "Close");
   if (failed()) return;
-  if (NothingIsCertain()) return CheckDamaged();
-  faulty_->Mend();
   if (left != blocks_.size()) return Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
-  (void)Ok(allocator_->Close(nullptr), "Close again");
-  (void)d_.CtxSetCurrent(context_[0]);
-}
-
-// No lock is held, and it comes to an end; what it holds nobody can say.
-void Execution::CheckDamaged() {
-  if (allocator_ == nullptr) return;
-  Say("// under %s", faulty_->text().c_str());
-  CUdeviceptr address = 0;
-  if (At(0)->handle != nullptr && !At(0)->capturing && allocator_->Allocate(0, 4096, At(0)->handle, &address) == CUDA_SUCCESS)
-    (void)allocator_->Free(address);
-  Snapshot snapshot;
-  (void)Took(allocator_->TakeSnapshot(&snapshot), "TakeSnapshot");
-  (void)allocator_->EmptyCache();
+  if (exiting_) return CheckExiting(true);
   faulty_->Mend();
-  (void)allocator_->Close(nullptr);
-  (void)allocator_->Close(nullptr);
+  (void)Took(allocator_->Close(nullptr), "Close again");
+  (void)d_.CtxSetCurrent(context_[0]);
+  if (!failed()) exiting_ ? CheckExiting(true) : CheckTriedAgain();
 }
 
-// What the world has of a kind, without what was acquired while the allocator heard of a failure, and what the driver refused to take.
-std::uint64_t Execution::Left(driver::Kind kind) const {
-  const std::uint64_t live = sim::LiveCount(world_, kind);
-  if (faulty_ == nullptr) return live;
+// Nothing fails any more: what is proved to be ours is gone.
+void Execution::CheckTriedAgain() {
+  if (faulty_->lost()) return;  // what was refused for that counts as gone
+  if (faulty_->Kept(driver::Kind::Mapping) != 0) return Fail("a mapping whose end was refused was not tried again");
+  if (faulty_->said_gone()) return;
+  if (faulty_->Refused(driver::Kind::DeviceMemory) != 0 || faulty_->Refused(driver::Kind::PinnedMemory) != 0)
+    Fail("memory whose release was refused was not tried again");
+}
+
+// The allocator has said that the driver is shut down: it leaves the driver alone and says so, and its books stay right.
+void Execution::CheckExiting(bool is_closed) {
+  Say("// DEINITIALIZED under %s", faulty_->text().c_str());
+  if (!is_closed) CheckBooks();
+  if (!is_closed && !failed()) CheckSnapshot();
+  const std::size_t before = faulty_->Calls().size();
+  const auto says_so = [&](CUresult result, const char* what) {
+    if (result != CUDA_ERROR_DEINITIALIZED)
+      Fail("%s: %s, where the driver is shut down", what, std::string(driver::ResultName(result)).c_str());
+  };
+  const CUstream stream = At(0)->handle;
+  StreamRef ref;
+  CUdeviceptr address = 0;
+  PoolId pool;
+  if (!is_closed) {
+    says_so(allocator_->Identify(0, stream, &ref), "Identify");
+    says_so(allocator_->Allocate(0, 4096, stream, &address), "Allocate");
+    says_so(allocator_->EmptyCache(), "EmptyCache");
+    says_so(allocator_->Trim(0, 0), "Trim");
+    says_so(allocator_->RetireStream(0, stream), "RetireStream");
+    says_so(allocator_->CreatePool({}, &pool), "CreatePool");
+    says_so(allocator_->SetMemoryFraction(0, 0.5), "SetMemoryFraction");
+    while (!blocks_.empty() && !failed()) {
+      const CUdeviceptr live = blocks_.begin()->first;
+      CUdeviceptr base = 0;
+      std::size_t size = 0;
+      says_so(allocator_->RecordStream(live, stream), "RecordStream");
+      says_so(allocator_->KeepAliveUntil(live, nullptr), "KeepAliveUntil");
+      const CUresult result = allocator_->Free(live);
+      if (result != CUDA_SUCCESS) says_so(result, "Free");
+      if (allocator_->FindBlock(live, &base, &size)) Fail("Free: the block is live still");
+      blocks_.erase(live);
+    }
+    if (!failed()) CheckBooks();
+  }
+  std::size_t left = 0;
+  says_so(allocator_->Close(&left), "Close");
+  if (is_closed ? left > blocks_.size() : left != blocks_.size()) Fail("Close counted %zu live blocks of %zu", left, blocks_.size());
+  allocator_.reset();
+  if (faulty_->Calls().size() != before) Fail("the driver was called after it was said to be shut down");
+}
+
+// What the world has of a kind, beyond what it is to have, what was acquired while the allocator heard of a failure, and what the driver
+// refused to take and was not given again.
+std::int64_t Execution::Left(driver::Kind kind) {
   const std::uint64_t needed = kind == driver::Kind::PrimaryContext ? static_cast<std::uint64_t>(program_.devices) : 0;
-  return live <= needed ? live : std::max(needed, live - std::min(live, faulty_->unclaimed(kind) + faulty_->refused(kind)));
+  const std::uint64_t kept = faulty_ == nullptr ? 0 : faulty_->Kept(kind);
+  return static_cast<std::int64_t>(sim::LiveCount(world_, kind)) - static_cast<std::int64_t>(needed + kept);
 }
 
 }  // namespace cuaudit::alloc

@@ -15,11 +15,11 @@ void Join(std::vector<std::uint32_t>* clock, const std::vector<std::uint32_t>& o
 
 // Whether the waits that the use needs may be made: none crosses the border of a capture.
 bool Execution::CanOrder(const Stream& user, const Block& block, bool writes) const {
-  if (user.capturing != (block.capture >= 0)) return false;
+  if (user.capture != block.capture) return false;
   const auto possible = [&](const Ticks& ticks) {
     return std::all_of(ticks.begin(), ticks.end(), [&](const auto& use) {
       const auto number = static_cast<std::size_t>(use.first);
-      return use.second <= std::max(user.clock[number], host_[number]) || streams_[number]->capturing == user.capturing;
+      return use.second <= std::max(user.clock[number], host_[number]) || streams_[number]->capture == user.capture;
     });
   };
   return possible(block.writes) && (!writes || possible(block.reads));
@@ -39,7 +39,7 @@ void Execution::Use(Block* block, Stream* user, bool writes) {
   (writes ? block->writes : block->reads)[user->number] = user->clock[static_cast<std::size_t>(user->number)];
   if (user->number != block->owner) block->untold.insert(user->number);
   outcome_.far_uses += user->device != block->device;
-  if (user->capturing) graphs_[capturing_].ranges.emplace_back(block->address, block->bytes);
+  if (user->capturing) graphs_[user->capture].ranges.emplace_back(block->address, block->bytes);
 }
 
 void Execution::Launch(Stream* stream, CUdeviceptr address, std::size_t bytes, bool writes) {
@@ -70,6 +70,7 @@ void Execution::Order(Stream* before, Stream* after) {
   if (before->capturing && !after->capturing) {
     after->before_capture = after->clock;
     after->capturing = true;
+    after->capture = before->capture;
   }
   Join(&after->clock, before->clock);
 }
@@ -81,15 +82,22 @@ void Execution::OrderAll(Stream* hub, bool into) {
   }
 }
 
-void Execution::Tell(Block* block, Stream* user) {
+void Execution::Tell(Block* block, Stream* user, bool by_ref) {
   // The program's own mark of the same place in the stream; a capture has none.
   const bool marked = !user->capturing && user->number != block->owner;
   const CUevent event = marked ? Mark(*user) : nullptr;
-  Say("RecordUse(x%d, s%d);", block->slot, user->number);
-  if (!conditions_.forgetful && !Took(allocator_->RecordUse(block->address, user->handle), "RecordUse")) {
+  const StreamRef outside = by_ref && !conditions_.forgetful ? OutsideOf(user) : StreamRef();
+  Say("RecordUse(x%d, %c%d);", block->slot, outside ? 'r' : 's', user->number);
+  const std::size_t heard_before = heard_;
+  const auto record = [&] {
+    return outside ? allocator_->RecordUse(block->address, outside) : allocator_->RecordUse(block->address, user->handle);
+  };
+  if (!conditions_.forgetful && !Took(record(), "RecordUse")) {
     // As a caller would. What a capture does cannot be waited for: the block stays until it ends.
-    if (user->capturing) block->kept = true;
+    if (user->capturing) block->kept |= 1U << user->capture;
     else WaitInstead(user->handle, nullptr);
+  } else if (!conditions_.forgetful) {
+    CheckRecorded(*block, *user, heard_before);
   }
   if (marked) block->told.push_back({user->number, event});
   block->untold.erase(user->number);
@@ -138,8 +146,10 @@ void Execution::SynchronizeAll() {
 }
 
 bool Execution::Applies(void* self, StreamRef stream) noexcept {
-  const auto& streams = static_cast<Execution*>(self)->streams_;
-  return std::any_of(streams.begin(), streams.end(), [&](const auto& one) { return one->capturing && one->handle == stream.handle(); });
+  const auto& [execution, slot] = *static_cast<const Applying*>(self);
+  const auto& streams = execution->streams_;
+  return std::any_of(streams.begin(), streams.end(),
+                     [&, captured = slot](const auto& one) { return one->capture == captured && one->handle == stream.handle(); });
 }
 
 void Execution::BeginCapture(int slot, Stream* stream) {
@@ -148,38 +158,43 @@ void Execution::BeginCapture(int slot, Stream* stream) {
   Say("g%d = BeginCapture(s%d);", slot, stream->number);
   Route route;
   route.applies = Applies;
-  route.user = this;
+  route.user = &applying_[slot];
   if (!Took(allocator_->CreatePool({}, &graph.pool), "CreatePool") ||
-      !Took(allocator_->BeginAllocateToPool(0, graph.pool, route), "BeginAllocateToPool") ||
+      !Took(allocator_->BeginAllocateToPool(stream->device, graph.pool, route), "BeginAllocateToPool") ||
       !Ok(d_.StreamBeginCapture(stream->handle, CU_STREAM_CAPTURE_MODE_GLOBAL), "StreamBeginCapture"))
     return;
   graph_there_[slot] = true;
-  capturing_ = slot;
-  capture_origin_ = stream->number;
+  graph.capturing = true;
+  graph.origin = stream->number;
+  graph.device = stream->device;
   stream->before_capture = stream->clock;
   stream->capturing = true;
+  stream->capture = slot;
   ++outcome_.captures;
 }
 
-void Execution::EndCapture() {
-  Stream* const origin = streams_[static_cast<std::size_t>(capture_origin_)].get();
-  Graph& graph = graphs_[capturing_];
+void Execution::EndCapture(int slot) {
+  Graph& graph = graphs_[slot];
+  Stream* const origin = streams_[static_cast<std::size_t>(graph.origin)].get();
   for (const auto& [address, block] : blocks_) {  // told of while that is a use by the capture
-    if (block->capture < 0) continue;
+    if (block->capture != slot) continue;
     const std::set<int> untold = block->untold;
     for (const int number : untold) Tell(block.get(), streams_[static_cast<std::size_t>(number)].get());
   }
   for (const auto& stream : streams_) {
-    if (stream->capturing && stream.get() != origin) Order(stream.get(), origin);
+    if (stream->capture == slot && stream.get() != origin) Order(stream.get(), origin);
   }
-  Say("EndCapture(g%d);", capturing_);
+  Say("EndCapture(g%d);", slot);
   CUgraph made = nullptr;
   if (!Ok(d_.StreamEndCapture(origin->handle, &made), "StreamEndCapture")) return;
-  if (!Ok(d_.GraphInstantiateWithFlags(&graph.exec, made, 0), "GraphInstantiate") || !Ok(d_.GraphDestroy(made), "GraphDestroy")) return;
-  if (!Took(allocator_->EndAllocateToPool(0, graph.pool), "EndAllocateToPool")) return;
+  On(graph.device, [&] {
+    (void)(Ok(d_.GraphInstantiateWithFlags(&graph.exec, made, 0), "GraphInstantiate") && Ok(d_.GraphDestroy(made), "GraphDestroy"));
+  });
+  if (failed() || !Took(allocator_->EndAllocateToPool(graph.device, graph.pool), "EndAllocateToPool")) return;
   for (const auto& stream : streams_) {
-    if (!stream->capturing) continue;
+    if (stream->capture != slot) continue;
     stream->capturing = false;
+    stream->capture = -1;
     const auto own = static_cast<std::size_t>(stream->number);
     const std::uint32_t ticks = stream->clock[own];
     stream->clock = stream->before_capture;
@@ -187,14 +202,14 @@ void Execution::EndCapture() {
   }
   // None of it has run.
   for (const auto& [address, block] : blocks_) {
-    block->kept = false;  // also of a block from outside that the capture used
-    if (block->capture < 0) continue;
+    block->kept &= ~(1U << slot);  // also of a block from outside that the capture used
+    if (block->capture != slot) continue;
     block->capture = -1;
     block->writes.clear();
     block->reads.clear();
     block->untold.clear();
   }
-  capturing_ = capture_origin_ = -1;
+  graph.capturing = false;
 }
 
 // Ordered behind everything before it, and everything after it behind it.

@@ -2,39 +2,57 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/unit/allocator/model/faulty_driver.h"
 
-#include <span>
-#include <utility>
+#include <cstdlib>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "faults/journal/memory_journal.h"
 #include "faults/shim/gate.h"
 
 namespace cuaudit::alloc {
 
+namespace {
+
+// One is kept for the next program: to make its pages costs more than to write what a program calls.
+std::unique_ptr<faults::MemoryJournal> spare;
+
+std::unique_ptr<faults::MemoryJournal> EmptyJournal() {
+  if (spare != nullptr) {
+    spare->Clear();
+    return std::move(spare);
+  }
+  faults::JournalOptions options;
+  options.record_capacity = std::size_t{1} << 18;
+  options.stack_depth = 0;
+  auto journal = std::make_unique<faults::MemoryJournal>();
+  if (journal->Open(options, false) != nullptr) std::abort();
+  return journal;
+}
+
+}  // namespace
+
 struct FaultyDriver::Parts {
+  std::unique_ptr<faults::MemoryJournal> journal = EmptyJournal();
   faults::Gate gate;
 };
 
 FaultyDriver::FaultyDriver(driver::DriverRef next, std::vector<ChosenFault> faults)
     : parts_(std::make_unique<Parts>()), faults_(std::move(faults)) {
-  parts_->gate.Arm(next, nullptr, nullptr, faults::Plan(), faults::Scope::Process);
+  parts_->gate.Arm(next, parts_->journal->journal(), nullptr, faults::Plan(), faults::Scope::Process);
   parts_->gate.Watch({BeforeCall, this});
 }
 
-FaultyDriver::~FaultyDriver() = default;
+FaultyDriver::~FaultyDriver() { spare = std::move(parts_->journal); }
 
 driver::DriverRef FaultyDriver::ref() { return faults::Driver(&parts_->gate); }
 
 void FaultyDriver::Mend() {
   faults_.resize(fired_);
-  lasting_ = false;
   parts_->gate.Rearm(faults::Plan(), nullptr);
 }
 
 void FaultyDriver::BeforeCall(void* self, driver::BaseId base) noexcept {
   auto* const me = static_cast<FaultyDriver*>(self);
-  const driver::EffectRow& row = driver::EffectOf(base);
-  me->refused_of_[static_cast<std::size_t>(row.kind)] += me->lasting_ && base == me->latest_ && driver::IsRelease(row.effect);
   if (me->fired_ == me->faults_.size() || driver::LegalCodes(base).empty()) return;
   if (me->calls_++ == me->faults_[me->fired_].after_calls) me->Fire(base);
 }
@@ -55,19 +73,86 @@ void FaultyDriver::Fire(driver::BaseId base) {
   char text[faults::kMaxFaultText];
   text_.append(text, faults::FormatFault(fault, text, sizeof(text)));
   text_ += ' ';
-  lasting_ = chosen.how == faults::How::Persist || chosen.how == faults::How::Burst;
-  lost_ = lost_ || fault.code == CUDA_ERROR_DEINITIALIZED || driver::IsSticky(fault.code);
-  latest_ = base;
+  lost_ = lost_ || chosen.how == faults::How::Sticky;
+}
+
+std::span<const faults::Record> FaultyDriver::Calls() {
+  Fold();
+  return parts_->journal->View().records();
+}
+
+void FaultyDriver::Fold() {
+  const std::span<const faults::Record> all = parts_->journal->View().records();
+  for (; folded_ < all.size(); ++folded_) Fold(all[folded_]);
+}
+
+void FaultyDriver::Fold(const faults::Record& record) {
+  if (record.kind != faults::RecordKind::Call) return;
+  const driver::BaseId base = BaseOf(record);
   const driver::EffectRow& row = driver::EffectOf(base);
-  if (chosen.how != faults::How::After) {
-    refused_of_[static_cast<std::size_t>(row.kind)] += driver::IsRelease(row.effect);
+  const bool injected = IsInjected(record);
+  const auto code = static_cast<CUresult>(record.result);
+  if (base == driver::BaseId::PointerGetAttribute && injected) {
+    said_gone_ = said_gone_ || code == CUDA_ERROR_INVALID_VALUE;
+    // In a lost context memory counts as gone with it, whatever became of it.
+    if (!driver::IsSticky(code)) return;
+    for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::PinnedMemory}) {
+      if (bytes_.count({kind, record.argument[2]}) != 0) refused_[{kind, record.argument[2]}] = 1;
+    }
     return;
   }
-  gone_ = gone_ || driver::IsRelease(row.effect);
-  unsure_ = unsure_ || base == driver::BaseId::MemMap;
-  if (!driver::IsAcquire(row.effect)) return;
-  unclaimed_ = true;
-  ++unclaimed_of_[static_cast<std::size_t>(row.kind)];
+  const bool is_done = injected ? (record.flags & faults::kForwarded) != 0 : code == CUDA_SUCCESS;
+  if (row.kind == driver::Kind::ContextStackEntry || row.object < 0) return;
+  const Object object{row.kind, record.argument[row.object]};
+  const bool is_counted = row.kind == driver::Kind::PrimaryContext;  // a reference has no name: one that is given back is another
+  if (driver::IsRelease(row.effect)) {
+    if (!is_done) {
+      // Of what is not there, or not any more, nothing is kept.
+      if (injected && bytes_.count(object) != 0) refused_[object] = is_counted ? refused_[object] + 1 : 1;
+    } else if (!is_counted) {
+      if (injected) gone_bytes_ += bytes_[object];
+      refused_.erase(object);
+      denied_.erase(object);
+      bytes_.erase(object);
+    }
+  } else if (driver::IsAcquire(row.effect) && is_done) {
+    bytes_[object] = row.bytes < 0 ? 0 : record.argument[row.bytes];
+    if (injected) ++denied_[object];
+  }
+}
+
+std::uint64_t FaultyDriver::Refused(driver::Kind kind) {
+  Fold();
+  std::uint64_t count = 0;
+  for (const auto& [object, times] : refused_) count += object.first == kind ? times : 0;
+  return count;
+}
+
+std::uint64_t FaultyDriver::Kept(driver::Kind kind) {
+  std::uint64_t count = Refused(kind);
+  for (const auto& [object, times] : denied_) {
+    const bool is_another = kind == driver::Kind::PrimaryContext || refused_.count(object) == 0;
+    count += object.first == kind && is_another ? times : 0;
+  }
+  return count;
+}
+
+std::uint64_t FaultyDriver::KeptBytes() {
+  Fold();
+  std::uint64_t bytes = 0;
+  for (const auto* kept : {&refused_, &denied_}) {
+    for (const auto& [object, times] : *kept) {
+      const bool is_memory = object.first == driver::Kind::DeviceMemory || object.first == driver::Kind::PhysicalMemory ||
+                             object.first == driver::Kind::Mapping;
+      if (const auto known = bytes_.find(object); is_memory && known != bytes_.end()) bytes += known->second;
+    }
+  }
+  return bytes;
+}
+
+std::uint64_t FaultyDriver::GoneBytes() {
+  Fold();
+  return gone_bytes_;
 }
 
 }  // namespace cuaudit::alloc

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-// faulty_driver.h: a driver some of whose calls fail, chosen by how many that can fail came before.
+// faulty_driver.h: a driver some of whose calls fail, chosen by how many that can fail came before, and what its caller was told.
 //
-//   Owns      a gate in front of another driver.
+//   Owns      a gate in front of another driver, and its journal.
 //   Threads   one call at a time.
-//   Errors    the failing call answers a code that it is documented to answer.
+//   Errors    the failing call answers a code that it is documented to answer, or, in a context that it loses, LAUNCH_FAILED.
 //   Faults    passes on every other call, and with `After` the failing one too.
 //   Source    ours.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/call_id.h"
 #include "faults/driver/driver_ref.h"
 #include "faults/driver/kinds.h"
+#include "faults/journal/record.h"
 #include "faults/plan/fault.h"
 
 namespace cuaudit::alloc {
@@ -39,34 +41,42 @@ class FaultyDriver {
   driver::DriverRef ref();
   void Mend();  // nothing fails any more, except in a context that is lost
 
+  // All calls so far, in order; what Books and Bytes say is folded from them.
+  std::span<const faults::Record> Calls();
+  // Objects of a kind that the driver has and nobody can be asked to give back: whose latest release was refused, or whose making was
+  // denied. One that was released after all is none of them.
+  std::uint64_t Kept(driver::Kind kind);
+  std::uint64_t Refused(driver::Kind kind);        // of those, releases
+  std::uint64_t KeptBytes();                       // of device memory, mapped or not; as much at most
+  std::uint64_t GoneBytes();                       // that were released and said not to be
+  bool said_gone() { return Fold(), said_gone_; }  // a question about an address was refused as if nothing were there
+
   std::size_t fired() const { return fired_; }
-  bool lasting() const { return lasting_; }      // the latest one goes on: calls fail that are not counted in `fired`
-  bool lost() const { return lost_; }            // a context is, or the driver: somebody was told so
-  bool gone() const { return gone_; }            // something was released and its owner told that it was not
-  bool unclaimed() const { return unclaimed_; }  // something was acquired and nobody told
-  std::uint64_t unclaimed(driver::Kind kind) const { return unclaimed_of_[static_cast<std::size_t>(kind)]; }
-  bool unsure() const { return unsure_; }  // a range was mapped and its owner told that it was not
-  bool refused() const {
-    return std::any_of(std::begin(refused_of_), std::end(refused_of_), [](std::uint64_t n) { return n != 0; });
-  }
-  std::uint64_t refused(driver::Kind kind) const { return refused_of_[static_cast<std::size_t>(kind)]; }  // releases
-  const std::string& text() const { return text_; }                                                       // of the faults so far
+  bool lost() const { return lost_; }                // a context is
+  const std::string& text() const { return text_; }  // of the faults so far
 
  private:
+  using Object = std::pair<driver::Kind, std::uint64_t>;
   struct Parts;
   static void BeforeCall(void* self, driver::BaseId base) noexcept;
   void Fire(driver::BaseId base);
+  void Fold();
+  void Fold(const faults::Record& record);
 
   std::unique_ptr<Parts> parts_;
   std::vector<ChosenFault> faults_;
   std::uint32_t calls_ = 0;  // that can fail, since the latest fault
   std::size_t fired_ = 0;
-  bool lasting_ = false, lost_ = false, gone_ = false, unclaimed_ = false;
-  std::uint64_t unclaimed_of_[driver::kKindCount] = {};
-  std::uint64_t refused_of_[driver::kKindCount] = {};
-  bool unsure_ = false;
-  driver::BaseId latest_{};  // that a fault fired at
+  bool lost_ = false, said_gone_ = false;
+  std::size_t folded_ = 0;  // records
+  std::map<Object, std::uint64_t> bytes_;
+  std::map<Object, std::uint64_t> refused_, denied_;  // and how often
+  std::uint64_t gone_bytes_ = 0;
   std::string text_;
 };
+
+// What it was told is ours, not the driver's.
+inline bool IsInjected(const faults::Record& call) { return (call.flags & faults::kInjected) != 0; }
+inline driver::BaseId BaseOf(const faults::Record& call) { return driver::BaseOf(static_cast<driver::CallId>(call.call)); }
 
 }  // namespace cuaudit::alloc

@@ -41,12 +41,12 @@ struct Weight {
   std::size_t parts;
 };
 constexpr Weight kWeights[] = {
-    {Act::Allocate, 34},    {Act::Free, 24},     {Act::Write, 9},      {Act::Read, 9},           {Act::RecordUse, 7},
-    {Act::RecordStream, 2}, {Act::KeepAlive, 2}, {Act::Wait, 6},       {Act::Synchronize, 1},    {Act::Query, 4},
-    {Act::EmptyCache, 1},   {Act::Trim, 1},      {Act::CreatePool, 2}, {Act::BeginPool, 2},      {Act::EndPool, 3},
-    {Act::ReleasePool, 1},  {Act::EmptyPool, 1}, {Act::Retire, 1},     {Act::Destroy, 1},        {Act::BeginCapture, 3},
-    {Act::EndCapture, 2},   {Act::Launch, 2},    {Act::DropGraph, 1},  {Act::TakeCheckpoint, 2}, {Act::Restore, 2},
-    {Act::Wrong, 0},        {Act::Reopen, 0},
+    {Act::Allocate, 34},    {Act::Free, 24},     {Act::Write, 9},       {Act::Read, 9},           {Act::RecordUse, 7},
+    {Act::RecordStream, 2}, {Act::KeepAlive, 2}, {Act::Wait, 6},        {Act::Synchronize, 1},    {Act::Query, 4},
+    {Act::EmptyCache, 1},   {Act::Trim, 1},      {Act::CreatePool, 2},  {Act::BeginPool, 2},      {Act::EndPool, 3},
+    {Act::ReleasePool, 1},  {Act::EmptyPool, 1}, {Act::Retire, 1},      {Act::Destroy, 1},        {Act::BeginCapture, 3},
+    {Act::EndCapture, 2},   {Act::Launch, 2},    {Act::DropGraph, 1},   {Act::TakeCheckpoint, 2}, {Act::Restore, 2},
+    {Act::Wrong, 0},        {Act::Reopen, 0},    {Act::SetFraction, 0},
 };
 static_assert(std::size(kWeights) == kActs);
 
@@ -109,6 +109,25 @@ void AddLateUse(Draw& draw, Program* program) {
   program->steps.push_back({Act::Allocate, 0, slot, owner, bytes});
 }
 
+// What is drawn last, so that the programs without it are what they were.
+void AddFurther(Draw& draw, Program* program) {
+  Options& options = program->options;
+  const std::uint32_t divisions = draw.OneIn(2) ? 0 : 1U << draw.Below(7);
+  for (std::uint32_t& one : options.roundup_power2_divisions) one = draw.OneIn(4) ? 0 : divisions;
+  if (draw.OneIn(3)) options.max_non_split_rounding = 2 * kMiB;
+  if (draw.OneIn(3)) options.large_segment_size = 10 * kMiB;
+  if (draw.OneIn(3)) options.thread_cache_bytes = 64 * 1024;
+  if (draw.OneIn(2)) options.garbage_collection_threshold = 0.25;
+  if (draw.OneIn(3)) options.memory_fraction = 0.5;
+  program->captures_anywhere = draw.OneIn(2);
+  program->observes = draw.OneIn(2);
+  program->gives_back = draw.OneIn(3);
+  for (Step& step : program->steps) {
+    if (step.act == Act::RecordUse || step.act == Act::RecordStream) step.by_ref = draw.OneIn(2);
+    if (step.act == Act::Query && draw.OneIn(3)) step = Step{.act = Act::SetFraction, .a = draw.Small(4), .b = step.b};
+  }
+}
+
 }  // namespace
 
 Program MakeProgram(std::uint64_t seed, std::size_t steps) {
@@ -138,6 +157,8 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
   }
   Draw refs(seed ^ 0x5265667300000000);
   for (Step& step : program.steps) step.by_ref = step.act == Act::Allocate && refs.OneIn(3);
+  Draw further(seed ^ 0x4675727468657200);
+  if (further.OneIn(3)) AddFurther(further, &program);
   return program;
 }
 
@@ -157,6 +178,18 @@ std::string TextOf(const Options& options) {
   say(!options.capture_reuse_by_topology, ".capture_reuse_by_topology = false");
   say(options.max_stamps_per_stream != 64, ".max_stamps_per_stream = " + std::to_string(options.max_stamps_per_stream));
   say(options.max_split_size != 0, ".max_split_size = " + std::to_string(options.max_split_size));
+  const Options plain;
+  say(options.memory_fraction != plain.memory_fraction, ".memory_fraction = " + std::to_string(options.memory_fraction));
+  say(options.garbage_collection_threshold != 0, ".garbage_collection_threshold = " + std::to_string(options.garbage_collection_threshold));
+  say(options.max_non_split_rounding != plain.max_non_split_rounding,
+      ".max_non_split_rounding = " + std::to_string(options.max_non_split_rounding));
+  say(options.large_segment_size != plain.large_segment_size, ".large_segment_size = " + std::to_string(options.large_segment_size));
+  say(options.thread_cache_bytes != plain.thread_cache_bytes, ".thread_cache_bytes = " + std::to_string(options.thread_cache_bytes));
+  say(options.capture_check_interval != plain.capture_check_interval,
+      ".capture_check_interval = " + std::to_string(options.capture_check_interval));
+  std::string divisions;
+  for (const std::uint32_t one : options.roundup_power2_divisions) divisions += (divisions.empty() ? "" : ", ") + std::to_string(one);
+  say(options.roundup_power2_divisions != plain.roundup_power2_divisions, ".roundup_power2_divisions = {" + divisions + "}");
   return "{" + text + "}";
 }
 
@@ -199,6 +232,12 @@ Program Shrink(Program program, const std::function<bool(const Program&)>& fails
       simpler.devices = 1;
       any = try_it(simpler) || any;
     }
+    for (bool Program::*const member : {&Program::captures_anywhere, &Program::observes, &Program::gives_back}) {
+      if (!(program.*member)) continue;
+      Program simpler = program;
+      simpler.*member = false;
+      any = try_it(simpler) || any;
+    }
     const Options plain;
     const auto try_option = [&](auto member) {
       if (program.options.*member == plain.*member) return;
@@ -206,6 +245,13 @@ Program Shrink(Program program, const std::function<bool(const Program&)>& fails
       simpler.options.*member = plain.*member;
       if (Check(simpler.options) == nullptr) any = try_it(simpler) || any;
     };
+    try_option(&Options::memory_fraction);
+    try_option(&Options::garbage_collection_threshold);
+    try_option(&Options::max_non_split_rounding);
+    try_option(&Options::large_segment_size);
+    try_option(&Options::thread_cache_bytes);
+    try_option(&Options::capture_check_interval);
+    try_option(&Options::roundup_power2_divisions);
     try_option(&Options::max_split_size);
     try_option(&Options::max_stamps_per_stream);
     try_option(&Options::trust_stream_handles);

@@ -55,8 +55,9 @@ enum class Act : std::uint8_t {
   Restore,         // a: pool slot
   Wrong,           // a: what is asked that must be refused, b: stream
   Reopen,          // Close, with whatever is live, then Create
+  SetFraction,     // a: quarters of the memory less one, b: stream whose device it is
 };
-inline constexpr int kActs = 27;
+inline constexpr int kActs = 28;
 
 struct Step {
   Act act{};
@@ -64,14 +65,17 @@ struct Step {
   std::uint8_t a = 0;
   std::uint8_t b = 0;
   std::size_t bytes = 0;
-  bool by_ref = false;  // Allocate: through the StreamRef that the stream had outside captures
+  bool by_ref = false;  // Allocate, RecordUse, RecordStream: through the StreamRef that the stream had outside captures
 };
 
 struct Program {
   std::uint64_t seed = 0;
   Options options;
   int devices = 1;
-  std::size_t device_bytes = 0;  // of each
+  std::size_t device_bytes = 0;    // of each
+  bool captures_anywhere = false;  // several at once, and on any device
+  bool observes = false;           // an OomObserver looks on
+  bool gives_back = false;         // a FreeMemoryCallback frees blocks
   std::vector<Step> steps;
 };
 
