@@ -19,9 +19,13 @@ target_compile_options(cuaudit_warnings INTERFACE
 
 add_library(cuaudit_instrument INTERFACE)
 if(CUAUDIT_SANITIZE)
-  # Not enum: clients of a C interface may hand in any number where a header says enumeration, and answering that is the point.
-  target_compile_options(cuaudit_instrument INTERFACE -fsanitize=${CUAUDIT_SANITIZE} -fno-sanitize=enum -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(cuaudit_instrument INTERFACE -fsanitize=${CUAUDIT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(cuaudit_instrument INTERFACE -fsanitize=${CUAUDIT_SANITIZE})
+endif()
+if(CUAUDIT_SANITIZE OR CUAUDIT_FUZZ)
+  # Also where the flags come from outside (OSS-Fuzz). Clients of a C interface may hand in any number where a header says enumeration, and
+  # answering that is the point.
+  target_compile_options(cuaudit_instrument INTERFACE -fno-sanitize=enum)
 endif()
 if(CUAUDIT_FUZZ)
   target_compile_options(cuaudit_instrument INTERFACE -fsanitize=fuzzer-no-link)

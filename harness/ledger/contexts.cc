@@ -129,7 +129,8 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
     while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
     if (entry->top >= 0) return;
     // What was attached last is detached, and the context is somebody else's: a primary one, or a parent process made it.
-    if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach) return;
+    if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
+      return account_->Borrow(Family::Context, handle);
   } else if (detaches || outcome != Outcome::Succeeded) {
     return;
   }

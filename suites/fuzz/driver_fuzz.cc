@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -73,9 +71,9 @@ RunOptions ChooseRun(FuzzInput* input, bool* twice) {
   options.pinned = (shape & 8U) != 0;
   // As inputs were read when a fault was one of all entry points: with 0 to 3 and 12 to 15.
   const std::uint32_t rest = shape >> 4U;
-  *twice = rest == 0xF || rest == 0xB;
   const Where where = rest >= 4 && rest < 0xC ? Where::InProgram : Where::Anywhere;
   options.seed = input->Byte();
+  *twice = rest == 0xF || (rest == 0xB && options.seed % 2 != 0);
   for (std::uint32_t faults = input->Below(4); faults != 0; --faults) {
     if (!options.plan.Add(ChooseFault(input, where))) break;
   }

@@ -2,9 +2,9 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/fuzz/gated_run.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "faults/driver/result.h"
@@ -24,8 +24,12 @@ namespace {
 
 // Queued frees count when they have run. The contexts are those that calls of the journal were made in.
 bool Settle(driver::DriverRef below, std::span<const faults::Record> records) {
-  std::set<std::uint64_t> contexts;
-  for (const faults::Record& record : records) contexts.insert(record.context);
+  static std::vector<std::uint64_t> contexts;
+  contexts.clear();
+  for (const faults::Record& record : records) {
+    if (std::find(contexts.begin(), contexts.end(), record.context) == contexts.end()) contexts.push_back(record.context);
+  }
+  std::sort(contexts.begin(), contexts.end());
   bool settled = true;
   for (const std::uint64_t context : contexts) {
     if (context == 0) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,8 +30,9 @@ BaseId CallOf(const harness::Site& site) { return driver::BaseOf(static_cast<dri
 // What the journal says that neither of the two books does.
 struct Journal {
   explicit Journal(std::span<const Record> records) {
-    std::map<std::uint64_t, int> holders;  // of primary contexts, by device
-    std::map<std::uint64_t, std::uint64_t> device_of_green;
+    constexpr std::uint64_t kDevices = 4;  // more than a world has here
+    int holders[kDevices] = {};            // of primary contexts
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> device_of_green;
     for (const Record& record : records) {
       if (record.kind != RecordKind::Call || (record.flags & faults::kForwarded) == 0) continue;
       const bool was_denied = (record.flags & faults::kInjected) != 0;
@@ -43,15 +43,16 @@ struct Journal {
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
       const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
       held_unseen = held_unseen || (holds && was_denied);
-      if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1]];
+      if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1] % kDevices];
       if (row.base == BaseId::GreenCtxCreate && !was_denied) {
-        device_of_green[record.argument[0]] = record.argument[2];
-        ++holders[record.argument[2]];
+        device_of_green.push_back({record.argument[0], record.argument[2] % kDevices});
+        ++holders[record.argument[2] % kDevices];
       }
-      if (row.effect == Effect::ReleasesPrimary && --holders[record.argument[0]] <= 0) last_releases.push_back(record.begin);
-      if (const auto green = device_of_green.find(record.argument[0]); row.base == BaseId::GreenCtxDestroy) {
-        if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
-      }
+      if (row.effect == Effect::ReleasesPrimary && --holders[record.argument[0] % kDevices] <= 0) last_releases.push_back(record.begin);
+      if (row.base != BaseId::GreenCtxDestroy) continue;
+      const auto green =
+          std::find_if(device_of_green.begin(), device_of_green.end(), [&](const auto& one) { return one.first == record.argument[0]; });
+      if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
     }
   }
   // The driver has it and nobody owns it (`after`).
@@ -69,11 +70,13 @@ struct Journal {
 class Comparison {
  public:
   Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), journal_(run.records()) {
+    known_.clear();
+    real_.clear();
     for (const Object& object : ledger.objects) {
       // Of those the ledger counts what was pushed; CompareViolations looks at them.
       if (object.kind != Kind::ContextStackEntry) known_.push_back({{object.kind, object.handle}, &object});
     }
-    std::stable_sort(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(known_.begin(), known_.end());  // of one name in order of acquisition: that is how they lie in memory
     for (const sim::LiveObject& object : run.live) real_.push_back({{object.kind, object.handle}, &object});
     std::sort(real_.begin(), real_.end());
     pin_taken_ = run.pinned && std::any_of(ledger.violations.begin(), ledger.violations.end(), [](const harness::Violation& violation) {
@@ -176,8 +179,9 @@ class Comparison {
 
   const Run& run_;
   Journal journal_;
-  std::vector<Known> known_;
-  std::vector<Real> real_;
+  // Kept from one program to the next: most of the time would go into making them anew.
+  static inline std::vector<Known> known_;
+  static inline std::vector<Real> real_;
   bool pin_taken_ = false;
   std::string differing_;
 };

@@ -4,12 +4,10 @@
 // them, and the driver does not ask whose they are), and what the simulator itself proves.
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
@@ -41,7 +39,7 @@ bool Declined(const Record& record) {
 // Where the driver has nothing to release and says success all the same: what is wrong only the ledger tells.
 bool IsForgiven(const Record& record) {
   const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
-  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::CtxDetach;
+  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy;
 }
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
 const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
@@ -49,7 +47,7 @@ const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(d
 class Judge {
  public:
   Judge(const Run& run, const harness::Ledger& ledger) : run_(run), ledger_(ledger) {
-    for (const Violation& violation : ledger.violations) told_.insert({violation.where.begin, violation.rule, violation.handle});
+    gone_.clear();
     for (const Record& record : run.records()) {
       if (record.kind != RecordKind::Call) continue;
       const BaseId base = driver::BaseOf(CallOf(record));
@@ -109,14 +107,16 @@ class Judge {
            violation.where.begin > primary_left_at_;
   }
 
-  // What is said to stand too high on a stack does stand there.
+  // What the ledger has on a stack, or tells of there, is on it.
   void CheckStacks() {
-    const auto entries = std::count_if(ledger_.violations.begin(), ledger_.violations.end(), [](const Violation& violation) {
+    const auto held = std::count_if(ledger_.objects.begin(), ledger_.objects.end(), [](const harness::Object& object) {
+      return object.kind == Kind::ContextStackEntry && object.state == harness::State::Live;
+    });
+    const auto told = std::count_if(ledger_.violations.begin(), ledger_.violations.end(), [](const Violation& violation) {
       return violation.rule == Rule::ContextStack && violation.object >= 0;
     });
-    if (static_cast<std::uint64_t>(entries) > run_.stack_entries) {
-      wrong_ += std::to_string(entries) + " entries too many, of " + std::to_string(run_.stack_entries) + " in all\n";
-    }
+    const auto most = static_cast<std::uint64_t>(std::max(held, told));
+    if (most > run_.stack_entries) wrong_ += std::to_string(most) + " entries pushed, of " + std::to_string(run_.stack_entries) + "\n";
   }
 
   // That it is told where it must be.
@@ -128,8 +128,8 @@ class Judge {
       const driver::Parameter& parameter = shape.parameter[i];
       const Handle handle{parameter.family, record.argument[i]};
       if (parameter.output) {
-        gone_.erase(handle);  // made anew, or answered by a query: whoever answers it vouches for it
-      } else if (!(release && static_cast<int>(i) == row.object) && gone_.count(handle) != 0) {
+        Forget(handle);  // made anew, or answered by a query: whoever answers it vouches for it
+      } else if (!(release && static_cast<int>(i) == row.object) && IsGone(handle)) {
         Expect(record, Rule::UseAfterRelease, handle.second, "a handle that was released is used");
       }
     }
@@ -142,27 +142,37 @@ class Judge {
     const Handle handle{driver::FamilyOf(row.kind), record.argument[row.object]};
     // Physical memory has one handle for several references.
     if (handle.second == 0 || !HasHandle(row.kind) || handle.first == Family::PhysicalMemory) return;
-    const bool again = gone_.count(handle) != 0;
+    const bool again = IsGone(handle);
     if (again && Succeeded(record) && !IsForgiven(record)) wrong_ += "released twice, and the simulator had it both times\n";
     if (again) Expect(record, Rule::DoubleRelease, handle.second, "a handle is released again");
     if (!again && Declined(record) && run_.FateOf(handle.second) == sim::Fate::Unknown) {
       Expect(record, Rule::UnknownHandle, handle.second, "nothing has that handle");
     }
-    if (Succeeded(record)) gone_.insert(handle);
-    if (WasDenied(record)) gone_.erase(handle);  // who was told that it is still there may try again
+    if (Succeeded(record) && !again) gone_.push_back(handle);
+    if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
 
   // With the pin the driver has one reference more than the program.
   void WalkPrimary(const Record& record) {
     if ((record.flags & faults::kInjected) != 0) primary_in_doubt_ = true;
     if (primary_in_doubt_) return;
-    const bool told = told_.count({record.begin, Rule::OverReleasedPrimary, record.argument[0]}) != 0;
+    const bool told = IsTold(record, Rule::OverReleasedPrimary, record.argument[0]);
     if (record.result == CUDA_ERROR_INVALID_CONTEXT && !told) wrong_ += At(record) + "one reference too many, and nobody says so\n";
     if (!run_.pinned && Succeeded(record) && told) wrong_ += At(record) + "no reference too many, as the driver says\n";
   }
 
+  bool IsTold(const Record& record, Rule rule, std::uint64_t handle) const {
+    return std::any_of(ledger_.violations.begin(), ledger_.violations.end(), [&](const Violation& violation) {
+      return violation.where.begin == record.begin && violation.rule == rule && violation.handle == handle;
+    });
+  }
+  static bool IsGone(const Handle& handle) { return !gone_.empty() && std::find(gone_.begin(), gone_.end(), handle) != gone_.end(); }
+  static void Forget(const Handle& handle) {
+    if (!gone_.empty()) std::erase(gone_, handle);
+  }
+
   void Expect(const Record& record, Rule rule, std::uint64_t handle, const char* why) {
-    if (told_.count({record.begin, rule, handle}) == 0) wrong_ += At(record) + "no " + std::string(Name(rule)) + ": " + why + "\n";
+    if (!IsTold(record, rule, handle)) wrong_ += At(record) + "no " + std::string(Name(rule)) + ": " + why + "\n";
   }
 
   void Tell(const Violation& violation, const char* why) {
@@ -179,8 +189,7 @@ class Judge {
 
   const Run& run_;
   const harness::Ledger& ledger_;
-  std::set<std::tuple<std::uint64_t, Rule, std::uint64_t>> told_;
-  std::set<Handle> gone_;
+  static inline std::vector<Handle> gone_;             // kept from one program to the next, for its memory
   std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
   bool held_unseen_ = false;                           // a primary context, by what was denied
   bool primary_in_doubt_ = false;                      // the plan interfered with its references

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Run by OSS-Fuzz, which says how: CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, OUT. The instrumentation comes with its flags, so none
 # of ours is asked for.
-# The plan, options and lifecycle targets link distribution libraries that base images without them do not run: only what stands alone is taken.
+# Taken is what links the C++ library alone. plan, options, settings, lifecycle and reducer need libdw, libelf, libfmt and libpugixml, report the
+# last two: shared objects of this distribution, which the images that run fuzzers have not.
 targets=(fault image journal driver allocator table)
 
 cmake -S . -B build/oss-fuzz -G Ninja -DCMAKE_BUILD_TYPE=None -DCUAUDIT_FUZZ=ON -DCUAUDIT_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" \
