@@ -23,7 +23,10 @@ OLDEST_TOOLKIT = 13000  # older ones leave out cases: what they cannot say canno
 BY_KIND = ["leak", "orphaned", "growth", "double_release", "use_after_release"]
 NOTES_BY_KIND = ["release_refused", "retained_for_retry", "process_lifetime", "abandoned_at_exit"]
 REPORTING = ["swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed", "benign_never_fired"]
-# What has a rule of its own instead, or comes back by ways that leave no record (suites/planted/release_test.cc, uses.h).
+# Says where the ledger's own rules end in rules.def; behind it stand those of misuse that the simulated driver proves (misuse.def).
+LAST_OF_THE_LEDGER = "host_misused"
+# What has a rule of its own instead (its name), or what cannot be said of the kind (None): its names come back by ways that leave no record, or
+# no call takes it by its handle once it is there (suites/planted/release_test.cc, uses.h).
 OTHERWISE = {
     ("leak", "context_stack_entry"): "context_stack_unbalanced",
     ("growth", "context_stack_entry"): "context_stack_unbalanced",
