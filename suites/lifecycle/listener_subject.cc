@@ -120,6 +120,28 @@ class SuiteReleasesAgain : public Suites {
 
 TEST_F(SuiteReleasesAgain, WhatItsTestReleased) { ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS); }
 
+// References of one object, of which each test gives back one: no call of theirs ends it but the last.
+class SuitesReferences : public Leaves {
+ protected:
+  static void SetUpTestSuite() {
+    Leaves::SetUpTestSuite();
+    const auto destroy = [](void*) {};
+    ASSERT_EQ(cuUserObjectCreate(&object, nullptr, destroy, 3, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_SUCCESS);
+  }
+  static CUuserObject object;
+};
+CUuserObject SuitesReferences::object = nullptr;
+
+TEST_F(SuitesReferences, AreThree) {
+  Call(2500);
+  ASSERT_EQ(cuUserObjectRelease(object, 1), CUDA_SUCCESS);
+}
+TEST_F(SuitesReferences, AreTwo) {
+  Call(2500);
+  ASSERT_EQ(cuUserObjectRelease(object, 1), CUDA_SUCCESS);
+}
+TEST_F(SuitesReferences, AreOne) { ASSERT_EQ(cuUserObjectRelease(object, 1), CUDA_SUCCESS); }
+
 using SuitesEventTwice = Suites;
 
 TEST_F(SuitesEventTwice, IsReleasedByOneTest) { ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS); }

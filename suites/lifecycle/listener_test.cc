@@ -79,6 +79,19 @@ TEST(NeutralityListener, ASuitesObjectsAreFollowedThroughItsTests) {
   EXPECT_THAT(kept.output, AllOf(HasSubstr("SuitesEvent: 1 finding"), HasSubstr("orphaned of 1 event")));
 }
 
+// Where no single call of a test ends an object of its suite, all calls of that test are kept, which takes room.
+TEST(NeutralityListener, WhatCannotBeKeptForASuiteIsSaid) {
+  const Ended enough = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=SuitesReferences.*");
+  EXPECT_EQ(enough.status, 0) << enough.output;
+  EXPECT_THAT(enough.output, HasSubstr("neutrality: 3 tests checked, 0 made no driver call\n"));
+  const Ended narrow = RunSubject(CUAUDIT_NARROW_LISTENER_SUBJECT, "--gtest_filter=SuitesReferences.*");
+  EXPECT_EQ(narrow.status, 1) << narrow.output;
+  EXPECT_THAT(narrow.output,
+              AllOf(HasSubstr("[       OK ] SuitesReferences.AreTwo"),
+                    HasSubstr("SuitesReferences: SuitesReferences.AreTwo made more records of driver calls than there is room "
+                              "for (4000): what is left outside of it cannot be told")));
+}
+
 TEST(NeutralityListener, AReleaseTooManyIsToldOfWhoeverMakesIt) {
   const Ended suite = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=SuiteReleasesAgain.*");
   EXPECT_EQ(suite.status, 1) << suite.output;
