@@ -77,6 +77,33 @@ TEST(Leak, OnSecondOrderOnly) {
                                         "leak stream 1 after cuEventCreate#2=OUT_OF_MEMORY,refuse cuEventDestroy#1=INVALID_CONTEXT,after"));
 }
 
+// Without its stream it loses an event, and where destroying the other one fails as well the memory, too.
+struct LosesMoreWhileUnwinding : Pair {
+  CUdeviceptr memory = 0;
+  CUevent second = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.MemAlloc(&memory, 256);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&second, 0);
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) return code;
+    if (driver.EventDestroy(second) == CUDA_SUCCESS) (void)driver.MemFree(memory);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    (void)driver.MemFree(memory);
+    (void)driver.EventDestroy(second);
+    return Pair::Teardown(driver);
+  }
+};
+
+TEST(Leak, OnSecondOrderBehindAnother) {
+  const Audit audit = Sweep(Lifecycle::Of<LosesMoreWhileUnwinding>("loses_more").WithCurrentContext(), {.calls = {"cuStreamCreate"}});
+  EXPECT_THAT(Texts(audit), Contains("leak event 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse")) << audit.Text();
+  EXPECT_THAT(Texts(audit), Contains(StartsWith("leak device_memory 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse cuEventDestroy#1=")))
+      << audit.Text();
+}
+
 struct Swallows : Pair {
   CUresult Init(DriverRef driver) {
     if (Make(driver) != CUDA_SUCCESS) (void)Teardown(driver);
