@@ -123,6 +123,8 @@ TEST(ByName, ACallUnderWayBelongsToTheSpanInWhichItReturns) {
   const auto cross = [](void* data) {
     Boundary& boundary = *static_cast<Boundary*>(data);
     boundary.first = boundary.watch->End("first");
+    cuaudit_block_out(0x1000, 512);  // between the spans, and after the begin of the call that returns in the next
+    cuaudit_block_back(0x1000);
     boundary.watch->Begin();
   };
   Audit second;

@@ -142,6 +142,18 @@ TEST_F(SuitesReferences, AreTwo) {
 }
 TEST_F(SuitesReferences, AreOne) { ASSERT_EQ(cuUserObjectRelease(object, 1), CUDA_SUCCESS); }
 
+// All calls of this one are kept for the suite; what is wrong with them is told of it alone.
+using MisuseBesideReferences = SuitesReferences;
+
+TEST_F(MisuseBesideReferences, OfItsOwnEvent) {
+  CUevent event = nullptr;
+  ASSERT_EQ(cuUserObjectRelease(object, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+  EXPECT_NE(cuEventDestroy(event), CUDA_SUCCESS);
+}
+TEST_F(MisuseBesideReferences, IsNoneOfTheSuites) { ASSERT_EQ(cuUserObjectRelease(object, 2), CUDA_SUCCESS); }
+
 using SuitesEventTwice = Suites;
 
 TEST_F(SuitesEventTwice, IsReleasedByOneTest) { ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS); }

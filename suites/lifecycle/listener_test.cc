@@ -104,6 +104,14 @@ TEST(NeutralityListener, AReleaseTooManyIsToldOfWhoeverMakesIt) {
                     HasSubstr("double_release of 1 event"), Not(HasSubstr("SuitesEventTwice: "))));
 }
 
+TEST(NeutralityListener, MisuseOfATestIsNotToldOfItsSuiteAgain) {
+  const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=MisuseBesideReferences.*");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(ended.output,
+              AllOf(HasSubstr("MisuseBesideReferences.OfItsOwnEvent: 1 finding"), Not(HasSubstr("MisuseBesideReferences: "))));
+  EXPECT_EQ(Times(ended.output, "double_release of 1 event"), 1) << ended.output;
+}
+
 TEST(NeutralityListener, ASkippedTestIsNoPassForWhatItLeaves) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=Skipped.*");
   EXPECT_EQ(ended.status, 1) << ended.output;
@@ -140,6 +148,9 @@ TEST(NeutralityListener, WhereNothingRanNothingFails) {
   EXPECT_EQ(skipped.status, 0) << skipped.output;
   EXPECT_THAT(skipped.output, AllOf(HasSubstr("neutrality: 0 tests checked, 0 made no driver call, 1 skipped\n"),
                                     HasSubstr("nothing was checked: each test was skipped")));
+  const Ended whole = RunLine("CUAUDIT_OPTIONS=driver=sim SKIP_ALL=1 '" CUAUDIT_IDLE_LISTENER_SUBJECT "'");
+  EXPECT_EQ(whole.status, 0) << whole.output;
+  EXPECT_THAT(whole.output, HasSubstr("nothing was checked: each test was skipped\n"));
 }
 
 // It cannot know of any program that it is idle, so nothing excuses it.
