@@ -20,21 +20,28 @@ function(cuaudit_add_sweep)
   set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
 endfunction()
 
-# cuaudit_check_neutrality(target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE])
+# cuaudit_check_neutrality(target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE] [MOST_RECORDS n])
 # Every GoogleTest of that program fails when it leaves driver objects behind (cuaudit/neutrality_listener.h). The program is linked with
-# the drop-in library instead of libcuda; neither its tests nor its main are touched.
+# the drop-in library instead of libcuda; neither its tests nor its main are touched. A test that makes more than MOST_RECORDS (4194304)
+# records of driver calls fails. A run of the whole program in which no test called the driver fails, unless MAY_BE_IDLE; of one shard or
+# filter, as gtest_discover_tests runs each test, it passes and says so. There
+#   gtest_discover_tests(target PROPERTIES SKIP_REGULAR_EXPRESSION "cuaudit  . nothing was checked")
+# shows such tests as skipped.
 set(CUAUDIT_NEUTRALITY_SOURCE "${CMAKE_CURRENT_LIST_DIR}/neutrality.cc" CACHE INTERNAL "")
 function(cuaudit_check_neutrality target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "MAY_BE_IDLE" "WARM_UP_ITERATIONS" "TOLERATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MAY_BE_IDLE" "WARM_UP_ITERATIONS;MOST_RECORDS" "TOLERATE")
   if(NOT TARGET "${target}" OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "cuaudit_check_neutrality(${ARGV}): expected a target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE]")
+    message(FATAL_ERROR "cuaudit_check_neutrality(${ARGV}): expected a target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE] [MOST_RECORDS n]")
   endif()
   if(NOT arg_WARM_UP_ITERATIONS)
     set(arg_WARM_UP_ITERATIONS 0)
   endif()
+  if(NOT arg_MOST_RECORDS)
+    set(arg_MOST_RECORDS 0)
+  endif()
   list(JOIN arg_TOLERATE "," tolerate)
   target_sources("${target}" PRIVATE "${CUAUDIT_NEUTRALITY_SOURCE}")
   target_compile_definitions("${target}" PRIVATE CUAUDIT_TOLERATE="${tolerate}" CUAUDIT_WARM_UP_ITERATIONS=${arg_WARM_UP_ITERATIONS}
-    CUAUDIT_MAY_BE_IDLE=$<BOOL:${arg_MAY_BE_IDLE}>)
+    CUAUDIT_MAY_BE_IDLE=$<BOOL:${arg_MAY_BE_IDLE}> CUAUDIT_MOST_RECORDS=${arg_MOST_RECORDS})
   target_link_libraries("${target}" PRIVATE cuaudit::cuaudit cuaudit::dropin)
 endfunction()

@@ -7,7 +7,7 @@ include(CuauditTesting)
 
 # The public headers as they are installed: driver.h with all that it includes written out, so that no path of this tree is part of it.
 set(package "${PROJECT_BINARY_DIR}/package")
-set(public_headers block.h fuzz.h fuzz_input.h gtest.h kernel.h lifecycle.h mark.h neutrality_listener.h watch.h)
+set(public_headers block.h fuzz.h fuzz_input.h gtest.h kernel.h lifecycle.h mark.h neutrality_listener.h semaphore.h watch.h)
 set(staged "${package}/include/cuaudit/driver.h")
 add_custom_command(
   OUTPUT "${package}/include/cuaudit/driver.h"

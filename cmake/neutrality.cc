@@ -10,6 +10,7 @@ cuaudit::NeutralityOptions Options() {
   cuaudit::NeutralityOptions options;
   options.warm_up_iterations = CUAUDIT_WARM_UP_ITERATIONS;
   options.may_be_idle = CUAUDIT_MAY_BE_IDLE != 0;
+  if (CUAUDIT_MOST_RECORDS != 0) options.most_records = CUAUDIT_MOST_RECORDS;
   std::istringstream kinds(CUAUDIT_TOLERATE);
   for (std::string kind; std::getline(kinds, kind, ',');) options.tolerate.push_back(kind);
   return options;

@@ -23,16 +23,29 @@ OLDEST_TOOLKIT = 13000  # older ones leave out cases: what they cannot say canno
 BY_KIND = ["leak", "orphaned", "growth", "double_release", "use_after_release"]
 NOTES_BY_KIND = ["release_refused", "retained_for_retry", "process_lifetime", "abandoned_at_exit"]
 REPORTING = ["swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed", "benign_never_fired"]
-# What has a rule of its own instead, or comes back by ways that leave no record (suites/planted/release_test.cc, uses.h).
+# The last of the harness's own rules in rules.def; behind it stand those of misuse that the simulated driver proves (misuse.def).
+LAST_OWN_RULE = "host_misused"
+# What has a rule of its own instead (its name), or what cannot be planted (None, with the reason).
 OTHERWISE = {
     ("leak", "context_stack_entry"): "context_stack_unbalanced",
     ("growth", "context_stack_entry"): "context_stack_unbalanced",
     ("double_release", "primary_context"): "over_released_primary_context",
     ("double_release", "context_stack_entry"): "context_stack_unbalanced",
     ("double_release", "user_object"): "over_released_reference",
+    # Their names come back by ways that leave no record (suites/planted/release_test.cc).
     ("double_release", "file_descriptor"): None,
     ("double_release", "thread"): None,
     ("double_release", "host_mapping"): None,
+    # A device names it, and what is wrong then is said of what died with it.
+    ("use_after_release", "primary_context"): "orphaned",
+    ("use_after_release", "context_stack_entry"): "context_stack_unbalanced",
+    # The host's own memory, which stays; addresses, of which only mappings are used.
+    ("use_after_release", "host_registration"): None,
+    ("use_after_release", "address_reservation"): None,
+    # No call but their release takes them by a handle that is recorded: the others take a structure that holds it, or none is.
+    ("use_after_release", "external_semaphore"): None,
+    ("use_after_release", "egl_stream"): None,
+    ("use_after_release", "callback"): None,
 }
 
 
@@ -110,7 +123,9 @@ class Matrix:
                     problems.append(f"rule {rule} has no {name} case")
         for kind, (dies, side) in self.kinds.items():
             for rule in BY_KIND:
-                if (rule, kind) in OTHERWISE or (rule == "orphaned" and dies != "context") or rule == "use_after_release":
+                # Uses of the host's resources are no driver calls; a program's blocks are used by driver calls.
+                unused = rule == "use_after_release" and side == "host" and kind != "block"
+                if (rule, kind) in OTHERWISE or (rule == "orphaned" and dies != "context") or unused:
                     continue
                 if not self.planted_of(rule, kind):
                     problems.append(f"kind {kind} has no planted case of {rule}")
@@ -154,9 +169,11 @@ def kinds_table(matrix, side):
         cells = []
         for rule in rules:
             planted, positive = matrix.planted_of(rule, kind), matrix.positive_of(rule, kind)
-            other = OTHERWISE.get((rule, kind), "")
-            if not planted and not positive:
-                cells.append(f"`{other}`" if other else "")
+            if (rule, kind) in OTHERWISE and not planted:
+                other = OTHERWISE[rule, kind]
+                cells.append((f"`{other}`" if other else "none") + (f" / {positive}" if positive else ""))
+            elif not planted and not positive:
+                cells.append("")
             else:
                 cells.append(f"{planted} / {positive}" if rule in BY_KIND else str(planted))
         out.append(f"| `{kind}` | " + " | ".join(cells) + " |")
@@ -187,19 +204,20 @@ def cases_list(rows, matrix):
 
 def text_of(matrix):
     misuse = list(matrix.rules)
-    misuse = misuse[misuse.index("benign_never_fired") + 1:]
+    misuse = misuse[misuse.index(LAST_OWN_RULE) + 1:]
     rest = [rule for rule in matrix.rules if rule not in misuse + REPORTING]
     out = ["# Kill matrix", "",
            "Written by `scripts/gen_kill_matrix.py` from what the planted and the positive suite say of themselves while they run; the ctest",
            "`kill_matrix` fails when it is stale, when a planted row is not found or a positive one is not silent, and when a rule, a kind, a",
            "misuse, a fault of reporting or a host resource is without either sort of case. A row is a test, or one kind in a test over kinds.", "",
            *figures(matrix), "",
-           "## Rules about resources, and about how a program ended", "", *rules_table(matrix, rest), "",
+           "## Rules about resources and blocks, and about how a program ended", "", *rules_table(matrix, rest), "",
            "## Rules about what a program says", "", *rules_table(matrix, REPORTING), "",
            "## Rules that the simulated driver proves", "", *rules_table(matrix, misuse), "",
            "## Kinds of the driver", "",
            "Planted rows in which the rule was said of the kind / positive rows of the kind that are silent; for notes the planted ones alone.",
-           "Empty: the rule does not apply; a rule's name: the kind has that one instead.", "", *kinds_table(matrix, "driver"), "",
+           "Empty: the rule does not apply. A rule's name instead of the planted rows: the kind has that one; `none`: nothing of it can be",
+           "planted, since its name comes back by ways that leave no record, or no call takes it by a handle that is recorded.", "", *kinds_table(matrix, "driver"), "",
            "## Host resources", "", *kinds_table(matrix, "host"), "",
            "## Families", "",
            "Programs of a common pattern, once right and once with one thing wrong.", "", *families_table(matrix), "",

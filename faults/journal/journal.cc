@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "faults/driver/call_id.h"
 #include "faults/journal/page_guard.h"
 
@@ -71,7 +73,7 @@ void Journal::Reserve(std::uint64_t slot) noexcept {
 }
 
 Record* Journal::Begin() noexcept {
-  const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_acquire);  // of what MemoryJournal::Drain emptied
   if (header_->reserved.load(std::memory_order_acquire) <= slot + kAhead) Reserve(slot);
   if (slot >= header_->reserved.load(std::memory_order_acquire)) {
     header_->dropped.fetch_add(1, std::memory_order_relaxed);
@@ -83,6 +85,9 @@ Record* Journal::Begin() noexcept {
   return record;
 }
 
-void Journal::Finish(Record* record) noexcept { record->end = header_->clock.fetch_add(1, std::memory_order_acq_rel) + 1; }
+void Journal::Finish(Record* record) noexcept {
+  const std::uint64_t ticket = header_->clock.fetch_add(1, std::memory_order_acq_rel) + 1;
+  std::atomic_ref(record->end).store(ticket, std::memory_order_release);
+}
 
 }  // namespace cuaudit::faults

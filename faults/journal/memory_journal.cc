@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <new>
 
 namespace cuaudit::faults {
@@ -48,6 +50,34 @@ void MemoryJournal::Clear() noexcept {
     header.matched[i].store(0, std::memory_order_relaxed);
   }
   memset(static_cast<void*>(header.occurrences), 0, sizeof(header.occurrences));  // nobody appends meanwhile, see above
+  under_way_.clear();
+  looked_at_ = 0;
+}
+
+bool MemoryJournal::TakeIfComplete(std::uint64_t slot, std::vector<Record>* records) {
+  Record* const record = reinterpret_cast<Record*>(static_cast<char*>(memory_) + journal_.header().records_offset) + slot;
+  if (std::atomic_ref(record->end).load(std::memory_order_acquire) == 0) return false;
+  records->push_back(*record);
+  *record = Record{};
+  return true;
+}
+
+std::uint64_t MemoryJournal::Drain(std::vector<Record>* records) {
+  JournalHeader& header = journal_.header();
+  const std::uint64_t dropped = header.dropped.exchange(0, std::memory_order_relaxed);
+  if (dropped != 0) header.flags.fetch_and(~std::uint32_t{kRecordsDropped}, std::memory_order_relaxed);
+  std::uint64_t next = header.next_record.load(std::memory_order_acquire);
+  const std::uint64_t reserved = header.reserved.load(std::memory_order_acquire);
+  // Slots without storage were dropped, or their thread is asking for storage now.
+  const std::uint64_t end = std::min(next, reserved);
+  std::erase_if(under_way_, [&](std::uint64_t slot) { return TakeIfComplete(slot, records); });
+  for (; looked_at_ < end; ++looked_at_) {
+    if (!TakeIfComplete(looked_at_, records)) under_way_.push_back(looked_at_);
+  }
+  const bool all = end == std::min(next, header.record_capacity) || (header.flags.load(std::memory_order_relaxed) & kNoSpace) != 0;
+  // Who begins a record before this does so behind these, after it in front of them: in either case the record is empty.
+  if (all && under_way_.empty() && header.next_record.compare_exchange_strong(next, 0, std::memory_order_acq_rel)) looked_at_ = 0;
+  return dropped;
 }
 
 }  // namespace cuaudit::faults

@@ -3,10 +3,19 @@
 #include "include/cuaudit/watch.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "faults/journal/memory_journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
+#include "harness/ledger/folding.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/own_object.h"
 #include "harness/lifecycle/trial_text.h"
@@ -16,27 +25,63 @@
 namespace cuaudit {
 namespace {
 
-constexpr std::size_t kRecords = std::size_t{1} << 22;
+using faults::Record;
+using harness::Folding;
+using harness::Ledger;
+using Records = std::vector<Record>;
 
-bool IsIn(std::uint64_t ticket, const std::vector<Watch::Span>& spans) {
-  return std::any_of(spans.begin(), spans.end(),
-                     [ticket](const Watch::Span& span) { return span.first <= ticket && ticket < span.second; });
-}
+// Tickets of records, to look up.
+class Tickets {
+ public:
+  void Add(const Records& records) {
+    const bool later = tickets_.empty() || records.empty() || tickets_.back() < records.front().begin;
+    for (const Record& record : records) tickets_.push_back(record.begin);
+    if (!later || !std::is_sorted(tickets_.end() - static_cast<std::ptrdiff_t>(records.size()), tickets_.end()))
+      std::sort(tickets_.begin(), tickets_.end());
+  }
+  bool Has(std::uint64_t ticket) const { return std::binary_search(tickets_.begin(), tickets_.end(), ticket); }
+
+ private:
+  std::vector<std::uint64_t> tickets_;
+};
+
+struct Span {
+  std::vector<Records> parts;  // in the order of time, those of ended spans inside of it among them
+  Tickets own, inner;          // of records that are its own; of those that an ended span left because they bear upon what this one holds
+  std::size_t left = 0;        // how many the latter are
+  // Everything around it and its own parts; null: they cannot be folded part by part.
+  std::unique_ptr<Folding> folded = std::make_unique<Folding>();
+  std::uint64_t calls = 0;
+  std::uint64_t dropped = 0;
+  std::string overrun;  // the first span inside of it of which records were dropped; empty: none
+};
+
+// What spans that are under way hold and did wrong.
+struct Standing {
+  std::vector<harness::Object> objects;
+  std::vector<harness::Violation> violations;
+  friend bool operator==(const Standing&, const Standing&) = default;
+};
+
+bool IsCall(const Record& record) { return record.kind == faults::RecordKind::Call && (record.flags & faults::kNested) == 0; }
 
 }  // namespace
 
 struct Watch::Impl {
   const char* why_not = nullptr;
+  std::size_t most_records = 0;
   faults::MemoryJournal journal;
   std::unique_ptr<faults::StackTable> stacks = std::make_unique<faults::StackTable>();
   faults::Gate gate;
   std::unique_ptr<harness::Diversion> diversion;
+  std::vector<Span> spans = std::vector<Span>(1);  // outermost first: what is outside of all that anybody begins
 
-  const char* Open() {
+  const char* Open(std::size_t records) {
     const driver::DriverRef next = harness::Diversion::Undiverted();
     if (next.table == nullptr) return "cuaudit's drop-in library is not in this process: link cuaudit::dropin, or run under cuaudit run";
+    most_records = records;
     faults::JournalOptions options;
-    options.record_capacity = kRecords;
+    options.record_capacity = records;
     options.stack_depth = faults::kMaxFrames;
     options.stacks_of_objects_only = true;
     if (const char* wrong = journal.Open(options, false)) return wrong;
@@ -46,18 +91,109 @@ struct Watch::Impl {
     diversion = std::make_unique<harness::Diversion>(faults::Driver(&gate));
     return nullptr;
   }
+
+  // To the innermost span goes what was recorded up to now.
+  void Drain() {
+    Span& span = spans.back();
+    Records records;
+    span.dropped += journal.Drain(&records);
+    span.calls += static_cast<std::uint64_t>(std::count_if(records.begin(), records.end(), IsCall));
+    span.own.Add(records);
+    Append(&span, std::move(records));
+  }
+
+  static void Append(Span* span, Records records) {
+    if (records.empty()) return;
+    span->parts.push_back(std::move(records));
+    if (span->folded != nullptr && !span->folded->Add(span->parts.back())) span->folded = nullptr;
+  }
+
+  // Of all that is under way, and of `last` behind it.
+  Ledger FoldAll(std::span<const Record> last) const {
+    if (spans.back().folded != nullptr) {
+      Folding folding(*spans.back().folded);
+      if (std::optional<Ledger> ledger = folding.Finish(last)) return *std::move(ledger);
+    }
+    Records all;
+    for (const Span& span : spans) {
+      for (const Records& part : span.parts) all.insert(all.end(), part.begin(), part.end());
+    }
+    all.insert(all.end(), last.begin(), last.end());
+    return harness::Fold(all);
+  }
+
+  Standing StandingOf(const Ledger& ledger) const {
+    const auto is_ours = [this](std::uint64_t ticket) {
+      return std::any_of(spans.begin(), spans.end(), [ticket](const Span& span) { return span.own.Has(ticket); });
+    };
+    Standing standing;
+    for (const harness::Object& object : ledger.objects) {
+      if (is_ours(object.acquired.begin)) standing.objects.push_back(object);
+    }
+    for (const harness::Violation& violation : ledger.violations) {
+      if (is_ours(violation.where.begin)) standing.violations.push_back(violation);
+    }
+    return standing;
+  }
+
+  // `records` are of a span that ended. What of them bears upon what those around it hold is kept for these.
+  void HandDown(Records records, const std::string& name, const Ledger& before, const Ledger& after) {
+    Span& around = spans.back();
+    const Standing standing = StandingOf(after);
+    if (standing == StandingOf(before)) return;
+    std::set<std::uint64_t> released;
+    for (const harness::Object& object : standing.objects) released.insert({object.released.begin, object.retried.begin});
+    Records releases;
+    std::copy_if(records.begin(), records.end(), std::back_inserter(releases),
+                 [&](const Record& record) { return released.contains(record.begin); });
+    if (StandingOf(FoldAll(releases)) == standing) records = std::move(releases);
+    if (around.left + records.size() > most_records) {
+      around.overrun = name;
+      return;
+    }
+    around.left += records.size();
+    around.inner.Add(records);
+    Append(&around, std::move(records));
+  }
+
+  // What `after` holds that came in `ended` itself.
+  void Judge(const Span& ended, const Ledger& before, Ledger after, Audit* audit) const {
+    for (harness::Object& object : after.objects) {
+      if (!ended.own.Has(object.acquired.begin)) object.state = harness::State::Released;
+    }
+    std::vector<harness::Violation> known = before.violations;
+    std::erase_if(after.violations, [&](const harness::Violation& one) {
+      const auto found = std::find(known.begin(), known.end(), one);
+      if (found == known.end()) return ended.inner.Has(one.where.begin);
+      known.erase(found);
+      return true;
+    });
+    const Ledger nothing;
+    const faults::JournalView tables = journal.View().Part(0, 0);
+    const harness::Evidence empty = {&nothing, &tables, {}};
+    const harness::Evidence seen = {&after, &tables, {}};
+    harness::TrialVerdict verdict;
+    verdict.findings = harness::CompareViolations(&empty, seen);
+    for (harness::TrialFinding& leak : harness::CompareObjects(&empty, seen).leaks) verdict.findings.push_back(leak);
+    harness::FindingTexts("").Add(verdict, tables, {}, audit);
+  }
 };
 
-Watch::Watch() : impl_(std::make_unique<Impl>()) { impl_->why_not = impl_->Open(); }
+Watch::Watch(std::size_t most_records) : impl_(std::make_unique<Impl>()) { impl_->why_not = impl_->Open(most_records); }
 Watch::~Watch() = default;
 
 const char* Watch::why_not() const noexcept { return impl_->why_not; }
 
-std::uint64_t Watch::Now() const noexcept {
-  return impl_->why_not != nullptr ? 0 : impl_->journal.View().header().clock.load(std::memory_order_relaxed) + 1;
+void Watch::Begin() {
+  if (impl_->why_not != nullptr) return;
+  impl_->Drain();
+  Span span;
+  const Span& around = impl_->spans.back();
+  span.folded = around.folded == nullptr ? nullptr : std::make_unique<Folding>(*around.folded);
+  impl_->spans.push_back(std::move(span));
 }
 
-Audit Watch::Since(std::uint64_t from, const std::string& name, const std::vector<Span>& but) const {
+Audit Watch::End(const std::string& name) {
   Audit audit;
   audit.lifecycle = name;
   audit.outcome = AuditOutcome::NotExercised;
@@ -65,30 +201,41 @@ Audit Watch::Since(std::uint64_t from, const std::string& name, const std::vecto
     audit.message = impl_->why_not;
     return audit;
   }
-  const faults::JournalView whole = impl_->journal.View();
-  if ((whole.header().flags.load() & faults::kRecordsDropped) != 0) {
-    audit.message = "the program made more driver calls than the journal has room for";
+  if (impl_->spans.size() == 1) {
+    audit.outcome = AuditOutcome::Error;
+    audit.message = "Watch::End without Watch::Begin";
     return audit;
   }
-  const auto records = whole.records();
-  const auto first = std::find_if(records.begin(), records.end(), [from](const faults::Record& one) { return one.begin >= from; });
-  harness::Observation seen;
-  seen.journal = whole.Part(static_cast<std::size_t>(first - records.begin()), static_cast<std::size_t>(records.end() - first));
-  seen.ledger = harness::Fold(seen.journal.records());
-  audit.calls = seen.ledger.calls;
+  impl_->Drain();
+  Span ended = std::move(impl_->spans.back());
+  impl_->spans.pop_back();
+  audit.calls = ended.calls;
   audit.driver = harness::Diversion::UndivertedDriver();
-  for (harness::Object& object : seen.ledger.objects) {
-    if (IsIn(object.acquired.begin, but)) object.state = harness::State::Released;
-  }
-  std::erase_if(seen.ledger.violations, [&](const harness::Violation& one) { return IsIn(one.where.begin, but); });
 
-  const harness::Ledger nothing;
-  const faults::JournalView before = whole.Part(0, 0);
-  const harness::Evidence empty = {&nothing, &before, {}};
-  harness::TrialVerdict verdict;
-  verdict.findings = harness::CompareViolations(&empty, seen.evidence());
-  for (harness::TrialFinding& leak : harness::CompareObjects(&empty, seen.evidence()).leaks) verdict.findings.push_back(leak);
-  harness::FindingTexts("").Add(verdict, seen.journal, {}, &audit);
+  Records records;
+  if (ended.parts.size() == 1) records = std::move(ended.parts.front());  // its memory stays where `folded` has it
+  if (ended.parts.size() > 1) {
+    for (const Records& part : ended.parts) records.insert(records.end(), part.begin(), part.end());
+  }
+  const Ledger before = impl_->FoldAll({});
+  std::optional<Ledger> after;
+  if (ended.folded != nullptr) after = ended.folded->Finish({});
+  if (!after) after = impl_->FoldAll(records);
+  impl_->Judge(ended, before, *after, &audit);
+  impl_->HandDown(std::move(records), name, before, *after);
+
+  const std::string room = " made more records of driver calls than there is room for (" + std::to_string(impl_->most_records) + "): ";
+  if (ended.dropped != 0) {
+    impl_->spans.back().overrun = name;
+    audit.message = "it" + room + std::to_string(ended.dropped) + " were dropped, and what it leaves cannot be told";
+  } else if (!ended.overrun.empty() && !audit.findings.empty()) {
+    audit.message = ended.overrun + room + "what is left outside of it cannot be told";
+  }
+  if (!audit.message.empty()) {
+    audit.outcome = AuditOutcome::Error;
+    audit.findings.clear();
+    return audit;
+  }
   audit.outcome = !audit.findings.empty() ? AuditOutcome::Findings : audit.calls == 0 ? AuditOutcome::NotExercised : AuditOutcome::Clean;
   if (audit.outcome == AuditOutcome::Clean) audit.message = "nothing is left";
   if (audit.outcome == AuditOutcome::NotExercised) audit.message = "no driver call was made";

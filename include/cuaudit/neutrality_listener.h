@@ -12,17 +12,25 @@
 //
 //   Owns      a Watch from the begin of the program to its end.
 //   Threads   as GoogleTest.
-//   Errors    what a test leaves is a failure of that test; what a suite leaves that no test of it made, a failure of the run. A program
-//             without the drop-in library, or without any driver call, is told of, and fails unless `may_be_idle`.
+//   Units     records: 128 bytes each; a driver call is one, a kernel launch a few more. `most_records` of one test, not of the program.
+//   Errors    what a test leaves is a failure of that test, skipped or not; what a suite leaves that no test of it made, a failure of the
+//             run. What environments leave is not asked. A test with more records than there is room for fails, and the next one is
+//             checked as ever. Tests that were not checked are counted, named and say why in GoogleTest's own report (property
+//             cuaudit_neutrality). The run fails where tests ran and none could be checked: always without the drop-in library; where
+//             none called the driver, unless `may_be_idle`, or only a part was run (a shard, a filter): a part may hold such tests only,
+//             and then says "nothing was checked". So does a run in which no test ran or all were skipped, which is no failure.
 //   Faults    makes no driver calls.
 //   Source    ours. With --gtest_repeat and warm_up_iterations=1 caches that are filled once and kept are not told of.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuaudit/watch.h"
@@ -33,49 +41,85 @@ struct NeutralityOptions {
   int warm_up_iterations = 0;              // of --gtest_repeat, in which nothing fails
   std::vector<std::string> tolerate = {};  // kinds that may be left, such as "primary_context_reference"
   bool may_be_idle = false;                // a program that never calls the driver passes
+  std::size_t most_records = Watch::kMostRecords;
 };
 
 class NeutralityListener : public ::testing::EmptyTestEventListener {
  public:
   explicit NeutralityListener(NeutralityOptions options = {}) : options_(std::move(options)) {}
 
-  void OnTestProgramStart(const ::testing::UnitTest&) override { watch_ = std::make_unique<Watch>(); }
+  void OnTestProgramStart(const ::testing::UnitTest&) override { Open(); }
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
-    if (watch_ == nullptr) watch_ = std::make_unique<Watch>();  // appended after the program began
+    Open();  // appended after the program began
     warm_ = iteration >= options_.warm_up_iterations;
+    counts_ = {};
+    idle_names_.clear();
   }
-  void OnTestSuiteStart(const ::testing::TestSuite&) override {
-    suite_ = watch_->Now();
-    tests_.clear();
-  }
-  void OnTestStart(const ::testing::TestInfo&) override { test_ = watch_->Now(); }
+  void OnTestSuiteStart(const ::testing::TestSuite&) override { watch_->Begin(); }
+  void OnTestStart(const ::testing::TestInfo&) override { watch_->Begin(); }
   void OnTestEnd(const ::testing::TestInfo& test) override {
-    if (test.result()->Skipped()) return;
     const std::string name = std::string(test.test_suite_name()) + "." + test.name();
+    const bool skipped = test.result()->Skipped();
     SetRunningTest(name);
-    Judge(watch_->Since(test_, name), &checked_, &idle_);
-    tests_.emplace_back(test_, watch_->Now());
+    const Audit audit = Judge(watch_->End(name));
+    if (skipped && (audit.outcome == AuditOutcome::Clean || audit.outcome == AuditOutcome::NotExercised)) {
+      ++counts_.skipped;
+      return;
+    }
+    const char* said = "checked";
+    if (audit.outcome == AuditOutcome::NotExercised) {
+      said = watch_->why_not() == nullptr ? "no driver call" : "not watched";
+      if (counts_.idle++ < kMostNames) idle_names_ += (idle_names_.empty() ? "" : ", ") + name;
+    } else if (audit.outcome == AuditOutcome::Error) {
+      said = "too many records";
+      ++counts_.overran;
+    } else {
+      ++counts_.checked;
+      ever_checked_ = true;
+    }
+    ::testing::Test::RecordProperty("cuaudit_neutrality", said);
   }
   void OnTestSuiteEnd(const ::testing::TestSuite& suite) override {
     SetRunningTest(std::string(suite.name()) + ".*");
-    std::uint64_t ignored = 0;
-    Judge(watch_->Since(suite_, suite.name(), tests_), &ignored, &ignored);
+    Judge(watch_->End(suite.name()));
   }
-  void OnTestIterationEnd(const ::testing::UnitTest&, int) override {
+  void OnTestIterationEnd(const ::testing::UnitTest& all, int) override {
     const char* const why_not = watch_->why_not();
-    if (!driver_.empty()) std::cout << "[ cuaudit  ] driver: " << driver_ << std::endl;
-    std::cout << "[ cuaudit  ] neutrality: " << checked_ << " tests checked, " << idle_ << " made no driver call"
-              << (why_not == nullptr ? "" : std::string("; ") + why_not) << std::endl;
-    if (checked_ == 0 && !options_.may_be_idle) ADD_FAILURE() << "neutrality of no test was checked";
+    const std::uint64_t ran = counts_.checked + counts_.idle + counts_.overran;
+    if (!driver_.empty()) Say("driver: " + driver_);
+    std::string line = "neutrality: " + std::to_string(counts_.checked) + " tests checked, " + std::to_string(counts_.idle) +
+                       (why_not == nullptr ? " made no driver call" : " were not watched");
+    if (counts_.skipped != 0) line += ", " + std::to_string(counts_.skipped) + " skipped";
+    if (counts_.overran != 0) line += ", " + std::to_string(counts_.overran) + " made too many records";
+    if (why_not != nullptr) line += std::string("; ") + why_not;
+    Say(line);
+    if (!idle_names_.empty()) Say("not checked: " + idle_names_ + (counts_.idle > kMostNames ? ", ..." : ""));
+    if (counts_.checked + counts_.overran != 0) return;
+    const std::string reason = ran == 0 ? (counts_.skipped == 0 ? "no test ran" : "each test was skipped") : "no test called the driver";
+    const bool part = all.reportable_test_count() < all.total_test_count();
+    if (ran == 0 || ever_checked_ || (why_not == nullptr && (options_.may_be_idle || part))) {
+      Say("nothing was checked: " + reason + (part ? " (of this filter or shard)" : ""));
+    } else {
+      ADD_FAILURE() << "neutrality of no test was checked: " << (why_not == nullptr ? reason : why_not);
+    }
   }
 
  private:
-  void Judge(Audit audit, std::uint64_t* checked, std::uint64_t* idle) {
-    if (audit.outcome == AuditOutcome::NotExercised) {
-      ++*idle;
-      return;
-    }
-    ++*checked;
+  static constexpr std::uint64_t kMostNames = 10;
+  struct Counts {
+    std::uint64_t checked = 0;
+    std::uint64_t idle = 0;
+    std::uint64_t skipped = 0;
+    std::uint64_t overran = 0;
+  };
+
+  void Open() {
+    if (watch_ == nullptr) watch_ = std::make_unique<Watch>(options_.most_records);
+  }
+  static void Say(const std::string& line) { std::cout << "[ cuaudit  ] " << line << std::endl; }
+
+  Audit Judge(Audit audit) {
+    if (audit.outcome == AuditOutcome::NotExercised) return audit;
     driver_ = audit.driver;
     std::vector<Finding> findings;
     for (Finding& finding : audit.findings) {
@@ -84,17 +128,17 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
       if (!tolerated) findings.push_back(std::move(finding));
     }
     audit.findings = std::move(findings);
-    if (warm_ && !audit.findings.empty()) ADD_FAILURE() << audit.Text();
+    if (audit.outcome == AuditOutcome::Findings && audit.findings.empty()) audit.outcome = AuditOutcome::Clean;
+    if (warm_ && audit.outcome != AuditOutcome::Clean) ADD_FAILURE() << audit.Text();
+    return audit;
   }
 
   NeutralityOptions options_;
   std::unique_ptr<Watch> watch_;
   std::string driver_;
-  std::uint64_t suite_ = 0;
-  std::uint64_t test_ = 0;
-  std::vector<Watch::Span> tests_;
-  std::uint64_t checked_ = 0;
-  std::uint64_t idle_ = 0;
+  std::string idle_names_;
+  Counts counts_;
+  bool ever_checked_ = false;
   bool warm_ = true;
 };
 

@@ -43,6 +43,9 @@ TEST(Fuzzer, FindsWhatOneFaultLoses) {
   EXPECT_THAT(trial.text, HasSubstr("CUAUDIT_FAULT="));
   ASSERT_EQ(trial.faults.size(), 1U);
   EXPECT_THAT(trial.faults[0], HasSubstr("cuEventCreate#1="));
+  const FuzzTrial again = fuzzer.Try(Choose({1, 0, 1, 0, 0}));
+  EXPECT_TRUE(again.finding) << "as when libFuzzer makes an input smaller";
+  EXPECT_EQ(again.text, trial.text);
 }
 
 TEST(Fuzzer, FindsWhatNeedsASecondFaultWhileUnwinding) {

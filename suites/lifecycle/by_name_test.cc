@@ -86,24 +86,77 @@ TEST(ByName, BlocksOfAPoolAreWatched) {
   Segment segment;
   ASSERT_EQ(segment.Init(), CUDA_SUCCESS);
   {
-    const Watch watch;
+    Watch watch;
     ASSERT_EQ(watch.why_not(), nullptr);
-    const std::uint64_t first = watch.Now();
+    watch.Begin();
     cuaudit_block_out(segment.base, 512);
     EXPECT_EQ(cuMemsetD8(segment.base, 1, 512), CUDA_SUCCESS);
     cuaudit_block_back(segment.base);
-    EXPECT_THAT(Texts(watch.Since(first, "in order")), ::testing::IsEmpty());
-    const std::uint64_t second = watch.Now();
+    EXPECT_THAT(Texts(watch.End("in order")), ::testing::IsEmpty());
+    watch.Begin();
     cuaudit_block_out(segment.base, 512);
     cuaudit_block_out(segment.base + 256, 512);
     cuaudit_block_back(segment.base);
     EXPECT_EQ(cuMemsetD8(segment.base, 1, 16), CUDA_SUCCESS);
-    EXPECT_THAT(Texts(watch.Since(second, "not in order")),
+    EXPECT_THAT(Texts(watch.End("not in order")),
                 ::testing::UnorderedElementsAre("handed_out_twice block 1", "use_after_release block 1", "leak block 1"));
   }
   EXPECT_EQ(segment.Teardown(), CUDA_SUCCESS);
   ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
   ASSERT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+}
+
+struct Boundary {
+  Watch* watch;
+  Audit first;
+};
+
+// A span ends and the next one begins inside of a call.
+TEST(ByName, ACallUnderWayBelongsToTheSpanInWhichItReturns) {
+  ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  const auto cross = [](void* data) {
+    Boundary& boundary = *static_cast<Boundary*>(data);
+    boundary.first = boundary.watch->End("first");
+    cuaudit_block_out(0x1000, 512);  // between the spans, and after the begin of the call that returns in the next
+    cuaudit_block_back(0x1000);
+    boundary.watch->Begin();
+  };
+  Audit second;
+  Audit third;
+  Boundary boundary = {};
+  {
+    Watch watch;
+    boundary.watch = &watch;
+    watch.Begin();
+    watch.Begin();
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+    ASSERT_EQ(cuLaunchHostFunc(stream, cross, &boundary), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    second = watch.End("second");
+    ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+    third = watch.End("around");
+  }
+  EXPECT_THAT(Texts(boundary.first), ::testing::IsEmpty());
+  EXPECT_THAT(Texts(second), ElementsAre("leak event 1"));
+  EXPECT_THAT(Texts(third), ::testing::IsEmpty());
+  EXPECT_EQ(boundary.first.calls + second.calls, 5U);
+  EXPECT_EQ(third.calls, 1U);
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+}
+
+TEST(ByName, AnEndWithoutABeginIsAnError) {
+  Watch watch;
+  EXPECT_EQ(watch.End("nothing").outcome, AuditOutcome::Error);
 }
 
 // Nobody audits: nothing happens.

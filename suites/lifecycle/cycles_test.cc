@@ -115,6 +115,21 @@ TEST(Sweep, ALifecycleThatDriftsSaysSo) {
   EXPECT_TRUE(Sweep(lifecycle, {.may_drift = true}).clean());
 }
 
+// Alike in both rehearsals; later it makes a call less.
+TEST(Sweep, OneFaultThatDidNotFireIsNoPass) {
+  int worlds = 0;
+  CUstream stream = nullptr;
+  const auto lifecycle = Lifecycle("makes_a_call_less")
+                             .WithCurrentContext()
+                             .Prepare([&] { ++worlds; })
+                             .Init([&](DriverRef driver) { return driver.StreamCreate(&stream, 0); })
+                             .Work([&](DriverRef driver) { return worlds > 2 ? CUDA_SUCCESS : driver.StreamSynchronize(stream); })
+                             .Teardown([&](DriverRef driver) { return driver.StreamDestroy(stream); });
+  const Audit audit = Sweep(lifecycle, {.depth = 1});
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();
+  EXPECT_THAT(audit.message, ::testing::HasSubstr("1 of 3 planned faults did not fire")) << audit.Text();
+}
+
 TEST(Sweep, BadOptionsAreOneClearLine) {
   const auto lifecycle = Lifecycle("event").WithCurrentContext().Init([](DriverRef driver) {
     CUevent event = nullptr;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Matcher;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 std::vector<std::string> LinesWith(const std::string& output, const std::string& word) {
@@ -29,15 +33,39 @@ std::vector<std::string> LinesWith(const std::string& output, const std::string&
   return lines;
 }
 
+// The call stacks that stand under lines with that word, innermost frame first.
+std::vector<std::vector<std::string>> StacksUnder(const std::string& output, const std::string& word) {
+  std::vector<std::vector<std::string>> stacks;
+  bool inside = false;
+  for (const std::string& line : LinesWith(output, "")) {
+    const bool frame = line.starts_with("        ");
+    if (frame && inside) stacks.back().push_back(line.substr(8));
+    if (!frame) inside = line.find(word) != std::string::npos;
+    if (!frame && inside) stacks.emplace_back();
+  }
+  return stacks;
+}
+
+// A frame of the program itself, in a function of that name, with its parameters where only lines are described.
+Matcher<std::string> FrameOf(const std::string& function) {
+  return ContainsRegex(function + "(\\(.*\\))?( const)? replay_subject.cc:[0-9]+$");
+}
+
 TEST(Expectation, ShowsBothStacksAndAReplayLine) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Sizes/Pool.*/0");
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(ended.output,
-              AllOf(HasSubstr("replay_subject.cc:"), HasSubstr("leak of 1 stream"), HasSubstr("acquired by cuStreamCreate"),
-                    HasSubstr("fault cuEventCreate#1=OUT_OF_MEMORY,refuse"),
-                    ContainsRegex("Init(\\(.*\\))? replay_subject.cc:")));  // with its parameters where only lines are described
-
-  EXPECT_THAT(LinesWith(ended.output, "    replay "), SizeIs(2));
+  EXPECT_THAT(LinesWith(ended.output, "leak of 1 stream"), SizeIs(2));
+  const auto acquired = StacksUnder(ended.output, "    acquired by cuStreamCreate");
+  const auto fault = StacksUnder(ended.output, "    fault cuEventCreate#1=OUT_OF_MEMORY,refuse");
+  ASSERT_THAT(acquired, SizeIs(2)) << ended.output;
+  ASSERT_THAT(fault, SizeIs(2)) << ended.output;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_THAT(acquired[i], ElementsAre(FrameOf("Init"))) << ended.output;
+    ASSERT_THAT(fault[i], ElementsAre(FrameOf("Init"))) << ended.output;
+    EXPECT_NE(acquired[i], fault[i]) << "each has the line of its own call";
+  }
+  EXPECT_THAT(LinesWith(ended.output, "    replay "),
+              AllOf(SizeIs(2), Each(HasSubstr("CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse' "))));
 }
 
 TEST(Expectation, TheReplayLineRunsThatTrialOnly) {
@@ -78,6 +106,27 @@ TEST(Expectation, GrowthIsShownCycleByCycle) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Neutral.Grows");
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, AllOf(HasSubstr("growth of 4 stream"), HasSubstr("alive after each cycle: 1 2 3 4 5")));
+  EXPECT_THAT(StacksUnder(ended.output, "    acquired by cuStreamCreate"),
+              ElementsAre(ElementsAre(FrameOf("Neutral_Grows_Test.*operator\\(\\)"))))
+      << ended.output;
+  const std::vector<std::string> replays = LinesWith(ended.output, "    replay ");
+  ASSERT_THAT(replays, SizeIs(1)) << ended.output;
+  const std::string line = replays.front().substr(replays.front().find("replay ") + 7);
+  EXPECT_THAT(line, AllOf(HasSubstr("CUAUDIT_CASE=grows "), HasSubstr("--gtest_filter=Neutral.Grows"), Not(HasSubstr("CUAUDIT_FAULT"))));
+  const Ended again = RunLine(line);
+  EXPECT_EQ(again.status, 1) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("growth of 4 stream"));
+}
+
+TEST(Expectation, WithoutADeviceATestThatNeedsOneIsSkippedWithTheReason) {
+  for (const char* const node : {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"}) {
+    if (std::filesystem::exists(node)) GTEST_SKIP() << node << " is here";
+  }
+  const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Device.IsNeeded --gtest_color=no");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(ended.output, AllOf(ContainsRegex("replay_subject.cc:[0-9]+: Skipped\nno (device node|genuine libcuda.so.1)"),
+                                  HasSubstr("[  SKIPPED ] Device.IsNeeded"), HasSubstr("[  PASSED  ] 0 tests."),
+                                  HasSubstr("[  SKIPPED ] 1 test, listed below:"), Not(HasSubstr("[       OK ]"))));
 }
 
 TEST(Expectation, ShardsAreGoogleTestsOwn) {

@@ -77,6 +77,33 @@ TEST(Leak, OnSecondOrderOnly) {
                                         "leak stream 1 after cuEventCreate#2=OUT_OF_MEMORY,refuse cuEventDestroy#1=INVALID_CONTEXT,after"));
 }
 
+// Without its stream it loses an event, and where destroying the other one fails as well the memory, too.
+struct LosesMoreWhileUnwinding : Pair {
+  CUdeviceptr memory = 0;
+  CUevent second = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.MemAlloc(&memory, 256);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&second, 0);
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) return code;
+    if (driver.EventDestroy(second) == CUDA_SUCCESS) (void)driver.MemFree(memory);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    (void)driver.MemFree(memory);
+    (void)driver.EventDestroy(second);
+    return Pair::Teardown(driver);
+  }
+};
+
+TEST(Leak, OnSecondOrderBehindAnother) {
+  const Audit audit = Sweep(Lifecycle::Of<LosesMoreWhileUnwinding>("loses_more").WithCurrentContext(), {.calls = {"cuStreamCreate"}});
+  EXPECT_THAT(Texts(audit), Contains("leak event 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse")) << audit.Text();
+  EXPECT_THAT(Texts(audit), Contains(StartsWith("leak device_memory 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse cuEventDestroy#1=")))
+      << audit.Text();
+}
+
 struct Swallows : Pair {
   CUresult Init(DriverRef driver) {
     if (Make(driver) != CUDA_SUCCESS) (void)Teardown(driver);
@@ -162,6 +189,26 @@ TEST(NotRecovered, TheNextInitFails) {
   EXPECT_THAT(audit.findings.at(0).detail, HasSubstr("init returned CUDA_ERROR_ALREADY_MAPPED"));
 }
 
+// Makes an object for nobody once it has failed.
+bool failed_before = false;
+struct LosesAfterAFailure : Pair {
+  CUresult Init(DriverRef driver) {
+    CUevent lost = nullptr;
+    if (failed_before) (void)driver.EventCreate(&lost, 0);
+    const CUresult code = driver.StreamCreate(&stream, 0);
+    failed_before = code != CUDA_SUCCESS;
+    return code;
+  }
+};
+
+TEST(NotRecovered, TheNextCycleLosesAnObject) {
+  const auto lifecycle =
+      Lifecycle::Of<LosesAfterAFailure>("loses_after_a_failure").WithCurrentContext().Prepare([] { failed_before = false; });
+  const Audit audit = Sweep(lifecycle, {.calls = {"cuStreamCreate"}});
+  EXPECT_THAT(Texts(audit), ::testing::UnorderedElementsAre("leak event 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse",
+                                                            "not_recovered after cuStreamCreate#1=OUT_OF_MEMORY,refuse"));
+}
+
 // A stale pointer to what the failed cycle released: the next one uses it.
 CUstream cached = nullptr;
 struct UsesAStaleStream {
@@ -202,6 +249,31 @@ struct ReportsABenignFault : Pair {
 TEST(BenignReported, ADeclaredCallIsNotAbsorbed) {
   const auto lifecycle = Lifecycle::Of<ReportsABenignFault>("reports_a_benign_fault").WithCurrentContext().Benign("cuDeviceGetAttribute");
   EXPECT_THAT(Texts(Sweep(lifecycle)), ElementsAre(StartsWith("benign_not_absorbed after cuDeviceGetAttribute#1=")));
+}
+
+// One call may fail unheard, the other may not.
+struct SwallowsInWork : Pair {
+  CUresult Init(DriverRef driver) {
+    int value = 0;
+    (void)driver.DeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0);
+    return CUDA_SUCCESS;
+  }
+  CUresult Work(DriverRef driver) {
+    (void)driver.StreamCreate(&stream, 0);
+    return CUDA_SUCCESS;
+  }
+};
+
+TEST(Swallowed, TheStepOfTheFaultThatIsToBeReportedIsNamed) {
+  const auto lifecycle = Lifecycle::Of<SwallowsInWork>("swallows_in_work").WithCurrentContext().Benign("cuDeviceGetAttribute");
+  const std::string refused = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
+  for (const std::vector<std::string>& faults :
+       {std::vector<std::string>{refused}, std::vector<std::string>{"cuDeviceGetAttribute#1=INVALID_VALUE,refuse", refused}}) {
+    const Audit audit = Replay(lifecycle, faults);
+    ASSERT_THAT(audit.findings, ::testing::SizeIs(1)) << audit.Text();
+    EXPECT_EQ(audit.findings[0].rule, "swallowed");
+    EXPECT_THAT(audit.findings[0].detail, StartsWith("the fault in work was reported by no step"));
+  }
 }
 
 // Gives up in its third world, without any call having failed.

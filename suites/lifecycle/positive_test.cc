@@ -160,6 +160,12 @@ TEST(Positive, AContextOfItsOwnThatIsLost) {
   EXPECT_EQ(twice.outcome, AuditOutcome::Clean) << twice.Text();
 }
 
+TEST(Positive, AContextThatTheCaseWasGivenIsLost) {
+  const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), {.hows = {"sticky"}, .depth = 1});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.skipped, Contains(Pair("recovery: the context that the case was given is lost", audit.trials))) << audit.Text();
+}
+
 TEST(Positive, AContextOfThePreparationThatIsLost) {
   const auto lifecycle = Lifecycle::Of<Careful>("careful").Prepare([](DriverRef driver) {
     CUcontext context = nullptr;
@@ -271,6 +277,33 @@ TEST(Positive, RetainedForRetry) {
   EXPECT_THAT(lost.verdicts, Not(Contains(Key("retained_for_retry"))));
   const Audit once = Sweep(Lifecycle::Of<KeepsForRetry>("keeps_for_retry").WithCurrentContext());
   EXPECT_THAT(once.verdicts, Contains(Pair("release_refused", 1U)));
+}
+
+// Only what the second teardown gave back was retained for it.
+struct KeepsOneOfTwoForRetry : KeepsForRetry {
+  CUevent event = nullptr;
+  CUresult Init(DriverRef driver) {
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    const CUresult second = KeepsForRetry::Init(driver);
+    if (second != CUDA_SUCCESS) (void)driver.EventDestroy(event);
+    return second;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult code = event == nullptr ? CUDA_SUCCESS : driver.EventDestroy(event);
+    if (code == CUDA_SUCCESS) event = nullptr;
+    const CUresult second = KeepsForRetry::Teardown(driver);
+    return code == CUDA_SUCCESS ? second : code;
+  }
+};
+
+TEST(Positive, WhatTheFirstTeardownReleasedWasNotRetained) {
+  const Audit audit = Sweep(Lifecycle::Of<KeepsOneOfTwoForRetry>("keeps_one_of_two").WithCurrentContext().RetryTeardown(),
+                            {.calls = {"cuStreamDestroy"}, .depth = 1});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
+  EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U)));
+  ASSERT_FALSE(audit.notes.empty());
+  for (const Finding& note : audit.notes) EXPECT_EQ(note.kind, "stream") << audit.Text();
 }
 
 // The caller's stream, made beforehand, is used and left alone.

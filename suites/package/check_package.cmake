@@ -17,6 +17,20 @@ if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
 endif()
 run("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+# Each public header is there, and needs nothing but the others and the CUDA toolkit's (GoogleTest's where it is for tests).
+file(GLOB public RELATIVE "${SOURCE}/include" "${SOURCE}/include/cuaudit/*.h")
+set(all "")
+foreach(header IN LISTS public)
+  if(NOT EXISTS "${prefix}/include/${header}")
+    message(FATAL_ERROR "include/${header} is not installed: add it to public_headers in cmake/Package.cmake")
+  endif()
+  string(APPEND all "#include <${header}>\n")
+endforeach()
+if(NOT all)
+  message(FATAL_ERROR "${SOURCE}/include/cuaudit has no header")
+endif()
+file(WRITE "${BUILD}/package/all_headers.cc" "${all}")
+run("compile all headers" "${CXX}" -std=c++20 -fsyntax-only -I "${prefix}/include" -isystem "${CUDA}" "${BUILD}/package/all_headers.cc")
 file(GLOB_RECURSE headers "${prefix}/include/*")
 foreach(header IN LISTS headers)
   file(STRINGS "${header}" private REGEX "#[ ]*include +\"(faults|harness|reports|suites|driver_)")
@@ -27,8 +41,14 @@ endforeach()
 run("configure" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DCUAUDIT_CUDA_INCLUDE=${CUDA}"
   "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_C_COMPILER_LAUNCHER=${C_LAUNCHER}"
   "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${flags}")
-# As FetchContent takes it, from the sources; building all of that once more would show nothing new.
+# As FetchContent takes it, from the sources: it configures, and code that uses it compiles against what it generates. Linking that would build
+# all of cuaudit once more; the libraries come from the very targets that were installed above.
 run("configure from the sources" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}_from_sources" -G "${GENERATOR}" "-DCUAUDIT_SOURCE=${SOURCE}"
   "-DCUAUDIT_CUDA_INCLUDE=${CUDA}" "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}")
+if(GENERATOR STREQUAL "Ninja")  # others have no targets for single objects
+  set(objects "CMakeFiles/frame_pool_test.dir")
+  run("compile from the sources" "${CMAKE_COMMAND}" --build "${project}_from_sources"
+    --target "${objects}/frame_pool.cc.o" --target "${objects}/frame_pool_test.cc.o" --target cuaudit_public_headers)
+endif()
 run("build" "${CMAKE_COMMAND}" --build "${project}")
 run("test" "${CMAKE_CTEST_COMMAND}" --test-dir "${project}" --output-on-failure)

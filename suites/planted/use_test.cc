@@ -123,6 +123,27 @@ CUAUDIT_CASE(UseAfterRelease, ADestroyedContextIsPushed) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release context"));
 }
 
+// Where the host's own blocks are recorded, nobody else can have got the address unseen.
+CUAUDIT_CASE(UseAfterRelease, PinnedMemoryWhereTheHostIsSeen) {
+  const CaseRow row(driver::Kind::PinnedMemory);
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 64);
+  t.Call(CallId::MemHostAlloc).Out(0, 0x20000).In(1, 0x1000);
+  t.Call(CallId::MemFreeHost).In(0, 0x20000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x20010).In(2, 16);
+  t.Host(faults::HostCall::Deallocate, 0x5000);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release pinned_memory"));
+}
+
+CUAUDIT_CASE(UseAfterRelease, ExternalMemoryIsMapped) {
+  const CaseRow row(driver::Kind::ExternalMemory);
+  Trace t;
+  t.Call(CallId::ImportExternalMemory).Out(0, 0x5);
+  t.Call(CallId::DestroyExternalMemory).In(0, 0x5);
+  t.Call(CallId::ExternalMemoryGetMappedBuffer).In(1, 0x5).Fails(CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release external_memory"));
+}
+
 CUAUDIT_CASE(UseAfterRelease, AKernelArgumentOfALaunch) {
   Trace t;
   t.Alloc(0x10000);

@@ -45,6 +45,7 @@ CUAUDIT_CASE(HandedOutTwice, NeighboursThatTouch) {
 }
 
 CUAUDIT_CASE(UseAfterRelease, ABlockOfTheSameMemoryHandedOutAgain) {
+  const CaseRow row(driver::Kind::Block);
   Trace t;
   t.Alloc(kSegment, 0x10000);
   Out(t, kSegment, 0x1000);

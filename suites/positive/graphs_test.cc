@@ -216,6 +216,7 @@ CUAUDIT_CASE(Leak, AChildGraphThatWasMoved) {
 
 // The node of a copy holds what the child held, and touches what it touched.
 CUAUDIT_CASE(UseAfterRelease, AUserObjectThatACopiedChildGraphHolds) {
+  const CaseRow row(driver::Kind::UserObject);
   Program p;
   CUgraph child = nullptr;
   CUuserObject object = nullptr;

@@ -337,5 +337,28 @@ CUAUDIT_CASE(UseAfterRelease, TheHostReusesPinnedAddresses) {
   }
 }
 
+CUAUDIT_CASE(UseAfterRelease, PinnedMemoryWhileItLives) {
+  const CaseRow row(driver::Kind::PinnedMemory);
+  Trace t;
+  t.Host(HostCall::Allocate, 0x5000, 64);
+  t.Call(CallId::MemHostAlloc).Out(0, 0x20000).In(1, 0x1000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x20010).In(2, 16);
+  t.Call(CallId::MemFreeHost).In(0, 0x20000);
+  t.Host(HostCall::Deallocate, 0x5000);
+  ExpectSilent(t);
+}
+
+// The buffer outlives the handle that it was mapped by.
+CUAUDIT_CASE(UseAfterRelease, ExternalMemoryMappedWhileItLives) {
+  const CaseRow row(driver::Kind::ExternalMemory);
+  Trace t;
+  t.Call(CallId::ImportExternalMemory).Out(0, 0x5);
+  t.Call(CallId::ExternalMemoryGetMappedBuffer).Out(0, 0x10000).In(1, 0x5);
+  t.Call(CallId::DestroyExternalMemory).In(0, 0x5);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x10000).In(2, 16);
+  t.Free(0x10000);
+  ExpectSilent(t);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

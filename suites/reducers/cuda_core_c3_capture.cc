@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cuda_core_c3_capture.cc: a kernel that is launched into a stream capture.
 //
-// Story   C3: a launch keeps its arguments alive until it is queued. Under a capture it is queued when the graph runs, later: the captured
-// node
-//         has no owner. Repaired: the captured graph is given the owner as a user object.
+// Story   C3: a launch keeps its arguments alive until it is queued. Under a capture it is queued when the graph runs, later: the
+//         captured node has no owner. Repaired: the captured graph is given the owner as a user object.
 // Source  https://github.com/NVIDIA/cuda-python/issues/2039 and pull request 2041; written anew from the facts.
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // cuda_core_c5_node.cc: a graph that lives on while its nodes come, change and go.
 //
-// Story   C5: the owner of a node's argument is held by the graph as a whole. The node is deleted, or given another argument, and the owner
-// stays
-//         pinned until the graph dies, which in a serving process is never. Repaired: a user object per version of a node, given back with
-//         it.
+// Story   C5: the owner of a node's argument is held by the graph as a whole. The node is deleted, or given another argument, and the
+//         owner stays pinned until the graph dies, which in a serving process is never. Repaired: a user object per version of a node,
+//         given back with it.
 // Source  https://github.com/NVIDIA/cuda-python/pull/2041 and its follow-ups; written anew from the facts. The graph is made beforehand.
 #include <algorithm>
 #include <iterator>

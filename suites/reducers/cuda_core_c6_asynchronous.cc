@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // cuda_core_c6_asynchronous.cc: a graph and its executable are destroyed while a launch of it is under way.
 //
-// Story   C6: the driver lets go of the owner when the launch has finished, later than the destruction returns. Who looks at once sees an
-// owner
-//         that is still held: to take that for the end of it loses the buffer, to report it would be a false alarm. Repaired: wait for the
-//         work, then for the owner, with a bound. No step here sleeps; a simulated driver has let go when the work is done.
+// Story   C6: the driver lets go of the owner when the launch has finished, later than the destruction returns. Who looks at once sees
+//         an owner that is still held: to take that for the end of it loses the buffer, to report it would be a false alarm. Repaired:
+//         wait for the work, then for the owner, with a bound. No step here sleeps; a simulated driver has let go when the work is done.
 // Source  https://github.com/NVIDIA/cuda-python/pull/2041, its tests poll; written anew from the facts.
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"

@@ -2,12 +2,10 @@
 // cuda_core_c7_update.cc: an executable graph that lives on and is updated with new arguments.
 //
 // Story   C7: the owners of all arguments that an executable ever had are kept in a list beside it and go with it, which in a serving
-// process is
-//         never. Repaired: the graph it is updated from holds the owner; the update takes the references over and gives the former ones
-//         back, once no launch uses them.
-// Source  https://github.com/NVIDIA/cuda-python/pull/2041 and its follow-ups; CUDA programming guide, user objects. Written anew from the
-// facts.
-//         The executable is made beforehand, over a buffer of its own.
+//         process is never. Repaired: the graph it is updated from holds the owner; the update takes the references over and gives the
+//         former ones back, once no launch uses them.
+// Source  https://github.com/NVIDIA/cuda-python/pull/2041 and its follow-ups; CUDA programming guide, user objects. Written anew from
+//         the facts. The executable is made beforehand, over a buffer of its own.
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 

@@ -2,8 +2,7 @@
 // vmaf_a1_state_by_value.cc: a state that the caller makes and a framework imports.
 //
 // Story   A1: import copies the struct and closes its own copy. The block that init made for the caller stays: there is no function that
-// frees
-//         it. 40 bytes a cycle. Repaired: there is one.
+//         frees it. 40 bytes a cycle. Repaired: there is one.
 // Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
 // Usage   vmaf_a1_state_by_value defective|repaired CYCLES
 #ifdef CUAUDIT_SUBJECT

@@ -2,8 +2,8 @@
 // vmaf_a4_primary_context.cc: a state that is initialised in the device's primary context.
 //
 // Story   A4: init retains the primary context, then makes it current, asks for the range of stream priorities, makes a stream and pops.
-// Each of
-//         these may fail, and the reference stays. State and table of functions, which stay too, are host memory: preallocation.c.
+//         Each of these may fail, and the reference stays. State and table of functions, which stay too, are host memory:
+//         preallocation.c.
 // Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // vmaf_a5_wrong_order.cc: a context of a framework that borrows a state of the caller's, and the free function that the repair of A1 added.
 //
-// Story   A5: the caller frees the state and closes the context afterwards. Close still has the state's stream: it waits on it and destroys
-// the
-//         picture's event there, after the stream is gone. Right is to close first.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts. The state's own memory is
-//         host memory and outlives the mistake here, so that it is seen by what the driver is handed.
+// Story   A5: the caller frees the state and closes the context afterwards. Close still has the state's stream: it waits on it and
+//         destroys the picture's event there, after the stream is gone. Right is to close first.
+// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts. The state's own memory
+//         is host memory and outlives the mistake here, so that it is seen by what the driver is handed.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 

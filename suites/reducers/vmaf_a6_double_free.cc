@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vmaf_a6_double_free.cc: a program that has been freeing the state itself.
 //
-// Story   A6: before the repair of A1 nobody freed the caller's state, so careful callers did, with plain free. The repair adds a function
-// that
-//         does; a caller who takes it up and keeps its own free frees twice. No call fails.
+// Story   A6: before the repair of A1 nobody freed the caller's state, so careful callers did, with plain free. The repair adds a
+//         function that does; a caller who takes it up and keeps its own free frees twice. No call fails.
 // Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
 // Usage   vmaf_a6_double_free defective|repaired
 #ifdef CUAUDIT_SUBJECT

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vmaf_b10_thread_pool.cc: a pool that starts its workers in a loop.
 //
-// Story   B10: the k-th thread cannot be started. The error is returned; the threads so far run on and are never joined, and the lock and
-// the
-//         memory of the pool stay.
+// Story   B10: the k-th thread cannot be started. The error is returned; the threads so far run on and are never joined, and the lock
+//         and the memory of the pool stay.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0960 and its neighbours; written anew from the facts.
 // Usage   vmaf_b10_thread_pool defective|repaired
 #ifdef CUAUDIT_SUBJECT

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vmaf_b11_pinned_private.cc: a pinned buffer with private data beside it.
 //
-// Story   B11: the private data is host memory, and there is none. One form returns the error and forgets the pinned buffer, the other does
-// not
-//         look and writes through null.
+// Story   B11: the private data is host memory, and there is none. One form returns the error and forgets the pinned buffer, the other
+//         does not look and writes through null.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0960 and its neighbours; written anew from the facts.
 // Usage   vmaf_b11_pinned_private defective|defective_writes|repaired
 #ifdef CUAUDIT_SUBJECT

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vmaf_b12_extractor_close.cc: an extractor that is closed by somebody who has another context current, or none.
 //
-// Story   B12: close works in whatever context is current. With none or a foreign one it gives up: module, stream and events stay. A close
-// that
-//         makes its own context current and leaves it so changes what the caller works in.
+// Story   B12: close works in whatever context is current. With none or a foreign one it gives up: module, stream and events stay. A
+//         close that makes its own context current and leaves it so changes what the caller works in.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0982 and neighbours; written anew from the facts. No call fails: cycles show it.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

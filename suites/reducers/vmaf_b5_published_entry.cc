@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vmaf_b5_published_entry.cc: a registry of graphs, each entry with a queue of its own.
 //
-// Story   B5: the entry is pushed into the registry before its queue is made. When that fails nothing is lost, but the entry stays without
-// a
-//         queue, and the next use of the registry goes through null.
+// Story   B5: the entry is pushed into the registry before its queue is made. When that fails nothing is lost, but the entry stays
+//         without a queue, and the next use of the registry goes through null.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26 (SYCL); written anew from the facts, on the driver API.
 #include <memory>
 #include <vector>

@@ -2,8 +2,7 @@
 // vmaf_b6_exception.cc: an image that is filled through a host buffer which is mapped meanwhile.
 //
 // Story   B6: submit and wait throw. The exception leaves the function in which the buffer is mapped and the image allocated, and nobody
-// gives
-//         them back. Repaired: the two are given back on every way out.
+//         gives them back. Repaired: the two are given back on every way out.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26 (SYCL and VA); written anew from the facts, on the driver API.
 #include <stdexcept>
 

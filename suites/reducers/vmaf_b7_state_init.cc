@@ -2,8 +2,7 @@
 // vmaf_b7_state_init.cc: both ways to initialise the state: in a context of the caller, and in the primary context.
 //
 // Story   B7: both make a stream and then pop the context; when the pop fails the stream stays. The variant that retains the primary
-// context
-//         gives it back, so that the lost stream dies with it once nobody else holds the context.
+//         context gives it back, so that the lost stream dies with it once nobody else holds the context.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0960, A.1; written anew from the facts.
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"

@@ -2,9 +2,9 @@
 // vmaf_b9_pool_fetch.cc: a pool of one picture; who fetches it while it is out waits.
 //
 // Story   B9: fetch takes a picture out of the pool and then needs three more things: a block of private data, what a callback puts into
-// it, and
-//         a reference count. Where one of them fails it returns the error. The picture is not put back and nobody is woken, so the next
-//         fetch waits for ever; and the private data is freed while the picture still points to it, so closing the pool frees it again.
+//         it, and a reference count. Where one of them fails it returns the error. The picture is not put back and nobody is woken, so
+//         the next fetch waits for ever; and the private data is freed while the picture still points to it, so closing the pool frees
+//         it again.
 // Source  https://github.com/lusoris/vmaf, docs/adr/0960, A.2 and A.3; written anew from the facts.
 // Usage   vmaf_b9_pool_fetch defective|defective_alone|repaired       alone: a fetch that failed is not tried again
 #ifdef CUAUDIT_SUBJECT

@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "faults/journal/stack_table.h"
@@ -55,6 +58,102 @@ TEST(MemoryJournal, IsAsNewAfterClear) {
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->begin, 1U);
   EXPECT_EQ(first->end, 0U);
+}
+
+TEST(MemoryJournal, IsDrainedAndFilledAgain) {
+  MemoryJournal memory;
+  ASSERT_EQ(memory.Open({.record_capacity = 4096}, false), nullptr);
+  std::vector<Record> records;
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    for (std::uint16_t i = 0; i < 3000; ++i) Append(memory.journal(), i);
+    records.clear();
+    EXPECT_EQ(memory.Drain(&records), 0U);
+    ASSERT_EQ(records.size(), 3000U);
+    EXPECT_EQ(records.front().call, 0);
+    EXPECT_EQ(records.front().begin, round * 6000 + 1) << "the clock goes on";
+    EXPECT_EQ(records.back().call, 2999);
+    EXPECT_TRUE(memory.View().records().empty());
+  }
+}
+
+TEST(MemoryJournal, SaysOnceHowManyRecordsWereDropped) {
+  MemoryJournal memory;
+  ASSERT_EQ(memory.Open({.record_capacity = 4096}, false), nullptr);
+  for (int i = 0; i < 5000; ++i) {
+    Record* const record = memory.journal()->Begin();
+    if (record != nullptr) memory.journal()->Finish(record);
+  }
+  std::vector<Record> records;
+  EXPECT_EQ(memory.Drain(&records), 5000U - 4096U);
+  EXPECT_EQ(records.size(), 4096U);
+  Append(memory.journal(), 7);
+  records.clear();
+  EXPECT_EQ(memory.Drain(&records), 0U);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].call, 7);
+  EXPECT_EQ(memory.journal()->header().flags.load() & kRecordsDropped, 0U);
+}
+
+TEST(MemoryJournal, ACallUnderWayIsDrainedWhenItHasReturned) {
+  MemoryJournal memory;
+  ASSERT_EQ(memory.Open({.record_capacity = 4096}, false), nullptr);
+  Append(memory.journal(), 1);
+  Record* const under_way = memory.journal()->Begin();
+  ASSERT_NE(under_way, nullptr);
+  under_way->kind = RecordKind::Call;
+  under_way->call = 2;
+  Append(memory.journal(), 3);
+  std::vector<Record> records;
+  EXPECT_EQ(memory.Drain(&records), 0U);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].call, 1);
+  EXPECT_EQ(records[1].call, 3);
+  Append(memory.journal(), 4);  // behind it
+  records.clear();
+  EXPECT_EQ(memory.Drain(&records), 0U);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].call, 4);
+  memory.journal()->Finish(under_way);
+  records.clear();
+  EXPECT_EQ(memory.Drain(&records), 0U);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].call, 2);
+  EXPECT_TRUE(memory.View().records().empty());
+  Append(memory.journal(), 5);
+  EXPECT_EQ(memory.View().records().size(), 1U) << "the room is used again";
+}
+
+TEST(MemoryJournal, NothingIsLostWhileOthersAppend) {
+  MemoryJournal memory;
+  ASSERT_EQ(memory.Open({.record_capacity = 1 << 16}, false), nullptr);
+  constexpr int kThreads = 3;
+  constexpr std::uint64_t kEach = 15000;
+  std::vector<std::thread> threads;
+  for (std::uint16_t which = 0; which < kThreads; ++which) {
+    threads.emplace_back([&memory, which] {
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        Record* const record = memory.journal()->Begin();
+        ASSERT_NE(record, nullptr);
+        record->call = which;
+        record->argument[0] = i;
+        memory.journal()->Finish(record);
+      }
+    });
+  }
+  std::vector<Record> records;
+  while (records.size() < kThreads * kEach / 2) ASSERT_EQ(memory.Drain(&records), 0U);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(memory.Drain(&records), 0U);
+  ASSERT_EQ(records.size(), kThreads * kEach);
+  std::uint64_t next[kThreads] = {};
+  std::set<std::uint64_t> tickets;
+  for (const Record& record : records) {
+    ASSERT_LT(record.call, kThreads);
+    next[record.call] += 1 + record.argument[0];
+    tickets.insert(record.begin);
+  }
+  for (const std::uint64_t sum : next) EXPECT_EQ(sum, kEach * (kEach + 1) / 2);
+  EXPECT_EQ(tickets.size(), records.size());
 }
 
 TEST(MemoryJournal, KeepsCallStacksOverClear) {

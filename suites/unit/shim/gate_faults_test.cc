@@ -126,6 +126,9 @@ TEST(GateFaults, AnyOutputOfItsFamilyShowsThatTheHandleIsAnothers) {
   ASSERT_EQ(d.CtxGetCurrent(&seen), CUDA_SUCCESS);
   EXPECT_EQ(seen, context);
   EXPECT_EQ(d.CtxPushCurrent(context), CUDA_ERROR_INVALID_HANDLE) << "what is current may be gone";
+  ASSERT_EQ(d.CtxPopCurrent(&seen), CUDA_SUCCESS);
+  EXPECT_EQ(seen, context);
+  EXPECT_EQ(d.CtxPushCurrent(context), CUDA_ERROR_INVALID_HANDLE) << "and what is popped";
   EXPECT_EQ(d.StreamGetCtx(stream, &seen, &green), CUDA_SUCCESS);
   EXPECT_EQ(seen, context);
   EXPECT_EQ(d.CtxPushCurrent(context), CUDA_SUCCESS);
