@@ -48,8 +48,7 @@ TEST(GreenContexts, LeaveNothingWhenTheirStreamsWentFirst) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
-// With no context current, so that only the stream says whose it is.
-TEST(GreenContexts, LeaveMemoryOfTheirStreamsToThePrimaryContext) {
+TEST(GreenContexts, LeaveMemoryOfTheirStreamsToItsPool) {
   Trace t;
   t.Retain();
   CreateGreen(t);
@@ -58,7 +57,7 @@ TEST(GreenContexts, LeaveMemoryOfTheirStreamsToThePrimaryContext) {
   DestroyGreen(t);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned", "stream_ordered_memory 1"));
   t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned", "stream_ordered_memory 1 orphaned"));
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 1 orphaned", "stream_ordered_memory 1"));
 }
 #endif
 

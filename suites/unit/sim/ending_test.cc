@@ -177,13 +177,31 @@ TEST(QueuedFree, OfMemoryThatWentWithItsContextFreesNothingElse) {
   CUcontext other = nullptr;
   CUdeviceptr gone = 0;
   CUdeviceptr kept = 0;
-  EXPECT_OK(sim.d.MemAllocAsync(&gone, 0x200, nullptr));
+  EXPECT_OK(sim.d.MemAlloc(&gone, 0x200));
   EXPECT_OK(sim.d.CtxCreate(&other, nullptr, 0, 0));
   EXPECT_OK(sim.d.MemFreeAsync(gone, nullptr));
   EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
   EXPECT_OK(sim.d.MemAlloc(&kept, 0x10000));
   EXPECT_EQ(kept, gone);
   EXPECT_OK(sim.d.StreamSynchronize(nullptr));
+  EXPECT_OK(sim.d.MemFree(kept));
+}
+
+// A pool's memory outlives the context it was taken in, so that its address is nobody else's before the queued free has had its turn.
+TEST(QueuedFree, FreesAlthoughTheContextOfTheMemoryIsGone) {
+  const Simulated sim;
+  CUcontext other = nullptr;
+  CUdeviceptr gone = 0;
+  CUdeviceptr kept = 0;
+  EXPECT_OK(sim.d.MemAllocAsync(&gone, 0x200, nullptr));
+  EXPECT_OK(sim.d.CtxCreate(&other, nullptr, 0, 0));
+  EXPECT_OK(sim.d.MemFreeAsync(gone, nullptr));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(sim.d.MemAlloc(&kept, 0x10000));
+  EXPECT_NE(kept, gone);
+  EXPECT_EQ(sim.Live(driver::Kind::StreamOrderedMemory), 1U);
+  EXPECT_OK(sim.d.StreamSynchronize(nullptr));
+  EXPECT_EQ(sim.Live(driver::Kind::StreamOrderedMemory), 0U);
   EXPECT_OK(sim.d.MemFree(kept));
 }
 

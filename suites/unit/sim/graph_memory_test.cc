@@ -92,7 +92,7 @@ TEST(GraphMemory, TheDevicePaysUntilATrim) {
   EXPECT_EQ(o.Free(), before);
 }
 
-TEST(GraphMemory, EndsWithItsContextAndTheGraphStays) {
+TEST(GraphMemory, OutlivesTheContextOfItsLaunch) {
   Owner o;
   (void)o.Alloc();
   o.Instantiate(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
@@ -100,6 +100,11 @@ TEST(GraphMemory, EndsWithItsContextAndTheGraphStays) {
   EXPECT_OK(o.d.GraphLaunch(o.executable, nullptr));
   EXPECT_EQ(o.Memory(), 1U);
   EXPECT_OK(o.d.DevicePrimaryCtxReset(0));
+  EXPECT_EQ(o.Memory(), 1U);
+  CUcontext again = nullptr;
+  EXPECT_OK(o.d.DevicePrimaryCtxRetain(&again, 0));
+  EXPECT_OK(o.d.CtxSetCurrent(again));
+  EXPECT_OK(o.d.MemFree(o.address));
   EXPECT_EQ(o.Memory(), 0U);
   EXPECT_OK(o.d.GraphExecDestroy(o.executable));
   EXPECT_OK(o.d.GraphDestroy(o.graph));
