@@ -292,6 +292,8 @@ struct KeepsOneOfTwoForRetry : KeepsForRetry {
   CUresult Teardown(DriverRef driver) {
     const CUresult code = event == nullptr ? CUDA_SUCCESS : driver.EventDestroy(event);
     if (code == CUDA_SUCCESS) event = nullptr;
+    const CUresult waited = stream == nullptr ? CUDA_SUCCESS : driver.StreamSynchronize(stream);
+    if (waited != CUDA_SUCCESS) return waited;
     const CUresult second = KeepsForRetry::Teardown(driver);
     return code == CUDA_SUCCESS ? second : code;
   }
@@ -299,9 +301,9 @@ struct KeepsOneOfTwoForRetry : KeepsForRetry {
 
 TEST(Positive, WhatTheFirstTeardownReleasedWasNotRetained) {
   const Audit audit = Sweep(Lifecycle::Of<KeepsOneOfTwoForRetry>("keeps_one_of_two").WithCurrentContext().RetryTeardown(),
-                            {.calls = {"cuStreamDestroy"}, .depth = 1});
+                            {.calls = {"cuStreamSynchronize"}, .depth = 1});
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
-  EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U)));
+  EXPECT_THAT(audit.verdicts, Contains(Pair("retained_for_retry", 1U))) << audit.Text();
   ASSERT_FALSE(audit.notes.empty());
   for (const Finding& note : audit.notes) EXPECT_EQ(note.kind, "stream") << audit.Text();
 }
