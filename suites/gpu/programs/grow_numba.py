@@ -4,6 +4,8 @@ import marked_cycles
 
 try:
     import numpy
+    if not hasattr(numpy, "row_stack"):
+        numpy.row_stack = numpy.vstack  # numba 0.68.0 asks for it when it compiles a kernel, NumPy 2.5 has it no more
     from numba import __version__, cuda
 except ImportError as missing:
     marked_cycles.leave(str(missing))

@@ -66,6 +66,14 @@ def module():
     assert x[31].item() == count
 
 
+def jiterator():
+    """As `module`, through libcaffe2_nvrtc.so, which is linked with libcuda.so.1 where the others ask the loader for it."""
+    global count
+    count += 1
+    add = torch.cuda.jiterator._create_jit_fn(f"template <typename T> T add_{count}(T x) {{ return x + {count}; }}")
+    assert add(torch.zeros(32, device="cuda"))[31].item() == count
+
+
 def tensor():
     one = torch.ones(1 << 22, device="cuda")
     pinned = torch.empty(1 << 16, pin_memory=True)
@@ -82,6 +90,6 @@ def model():
 
 
 if __name__ == "__main__":
-    marked_cycles.main(f"torch {torch.__version__}", {"stream": stream, "event": event, "graph": graph, "pool": pool, "module": module, "tensor": tensor,
+    marked_cycles.main(f"torch {torch.__version__}", {"stream": stream, "event": event, "graph": graph, "pool": pool, "module": module, "jiterator": jiterator, "tensor": tensor,
                                                       "model": model}, torch.cuda.synchronize,
                         {"stream": 40})  # torch.cuda.Stream() hands out 32 streams in turn, and each gets memory of its own once
