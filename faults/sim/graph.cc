@@ -70,8 +70,19 @@ bool SetNodeWork(World& world, Node* node, const Work& work) noexcept {
 }
 
 Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t count, CUgraphNodeType type, const Work& work) noexcept {
+  // First, since the graph may lie within what is cloned.
+  Graph* const child = type == CU_GRAPH_NODE_TYPE_GRAPH ? CloneGraph(world, work.child, false) : nullptr;
+  if (type == CU_GRAPH_NODE_TYPE_GRAPH && child == nullptr) return nullptr;
   Node* const node = world.Make<Node>(nullptr);
-  if (node == nullptr) return nullptr;
+  if (node == nullptr) {
+    if (child != nullptr) DestroyGraph(world, child);
+    return nullptr;
+  }
+  if (child != nullptr) {
+    node->work = work;
+    node->work.child = child;
+    child->parent = node;
+  }
   node->graph = graph;
   node->added = Origin(world);
   node->type = type;
@@ -80,15 +91,6 @@ Node* AddNode(World& world, Graph* graph, Node* const* dependencies, std::size_t
   bool good = graph->nodes.Push(world.arena, node);
   for (std::size_t i = 0; good && i < count; ++i) good = Link(world, dependencies[i], node);
   if (good && type == CU_GRAPH_NODE_TYPE_KERNEL && work.arguments == nullptr) good = SetNodeWork(world, node, work);
-  if (good && type == CU_GRAPH_NODE_TYPE_GRAPH) {
-    Graph* const child = CloneGraph(world, work.child, false);
-    good = child != nullptr;
-    if (good) {
-      node->work = work;
-      node->work.child = child;
-      child->parent = node;
-    }
-  }
   if (good && type == CU_GRAPH_NODE_TYPE_CONDITIONAL) node->work = work;
   if (good) return node;
   DestroyNode(world, node);

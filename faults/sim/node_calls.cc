@@ -59,6 +59,10 @@ CUresult MoveChild(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNo
   Graph* const child = world.Find<Graph>(child_handle);
   if (child == nullptr || child->parent != nullptr || child->capturing || child_handle == handle) return CUDA_ERROR_INVALID_VALUE;
   if (HasConditional(child)) return CUDA_ERROR_NOT_SUPPORTED;
+  // Not into itself, however deep.
+  for (const Graph* at = world.Find<Graph>(handle); at != nullptr; at = at->parent == nullptr ? nullptr : at->parent->graph) {
+    if (at == child) return CUDA_ERROR_INVALID_VALUE;
+  }
   const CUresult result = Add(call, out, handle, dependencies, count, CU_GRAPH_NODE_TYPE_EMPTY, Work());
   if (result != CUDA_SUCCESS) return result;
   Node* const node = world.Find<Node>(*out);

@@ -37,6 +37,42 @@ constexpr Question kQuestions[] = {
        a(a.d.GraphAddDependencies(g, &n, &n, nullptr, 1));
        (void)a.d.GraphDestroy(g);
      }},
+    // A graph as a child of a graph that lies within it.
+    {"graph.child_of_what_it_holds", "", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUgraph outer = nullptr;
+       CUgraph inner = nullptr;
+       CUgraph within = nullptr;
+       CUgraphNode n = nullptr;
+       std::size_t nodes = 0;
+       a.Prepare(a.d.GraphCreate(&outer, 0));
+       a.Prepare(a.d.GraphCreate(&inner, 0));
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, outer, nullptr, 0, inner));
+       a.Prepare(a.d.GraphChildGraphNodeGetGraph(n, &within));
+       a(a.d.GraphAddChildGraphNode(&n, within, nullptr, 0, outer));
+       a(a.d.GraphGetNodes(within, nullptr, &nodes));
+       a.Value(static_cast<long long>(nodes));
+     }},
+#if CUDA_VERSION >= 13000
+    {"graph.moved_into_what_it_holds", "", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUgraph outer = nullptr;
+       CUgraph inner = nullptr;
+       CUgraph within = nullptr;
+       CUgraphNode n = nullptr;
+       a.Prepare(a.d.GraphCreate(&outer, 0));
+       a.Prepare(a.d.GraphCreate(&inner, 0));
+       a.Prepare(a.d.GraphAddChildGraphNode(&n, outer, nullptr, 0, inner));
+       a.Prepare(a.d.GraphChildGraphNodeGetGraph(n, &within));
+       CUgraphNodeParams node{};
+       node.type = CU_GRAPH_NODE_TYPE_GRAPH;
+       node.graph.graph = outer;
+       node.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+       a(a.d.GraphAddNode(&n, within, nullptr, nullptr, 0, &node));
+     }},
+#endif
     {"graph.destroy_null", "INVALID_VALUE", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
