@@ -38,7 +38,7 @@ constexpr Question kQuestions[] = {
        (void)a.d.GraphDestroy(g);
      }},
     // A graph as a child of a graph that lies within it.
-    {"graph.child_of_what_it_holds", "", Manner::Risky,
+    {"graph.child_of_what_it_holds", "crash", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        CUgraph outer = nullptr;
@@ -55,7 +55,7 @@ constexpr Question kQuestions[] = {
        a.Value(static_cast<long long>(nodes));
      }},
 #if CUDA_VERSION >= 13000
-    {"graph.moved_into_what_it_holds", "", Manner::Risky,
+    {"graph.moved_into_what_it_holds", "SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        CUgraph outer = nullptr;

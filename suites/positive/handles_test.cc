@@ -117,6 +117,19 @@ CUAUDIT_CASE(DoubleRelease, ARefusedReleaseIsTriedAgain) {
   ExpectSilent(t);
 }
 
+CUAUDIT_CASE(DoubleRelease, WhatMayHaveBeenMappedIsUnmapped) {
+  Trace t;
+  t.Call(CallId::MemAddressReserve).Out(0, 0x10000).In(1, 0x1000).In(3, 0x10000);
+  for (int i = 0; i < 2; ++i) {
+    t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5);
+    t.Call(CallId::MemUnmap).In(0, 0x10000).In(1, 0x1000);
+    t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5).Refused(CUDA_ERROR_OUT_OF_MEMORY);
+    t.Call(CallId::MemUnmap).In(0, 0x10000).In(1, 0x1000);
+  }
+  t.Call(CallId::MemAddressFree).In(0, 0x10000).In(1, 0x1000);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(DoubleRelease, HostBlocksComeBackAtTheSameAddress) {
   Trace t;
   for (int i = 0; i < 3; ++i) {
