@@ -186,15 +186,14 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   const auto keep = [&](CUresult result) {
     (void)Note(result);  // also behind another error
     if (first == CUDA_SUCCESS) first = result;
-    return exiting.load(std::memory_order_relaxed);
   };
   bool synced = true;
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     EmptyMagazines(arena);
-    if (first != CUDA_ERROR_DEINITIALIZED) {
+    if (!exiting.load(std::memory_order_relaxed)) {
       const CUresult result = SyncArena(arena);
       synced = synced && (result == CUDA_SUCCESS || driver::IsSticky(result));
-      if (keep(result)) break;
+      keep(result);
     }
     const Held held(arena->lock);
     arena->Collect();
@@ -209,14 +208,14 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (!synced) return first;  // the uses are not over, as far as is known; their events are still needed
   bool all_gone = true;
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
-    (void)keep(CloseSegments(arena));
+    keep(CloseSegments(arena));
     all_gone = all_gone && arena->segments == nullptr;
   }
   // The words are written to until the streams are through, also when no block waits for that.
   bool written = true;
   for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
     const CUresult result = stream->SynchronizeWord(driver);
-    (void)keep(result);
+    keep(result);
     if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
       written = false;
       continue;
@@ -225,20 +224,20 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   }
   std::uint64_t refused = 0;
   for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
-    (void)keep(pool->DestroyAll(driver, &refused));
+    keep(pool->DestroyAll(driver, &refused));
   for (const std::unique_ptr<Device>& device : devices) {
     for (Keeper* next = device->keepers.exchange(nullptr); next != nullptr;) {  // as with events: never twice
       const std::unique_ptr<Keeper> keeper(std::exchange(next, next->next));
       const CUresult result = driver.StreamDestroy(keeper->stream);
       refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
-      (void)keep(result);
+      keep(result);
     }
   }
   devices.front()->refused.fetch_add(refused, std::memory_order_relaxed);
-  if (written) (void)keep(FreeWords());
+  if (written) keep(FreeWords());
   // It dies with the context: that is kept until there is nothing to try again.
   if (!all_gone || word_pages_ != nullptr) return first;
-  for (const std::unique_ptr<Device>& device : devices) (void)keep(ReleaseContext(device.get()));
+  for (const std::unique_ptr<Device>& device : devices) keep(ReleaseContext(device.get()));
   return first;
 }
 

@@ -203,7 +203,12 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& 
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
     const std::string place = name + ":" + std::to_string(line) + ": expected ";
     try {
-      std::optional<TrialResult> parsed = ToTrial(Json::parse(text.substr(0, end)), &places);
+      bool whole = true;  // no fraction is written, and one that is no 64-bit number must not become one
+      const Json json = Json::parse(text.substr(0, end), [&whole](int, Json::parse_event_t, const Json& part) {
+        whole = whole && !part.is_number_float();
+        return true;
+      });
+      std::optional<TrialResult> parsed = whole ? ToTrial(json, &places) : std::nullopt;
       if (!parsed.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
       TrialResult& trial = *parsed;
       const bool again = !seen.emplace(trial.index, trial.attempt).second;
