@@ -67,7 +67,7 @@ struct Statistics {
   std::uint64_t foreign_pointers = 0;
   std::uint64_t fallbacks = 0;         // an option that the device does not support was replaced (expandable segments, stream writes)
   std::uint64_t releases_refused = 0;  // releases that failed; README.md says what is tried again
-  std::uint64_t bytes_unusable = 0;    // of reserved_bytes, now: segments that nobody gets until they are given back; no snapshot shows them
+  std::uint64_t bytes_unusable = 0;  // of reserved_bytes, now: segments that nobody gets until they are given back; no snapshot shows them
   // Streams that were last seen in a capture, of which nothing has told since that it is over: a stream of it that was destroyed without
   // RetireStream never will, unless its handle is seen again. While there are any, or a route, nothing waits for the whole context, and how
   // often something stayed reserved for that:
