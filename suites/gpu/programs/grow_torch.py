@@ -67,7 +67,7 @@ def module():
 
 
 def jiterator():
-    """As `module`, through libcaffe2_nvrtc.so, which is linked with libcuda.so.1 where the others ask the loader for it."""
+    """As `module`, compiled by ATen."""
     global count
     count += 1
     add = torch.cuda.jiterator._create_jit_fn(f"template <typename T> T add_{count}(T x) {{ return x + {count}; }}")
