@@ -22,6 +22,35 @@ constexpr Question kQuestions[] = {
        a(a.d.ArrayDestroy(array));
        a(a.d.ArrayDestroy(array));
      }},
+    // What is copied is nothing; the handle is one that was released.
+    {"array.copy_of_nothing_after_destroy", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       unsigned char bytes[16] = {};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       a.Prepare(a.d.ArrayDestroy(array));
+       a(a.d.MemcpyHtoA(array, 0, bytes, 0));
+       a(a.d.MemcpyAtoH(bytes, array, 0, 0));
+       a(a.d.MemcpyAtoA(array, 0, array, 0, 0));
+     }},
+    {"array.copy_of_no_rows_after_destroy", "SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUarray array = nullptr;
+       CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+       unsigned char bytes[16] = {};
+       a.Prepare(a.d.ArrayCreate(&array, &shape));
+       a.Prepare(a.d.ArrayDestroy(array));
+       CUDA_MEMCPY2D copy{};
+       copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+       copy.srcHost = bytes;
+       copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+       copy.dstArray = array;
+       copy.WidthInBytes = sizeof(bytes);
+       a(a.d.Memcpy2D(&copy));
+     }},
     {"array.bad_channels", "INVALID_VALUE", Manner::Plain,
      [](Asker& a) {
        const Ready ready(a);

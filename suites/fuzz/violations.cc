@@ -41,6 +41,11 @@ bool IsForgiven(const Record& record) {
   const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
   return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy;
 }
+// A copy of no bytes asks nothing of an array, also of one that is gone (array.copy_of_nothing_after_destroy).
+bool CopiesNothing(const Record& record) {
+  const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  return (base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0;
+}
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
 const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
 
@@ -90,7 +95,7 @@ class Judge {
       case Rule::UseAfterRelease:
         if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
         if (fate == sim::Fate::Alive || fate == sim::Fate::Unknown) Tell(violation, "it is alive");
-        if (Succeeded(*record)) Tell(violation, "the call succeeded");
+        if (Succeeded(*record) && !CopiesNothing(*record)) Tell(violation, "the call succeeded");
         break;
       case Rule::WrongContext:
         if (!Declined(*record)) Tell(violation, "the driver did not decline it");
