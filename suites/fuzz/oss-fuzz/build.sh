@@ -1,17 +1,22 @@
 #!/bin/bash -eu
 # SPDX-License-Identifier: MIT
 # Run by OSS-Fuzz, which says how: CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, OUT. The instrumentation comes with its flags, so none
-# of ours is asked for.
-# Taken is what links the C++ library alone. plan, options, settings, lifecycle and reducer need libdw, libelf, libfmt and libpugixml, report the
-# last two: shared objects of this distribution, which the images that run fuzzers have not.
-targets=(fault image journal driver allocator table)
+# of ours is asked for. The image that runs the programs has not the shared objects of this one: those go along, in lib/.
+mapfile -t targets < <(sed -n 's/^cuaudit_add_fuzz_target(\([a-z_]*\).*/\1/p' suites/fuzz/CMakeLists.txt)
 
 cmake -S . -B build/oss-fuzz -G Ninja -DCMAKE_BUILD_TYPE=None -DCUAUDIT_FUZZ=ON -DCUAUDIT_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" \
-  -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS -O1"
+  -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS -O1" \
+  -DCMAKE_EXE_LINKER_FLAGS='-Wl,-rpath,$ORIGIN/lib -Wl,--disable-new-dtags'
 cmake --build build/oss-fuzz --target "${targets[@]/#/fuzz_}"
+mkdir -p "$OUT/lib"
 for target in "${targets[@]}"; do
-  cp "build/oss-fuzz/bin/fuzz_$target" "$OUT/"
+  program=build/oss-fuzz/bin/fuzz_$target
+  cp "$program" "$OUT/"
+  ldd "$program" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread)\.so/ { print $3 }' | xargs -r cp -n -L -t "$OUT/lib"
   inputs=("suites/fuzz/corpus/$target"/*)
   [ -d "suites/fuzz/regressions/$target" ] && inputs+=("suites/fuzz/regressions/$target"/*)
   zip -q -j "$OUT/fuzz_${target}_seed_corpus.zip" "${inputs[@]}"
+  case $target in # programs of bytes: see scripts/fuzz
+    driver | allocator | lifecycle | reducer) printf '[libfuzzer]\nmax_len = 320\nentropic = 0\n' >"$OUT/fuzz_$target.options" ;;
+  esac
 done
