@@ -42,7 +42,8 @@ CUresult api::ArrayDestroy(Call& call, CUarray handle) {
   DrainContext(call, array->owner);
   array = call.world.Find<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (array->parent == nullptr) ObserveRelease(call.world, array->range);  // a level's bytes stay its mipmapped array's
+  if (array->parent != nullptr) return CUDA_SUCCESS;  // a level stays its mipmapped array's: mipmapped.level_destroyed_twice
+  ObserveRelease(call.world, array->range);
   FreeArray(call.world, array);
   return CUDA_SUCCESS;
 }
@@ -89,7 +90,6 @@ CUresult api::MipmappedArrayGetLevel(Call& call, CUarray* out, CUmipmappedArray 
   const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (level >= array->levels) return CUDA_ERROR_INVALID_VALUE;
-  if (array->level[level] == nullptr) return CUDA_ERROR_INVALID_HANDLE;  // destroyed alone
   *out = ToHandle<CUarray>(array->level[level]);
   return CUDA_SUCCESS;
 }

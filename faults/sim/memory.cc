@@ -146,10 +146,7 @@ void TrimPools(World& world) noexcept {
 }
 
 void FreeArray(World& world, Array* array) noexcept {
-  if (array->parent == nullptr) GiveBack(world, array->range);
-  for (unsigned i = 0; array->parent != nullptr && i < array->parent->levels; ++i) {
-    if (array->parent->level[i] == array) array->parent->level[i] = nullptr;
-  }
+  GiveBack(world, array->range);
   world.Destroy(array);
 }
 

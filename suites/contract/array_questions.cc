@@ -4,6 +4,16 @@
 namespace cuaudit::contract {
 namespace {
 
+struct Levels {
+  explicit Levels(Asker& a) {
+    const CUDA_ARRAY3D_DESCRIPTOR shape{16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+    a.Prepare(a.d.MipmappedArrayCreate(&all, &shape, 3));
+    a.Prepare(a.d.MipmappedArrayGetLevel(&one, all, 1));
+  }
+  CUmipmappedArray all = nullptr;
+  CUarray one = nullptr;
+};
+
 constexpr Question kQuestions[] = {
     {"array.create_destroy", "SUCCESS SUCCESS", Manner::Plain,
      [](Asker& a) {
@@ -107,6 +117,43 @@ constexpr Question kQuestions[] = {
        a.Value(static_cast<long long>(seen.Width));
        a(a.d.MipmappedArrayGetLevel(&level, array, 3));
        a(a.d.MipmappedArrayDestroy(array));
+     }},
+    {"mipmapped.level_destroyed", "SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Levels levels(a);
+       a(a.d.ArrayDestroy(levels.one));
+       a(a.d.MipmappedArrayDestroy(levels.all));
+     }},
+    {"mipmapped.level_destroyed_twice", "SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Levels levels(a);
+       a(a.d.ArrayDestroy(levels.one));
+       a(a.d.ArrayDestroy(levels.one));
+     }},
+    {"mipmapped.level_after_its_destroy", "SUCCESS SUCCESS 1", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Levels levels(a);
+       CUarray again = nullptr;
+       a(a.d.ArrayDestroy(levels.one));
+       if (a(a.d.MipmappedArrayGetLevel(&again, levels.all, 1)) == CUDA_SUCCESS) a.Value(again == levels.one);
+     }},
+    {"mipmapped.level_used_after_its_destroy", "SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Levels levels(a);
+       CUDA_ARRAY_DESCRIPTOR seen{};
+       a(a.d.ArrayDestroy(levels.one));
+       a(a.d.ArrayGetDescriptor(&seen, levels.one));
+     }},
+    {"mipmapped.destroyed_then_its_level", "crash", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Levels levels(a);
+       a(a.d.MipmappedArrayDestroy(levels.all));
+       a(a.d.ArrayDestroy(levels.one));
      }},
     {"texture.create_destroy", "SUCCESS SUCCESS", Manner::Plain,
      [](Asker& a) {

@@ -9,6 +9,7 @@
 //   Source    ours. What is not compared, and why, stands at each exception.
 #pragma once
 
+#include "faults/driver/call_id.h"
 #include "faults/driver/kinds.h"
 #include "harness/ledger/ledger.h"
 #include "suites/fuzz/gated_run.h"
@@ -18,6 +19,9 @@ namespace cuaudit::fuzz {
 // Whether the simulator answers for these by a handle, which no other object of one run ever gets: see sim::FateOf. The others are
 // addresses, which are given out again, or devices.
 bool HasHandle(driver::Kind kind);
+
+// Textures and surfaces: where the driver has nothing to release it says success all the same, and what is wrong only the ledger tells.
+bool IsForgiven(driver::BaseId base);
 
 // Each object that is alive in one is alive in the other, of the same length; each that died, died the same way.
 void CompareObjects(const Run& run, const harness::Ledger& ledger);

@@ -36,23 +36,20 @@ bool Declined(const Record& record) {
   return (record.flags & kHow) == faults::kForwarded && record.result != CUDA_SUCCESS && record.result != CUDA_ERROR_DEINITIALIZED &&
          !driver::IsSticky(static_cast<CUresult>(record.result));
 }
-// Where the driver has nothing to release and says success all the same: what is wrong only the ledger tells.
-bool IsForgiven(const Record& record) {
-  const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
-  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy;
-}
 // A copy of no bytes asks nothing of an array, also of one that is gone (array.copy_of_nothing_after_destroy).
 bool CopiesNothing(const Record& record) {
   const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
   return (base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0;
 }
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
+bool IsForgiven(const Record& record) { return IsForgiven(driver::BaseOf(CallOf(record))); }
 const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
 
 class Judge {
  public:
   Judge(const Run& run, const harness::Ledger& ledger) : run_(run), ledger_(ledger) {
     gone_.clear();
+    levels_.clear();
     for (const Record& record : run.records()) {
       if (record.kind != RecordKind::Call) continue;
       const BaseId base = driver::BaseOf(CallOf(record));
@@ -95,7 +92,7 @@ class Judge {
       case Rule::UseAfterRelease:
         if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
         if (fate == sim::Fate::Alive || fate == sim::Fate::Unknown) Tell(violation, "it is alive");
-        if (Succeeded(*record) && !CopiesNothing(*record)) Tell(violation, "the call succeeded");
+        if (Succeeded(*record) && !CopiesNothing(*record) && !IsForgiven(*record)) Tell(violation, "the call succeeded");
         break;
       case Rule::WrongContext:
         if (!Declined(*record)) Tell(violation, "the driver did not decline it");
@@ -134,6 +131,7 @@ class Judge {
       const Handle handle{parameter.family, record.argument[i]};
       if (parameter.output) {
         Forget(handle);  // made anew, or answered by a query: whoever answers it vouches for it
+        if (row.base == BaseId::MipmappedArrayGetLevel && Succeeded(record)) levels_.push_back(handle.second);
       } else if (!(release && static_cast<int>(i) == row.object) && IsGone(handle)) {
         Expect(record, Rule::UseAfterRelease, handle.second, "a handle that was released is used");
       }
@@ -153,7 +151,9 @@ class Judge {
     if (!again && Declined(record) && run_.FateOf(handle.second) == sim::Fate::Unknown) {
       Expect(record, Rule::UnknownHandle, handle.second, "nothing has that handle");
     }
-    if (Succeeded(record) && !again) gone_.push_back(handle);
+    // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).
+    const bool stays = row.base == BaseId::ArrayDestroy && std::find(levels_.begin(), levels_.end(), handle.second) != levels_.end();
+    if (Succeeded(record) && !again && !stays) gone_.push_back(handle);
     if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
 
@@ -194,7 +194,9 @@ class Judge {
 
   const Run& run_;
   const harness::Ledger& ledger_;
-  static inline std::vector<Handle> gone_;             // kept from one program to the next, for its memory
+  // Kept from one program to the next, for their memory.
+  static inline std::vector<Handle> gone_;
+  static inline std::vector<std::uint64_t> levels_;
   std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
   bool held_unseen_ = false;                           // a primary context, by what was denied
   bool primary_in_doubt_ = false;                      // the plan interfered with its references

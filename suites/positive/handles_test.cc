@@ -139,6 +139,18 @@ CUAUDIT_CASE(DoubleRelease, HostBlocksComeBackAtTheSameAddress) {
   ExpectSilent(t);
 }
 
+// A driver accepts that, and the level stays (mipmapped.level_destroyed_twice).
+CUAUDIT_CASE(DoubleRelease, LevelOfAMipmappedArray) {
+  Trace t;
+  t.Call(CallId::MipmappedArrayCreate).Out(0, 0x40);
+  t.Call(CallId::MipmappedArrayGetLevel).Out(0, 0x41).In(1, 0x40);
+  t.Call(CallId::ArrayDestroy).In(0, 0x41);
+  t.Call(CallId::ArrayDestroy).In(0, 0x41);
+  t.Call(CallId::MemcpyHtoA).In(0, 0x41);
+  t.Call(CallId::MipmappedArrayDestroy).In(0, 0x40);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(UnknownHandle, NullAndHandlesFromQueries) {
   Trace t;
   t.Free(0);
