@@ -42,7 +42,7 @@ bool CopiesNothing(const Record& record) {
   return (base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0;
 }
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
-bool IsForgiven(const Record& record) { return IsForgiven(driver::BaseOf(CallOf(record))); }
+bool IsForgiven(const Record& record) { return fuzz::IsForgiven(driver::BaseOf(CallOf(record))); }
 const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
 
 class Judge {
