@@ -92,6 +92,7 @@ void Graphs::MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t c
   }
   Drop(from);
   from.content = std::make_shared<Content>();
+  graphs_[handle].own.emplace_back(node, child);
 }
 
 void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
@@ -155,7 +156,7 @@ void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
   if (graph != graph_of_node_.end()) Change(graphs_[graph->second]).nodes[record.argument[0]] = addresses;
 }
 
-void Graphs::DestroyNode(std::uint64_t node) {
+void Graphs::DestroyNode(std::uint64_t node, const Site& site) {
   const auto found = graph_of_node_.find(node);
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
@@ -177,6 +178,11 @@ void Graphs::DestroyNode(std::uint64_t node) {
     }
   }
   graph_of_node_.erase(found);
+  const auto own = std::find_if(graph.own.begin(), graph.own.end(), [=](const auto& one) { return one.first == node; });
+  if (own == graph.own.end()) return;
+  const std::uint64_t child = own->second;
+  graph.own.erase(own);
+  DestroyGraph(child, site);
 }
 
 void Graphs::Clone(std::uint64_t copy, std::uint64_t original) {
@@ -290,7 +296,9 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
     account_->Close(node, State::Released, site);
   }
   Drop(found->second);
+  const auto own = std::move(found->second.own);
   graphs_.erase(found);
+  for (const auto& [node, child] : own) DestroyGraph(child, site);
 }
 
 void Graphs::DestroyExecutable(std::uint64_t executable) {

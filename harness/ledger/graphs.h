@@ -43,7 +43,7 @@ class Graphs {
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
   void AddNode(const faults::Record& record, const Addresses& addresses);
   void SetNode(const faults::Record& record, const Addresses& addresses);
-  void DestroyNode(std::uint64_t node);
+  void DestroyNode(std::uint64_t node, const Site& site);
   void Clone(std::uint64_t copy, std::uint64_t original);
   void Instantiate(std::uint64_t executable, std::uint64_t graph);
   void Update(std::uint64_t executable, std::uint64_t graph);
@@ -90,6 +90,7 @@ class Graphs {
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
     std::vector<std::int64_t> node_objects;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> own;  // node and the graph that was moved into it, which ends with it
     std::uint64_t clean_at = ~std::uint64_t{0};  // AddressSpace::deaths when a launch last found nothing
   };
   struct CaptureState {

@@ -59,7 +59,7 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
   if (entry != nullptr && entry->top >= 0) return;
   if (row.kind == Kind::Graph) graphs_.DestroyGraph(handle, SiteOf(record));
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
-  if (row.kind == Kind::GraphNode) graphs_.DestroyNode(handle);
+  if (row.kind == Kind::GraphNode) graphs_.DestroyNode(handle, SiteOf(record));
   if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
 }
 

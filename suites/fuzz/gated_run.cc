@@ -81,11 +81,12 @@ void Run::Execute(const RunOptions& options, FuzzInput program) {
 }
 
 void Run::TakeStock() {
-  live.resize(live.capacity());
-  const std::size_t count = sim::ListLive(world_, live.data(), live.size());
-  const bool fits = count <= live.size();
-  live.resize(count);
-  if (!fits) (void)sim::ListLive(world_, live.data(), live.size());
+  std::size_t count = sim::ListLive(world_, room_.data(), room_.size());
+  if (count > room_.size()) {
+    room_.resize(2 * count);
+    count = sim::ListLive(world_, room_.data(), room_.size());
+  }
+  live = {room_.data(), count};
   sim::LiveCounts counts = sim::CountAll(world_);
   for (const sim::LiveObject& object : live) --counts.count[static_cast<std::size_t>(object.kind)];
   stack_entries = std::exchange(counts.count[static_cast<std::size_t>(driver::Kind::ContextStackEntry)], 0);

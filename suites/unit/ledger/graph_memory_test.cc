@@ -81,6 +81,17 @@ TEST(GraphMemory, OfAMovedChildGoesWithItsNodeAndWithTheNodeThatHoldsIt) {
   }
 }
 
+TEST(GraphMemory, AMovedChildsNodesEndWithTheNodeThatHoldsThemAndWithItsGraph) {
+  for (const bool whole : {false, true}) {
+    Trace t = Moved();
+    t.Call(CallId::GraphAddEmptyNode).Out(0, 0x73).In(1, kChild);  // the handle stays good
+    t.Call(whole ? CallId::GraphDestroy : CallId::GraphDestroyNode).In(0, whole ? kGraph : kNode);
+    for (const harness::Object& object : t.Fold().objects) {
+      if (object.kind == driver::Kind::GraphNode) EXPECT_EQ(object.state, harness::State::Released) << object.handle << whole;
+    }
+  }
+}
+
 TEST(GraphMemory, OfAnExecutablesChildIsThatOfTheGraphItWasSetTo) {
   for (const bool moved : {false, true}) {
     Trace t;
