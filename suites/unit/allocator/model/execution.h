@@ -157,6 +157,7 @@ class Execution {
   // execution_checks.cc
   std::size_t Rounded(std::size_t bytes) const;
   void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
+  bool LiesInPlain(const Block& block);
   void CheckPending(const Block& block);
   void CheckRefused(int device, std::size_t bytes);
   void CheckBooks();
