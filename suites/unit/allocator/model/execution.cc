@@ -159,7 +159,10 @@ void Execution::DoAllocate(const Step& step) {
   CheckGrowth(stream->device, before.reserved_bytes[0].current);
   CheckAccount(step, stream->device, result, WasInjected(CUDA_ERROR_OUT_OF_MEMORY));
   if (failed()) return;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && !WasInjected(result)) return CheckRefused(stream->device, step.bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && !WasInjected(result)) {
+    (void)EndCall();
+    return CheckRefused(stream->device, step.bytes);
+  }
   if (!Took(result, "Allocate")) return;
   outcome_.trace.push_back(address - first_address_);
   auto block = std::make_unique<Block>();

@@ -16,8 +16,8 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "allocator/allocator.h"
@@ -157,6 +157,7 @@ class Execution {
   // execution_checks.cc
   std::size_t Rounded(std::size_t bytes) const;
   void CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks);
+  bool LiesInPlain(const Block& block);
   void CheckPending(const Block& block);
   void CheckRefused(int device, std::size_t bytes);
   void CheckBooks();
@@ -167,7 +168,8 @@ class Execution {
   static void OnMisuse(void* self, const driver::Misuse& misuse);
   // execution_faults.cc
   void Open();
-  std::span<const faults::Record> Heard();
+  const std::vector<const faults::Record*>& Heard();
+  const std::vector<const faults::Record*>& EndCall();
   bool WasInjected(CUresult code);
   bool Excused(CUresult result, const char* what);
   bool IsSecondRelease(const faults::Record& call);
@@ -224,7 +226,9 @@ class Execution {
   int full_ = 0;                       // how often the allocator asked for memory to be freed
   int oracle_rule_ = -1;
   std::unique_ptr<FaultyDriver> faulty_;
-  std::size_t heard_ = 0;          // of its calls, those before the allocator's call under way
+  std::size_t heard_ = 0;                                    // of its calls, those before the allocator's call under way
+  std::vector<std::pair<std::size_t, std::size_t>> within_;  // and from where to where calls were that it led to
+  std::vector<const faults::Record*> heard_calls_;
   bool was_told_of_exit_ = false;  // the allocator, of DEINITIALIZED
   bool exiting_ = false;           // and has answered so
   driver::DriverRef theirs_;       // the allocator's driver

@@ -32,6 +32,21 @@ void Execution::OnMisuse(void* self, const driver::Misuse& misuse) {
   if (me->oracle_rule_ < 0) me->oracle_rule_ = static_cast<int>(misuse.rule);
 }
 
+// With expandable segments only where the driver was said to have no addresses for a range.
+bool Execution::LiesInPlain(const Block& block) {
+  if (!program_.options.expandable_segments) return true;
+  if (faulty_ == nullptr) return false;
+  const auto calls = faulty_->Calls();
+  const bool had_no_range = std::any_of(calls.begin(), calls.end(), [](const faults::Record& call) {
+    return IsInjected(call) && BaseOf(call) == driver::BaseId::MemAddressReserve && call.result == CUDA_ERROR_OUT_OF_MEMORY;
+  });
+  Snapshot snapshot;
+  if (!had_no_range || !Took(allocator_->TakeSnapshot(&snapshot), "TakeSnapshot")) return false;
+  return std::any_of(snapshot.segments.begin(), snapshot.segments.end(), [&block](const SnapshotSegment& segment) {
+    return segment.device == block.device && block.address - segment.address < segment.total_size && !segment.expandable;
+  });
+}
+
 // No two live blocks overlap; the size is what the rules say.
 void Execution::CheckGiven(const Block& block, std::size_t bytes, bool whole_blocks) {
   const auto after = blocks_.lower_bound(block.address);
@@ -46,8 +61,8 @@ void Execution::CheckGiven(const Block& block, std::size_t bytes, bool whole_blo
   if (whole_blocks) return;
   const Options& options = program_.options;
   std::size_t most = rounded <= kSmallLimit ? 0 : kMiB;
-  if (options.max_split_size != 0 && rounded >= options.max_split_size && !options.expandable_segments)
-    most = options.max_non_split_rounding;
+  const bool is_oversize = options.max_split_size != 0 && rounded >= options.max_split_size;
+  if (is_oversize && block.size - rounded > most && LiesInPlain(block)) most = options.max_non_split_rounding;
   if (block.size - rounded > most) Fail("a block of %zu for %zu bytes: the rest should have been cut off", block.size, bytes);
 }
 

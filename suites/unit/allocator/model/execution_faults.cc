@@ -29,29 +29,44 @@ void Execution::Open() {
   if (allocator_ == nullptr && !failed()) Fail("Create fails, though no call does");
 }
 
-// What the allocator was told in its call under way, or since its latest one that was judged.
-std::span<const faults::Record> Execution::Heard() {
-  return faulty_ == nullptr ? std::span<const faults::Record>() : faulty_->Calls().subspan(heard_);
+// What the allocator was told in its call under way; not in those that a callback made meanwhile, which are judged by themselves.
+const std::vector<const faults::Record*>& Execution::Heard() {
+  heard_calls_.clear();
+  if (faulty_ == nullptr) return heard_calls_;
+  const auto calls = faulty_->Calls();
+  auto within = within_.begin();
+  for (std::size_t i = heard_; i < calls.size(); ++i) {
+    while (within != within_.end() && i >= within->second) ++within;
+    if (within == within_.end() || i < within->first) heard_calls_.push_back(&calls[i]);
+  }
+  return heard_calls_;
 }
 
 bool Execution::WasInjected(CUresult code) {
-  const auto heard = Heard();
+  const auto& heard = Heard();
   return std::any_of(heard.begin(), heard.end(),
-                     [code](const faults::Record& call) { return IsInjected(call) && static_cast<CUresult>(call.result) == code; });
+                     [code](const faults::Record* call) { return IsInjected(*call) && static_cast<CUresult>(call->result) == code; });
+}
+
+// As Heard; it counts for no other call.
+const std::vector<const faults::Record*>& Execution::EndCall() {
+  was_told_of_exit_ = WasInjected(CUDA_ERROR_DEINITIALIZED) || was_told_of_exit_;  // and so fills heard_calls_
+  heard_ = faulty_ == nullptr ? 0 : faulty_->Calls().size();
+  within_.clear();
+  return heard_calls_;
 }
 
 // A driver call of this very call was made to fail, and the code is one that the driver gave in it. Or the driver was said to be shut down:
 // then it is not called any more.
 bool Execution::Excused(CUresult result, const char* what) {
-  was_told_of_exit_ = was_told_of_exit_ || WasInjected(CUDA_ERROR_DEINITIALIZED);
-  const auto heard = Heard();
-  heard_ += heard.size();
+  const auto& heard = EndCall();
+  if (exiting_ && result == CUDA_ERROR_DEINITIALIZED) return true;                               // as a call within it has answered
   if (heard.empty() && was_told_of_exit_) return exiting_ = result == CUDA_ERROR_DEINITIALIZED;  // it was told behind another error
-  const bool any_injected = std::any_of(heard.begin(), heard.end(), IsInjected);
+  const bool any_injected = std::any_of(heard.begin(), heard.end(), [](const faults::Record* call) { return IsInjected(*call); });
   const bool is_told = std::any_of(heard.begin(), heard.end(),
-                                   [result](const faults::Record& call) { return static_cast<CUresult>(call.result) == result; });
+                                   [result](const faults::Record* call) { return static_cast<CUresult>(call->result) == result; });
   if (!any_injected || !is_told) return false;
-  exiting_ = result == CUDA_ERROR_DEINITIALIZED && allocator_ != nullptr;
+  exiting_ = exiting_ || (result == CUDA_ERROR_DEINITIALIZED && allocator_ != nullptr);
   Say("// %s: %s under %s", what, std::string(driver::ResultName(result)).c_str(), faulty_->text().c_str());
   return true;
 }
@@ -67,25 +82,24 @@ bool Execution::IsSecondRelease(const faults::Record& call) {
 // A call that answered SUCCESS: nothing failed in it that its caller must hear of.
 void Execution::CheckSaid(const char* what) {
   using driver::BaseId;
-  was_told_of_exit_ = was_told_of_exit_ || WasInjected(CUDA_ERROR_DEINITIALIZED);
-  const auto heard = Heard();
-  heard_ += heard.size();
+  const auto& heard = EndCall();
   const std::string_view name(what);
   const bool gives_back = name.starts_with("EmptyCache") || name == "Trim" || name == "Close";
   const faults::Record* unsaid = nullptr;
   bool is_last_recording = true;
   for (auto at = heard.rbegin(); at != heard.rend(); ++at) {
-    const BaseId base = BaseOf(*at);
-    const auto code = static_cast<CUresult>(at->result);
+    const faults::Record& call = **at;
+    const BaseId base = BaseOf(call);
+    const auto code = static_cast<CUresult>(call.result);
     const bool records = base == BaseId::EventRecord || base == BaseId::StreamWriteValue64 || base == BaseId::StreamWaitEvent;
     // One that was answered INVALID_CONTEXT is made again, with a context.
-    if (records && IsInjected(*at) && (code != CUDA_ERROR_INVALID_CONTEXT || is_last_recording)) unsaid = &*at;
+    if (records && IsInjected(call) && (code != CUDA_ERROR_INVALID_CONTEXT || is_last_recording)) unsaid = &call;
     is_last_recording = is_last_recording && !records;
-    if (!gives_back || !IsInjected(*at)) continue;
+    if (!gives_back || !IsInjected(call)) continue;
     const driver::EffectRow& row = driver::EffectOf(base);
     const bool is_release = driver::IsRelease(row.effect) && row.kind != driver::Kind::ContextStackEntry;
-    if (is_release && !(code == CUDA_ERROR_INVALID_VALUE && IsSecondRelease(*at))) unsaid = &*at;
-    if (base == BaseId::EventSynchronize || base == BaseId::CtxSynchronize) unsaid = &*at;
+    if (is_release && !(code == CUDA_ERROR_INVALID_VALUE && IsSecondRelease(call))) unsaid = &call;
+    if (base == BaseId::EventSynchronize || base == BaseId::CtxSynchronize) unsaid = &call;
   }
   if (unsaid == nullptr) return;
   Fail("%s: SUCCESS, and %s answered %s", what, std::string(driver::Name(BaseOf(*unsaid))).c_str(),
@@ -115,8 +129,15 @@ void Execution::WaitInstead(CUstream stream, CUevent event) {
 void Execution::DoWrong(const Step& step) {
   const auto refuses = [&](CUresult result, CUresult expected, const char* what) {
     Say("%s;", what);
-    if (result != expected && !Excused(result, what))
-      Fail("%s: %s, expected %s", what, std::string(driver::ResultName(result)).c_str(), std::string(driver::ResultName(expected)).c_str());
+    if (result != expected) {
+      if (!Excused(result, what))
+        Fail("%s: %s, expected %s", what, std::string(driver::ResultName(result)).c_str(),
+             std::string(driver::ResultName(expected)).c_str());
+    } else if (result == CUDA_SUCCESS) {
+      CheckSaid(what);
+    } else {
+      (void)EndCall();
+    }
   };
   const auto wrong_free = [&](CUdeviceptr address, const char* what) {
     ++wrong_asked_;

@@ -42,10 +42,15 @@ bool Execution::OnFull(void* self, int device, std::size_t) noexcept {
   if (++me->full_ % 3 != 0) return false;
   for (const auto& [address, block] : me->blocks_) {
     if (block->device != device || block->capture >= 0 || block->kept != 0 || !block->untold.empty()) continue;
-    // The allocation that asks goes on: what it was told is judged with it.
+    // The allocation that asks goes on, and is judged without what Free was told.
     const std::size_t heard = me->heard_;
+    auto within = std::move(me->within_);
+    const std::size_t from = me->faulty_ == nullptr ? 0 : me->faulty_->Calls().size();
+    me->heard_ = from;
     me->DoFree(block.get());
+    within.emplace_back(from, me->heard_);
     me->heard_ = heard;
+    me->within_ = std::move(within);
     return !me->failed();
   }
   return false;
