@@ -154,9 +154,9 @@ class Judge {
     // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).
     const bool stays = row.base == BaseId::ArrayDestroy && std::find(levels_.begin(), levels_.end(), handle.second) != levels_.end();
     // A copy's nodes no call made: the driver alone knows them.
-    const bool unseen = row.kind == Kind::GraphNode && std::none_of(ledger_.objects.begin(), ledger_.objects.end(), [&](const auto& object) {
-                          return object.kind == Kind::GraphNode && object.handle == handle.second;
-                        });
+    const bool unseen = row.kind == Kind::GraphNode &&
+                        std::none_of(ledger_.objects.begin(), ledger_.objects.end(),
+                                     [&](const auto& object) { return object.kind == Kind::GraphNode && object.handle == handle.second; });
     if (Succeeded(record) && !again && !stays && !unseen) gone_.push_back(handle);
     if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
