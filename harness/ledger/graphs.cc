@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace cuaudit::harness {
 namespace {
@@ -35,21 +36,34 @@ void Graphs::Hold(const Content& content, bool hold) {
   }
 }
 
-void Graphs::Share(Graph& to, const Graph& from) {
-  Hold(*from.content, true);
+void Graphs::Share(Graph& to, const std::shared_ptr<Content>& from) {
+  Hold(*from, true);
   Hold(*to.content, false);
-  to.content = from.content;
+  to.content = from;
   to.clean_at = ~std::uint64_t{0};
 }
 
 void Graphs::Drop(Graph& graph) { Hold(*graph.content, false); }
 
-Graphs::Addresses Graphs::AddressesOf(std::uint64_t graph) const {
-  Addresses all;
+std::shared_ptr<Graphs::Content> Graphs::Whole(std::uint64_t graph) const {
   const auto found = graphs_.find(graph);
-  if (found == graphs_.end()) return all;
-  for (const auto& [node, list] : found->second.content->nodes) all.insert(all.end(), list.begin(), list.end());
-  return all;
+  std::shared_ptr<Content> whole = found == graphs_.end() ? std::make_shared<Content>() : found->second.content;
+  bool shared = true;
+  for (const auto& [child, owner] : owner_) {
+    if (owner.first != graph) continue;
+    if (std::exchange(shared, false)) whole = std::make_shared<Content>(*whole);
+    const std::uint64_t node = owner.second;
+    const std::shared_ptr<const Content> inner = Whole(child);
+    const auto name = [&](std::uint64_t one) {
+      const std::uint64_t known = one == 0 ? node : one;
+      whole->moved[node].push_back(known);
+      return known;
+    };
+    for (const auto& [one, list] : inner->nodes) whole->nodes[name(one)] = list;
+    for (const auto& [one, list] : inner->memory) whole->memory[name(one)] = list;
+    for (const auto& [user, count] : inner->user_objects) whole->user_objects[user] += count;
+  }
+  return whole;
 }
 
 void Graphs::Begin(std::uint64_t graph) {
@@ -58,41 +72,39 @@ void Graphs::Begin(std::uint64_t graph) {
     Drop(found->second);
     graphs_.erase(found);
   }
+  owner_.erase(graph);
   graphs_[graph];
+}
+
+void Graphs::PutChild(Content* content, std::uint64_t node, const Content& child) {
+  Addresses& all = content->nodes[node];
+  for (const auto& [inner, list] : child.nodes) all.insert(all.end(), list.begin(), list.end());
+  for (const auto& [inner, list] : child.memory) {
+    std::vector<Memory>& memory = content->memory[node];
+    memory.insert(memory.end(), list.begin(), list.end());
+  }
 }
 
 // A child graph is copied into the node, with the user objects it holds.
 void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   Hold(child, true);
   Content& content = Change(graph);
-  Addresses& all = content.nodes[node];
-  for (const auto& [inner, list] : child.nodes) all.insert(all.end(), list.begin(), list.end());
-  for (const auto& [inner, list] : child.memory) {
-    std::vector<Memory>& memory = content.memory[node];
-    memory.insert(memory.end(), list.begin(), list.end());
-  }
+  PutChild(&content, node, child);
   if (!child.user_objects.empty()) content.of_child[node] = child.user_objects;
   for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
 }
 
-// The child's nodes keep their handles, and setting one of them sets it in the parent.
-void Graphs::MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child) {
-  Graph& from = graphs_[child];
-  const std::shared_ptr<Content> moved = from.content;
-  Content& content = Change(graphs_[handle]);
-  content.nodes.erase(node);
-  content.memory.erase(node);
-  for (const auto& [inner, list] : moved->nodes) content.nodes[inner == 0 ? node : inner] = list;
-  for (const auto& [inner, list] : moved->memory) content.memory[inner == 0 ? node : inner] = list;
-  for (const std::int64_t object : from.node_objects) {
-    const Object& inner = account_->books().object(object);
-    if (inner.state != State::Live) continue;
-    content.moved[node].push_back(inner.handle);
-    graph_of_node_[inner.handle] = handle;
+// The child keeps its handle and its nodes theirs: what becomes of them becomes of the parent. (A driver also accepts a graph within
+// the child. It would own itself.)
+void Graphs::MoveChild(std::uint64_t graph, std::uint64_t node, std::uint64_t child) {
+  for (std::uint64_t above = graph; above != child;) {
+    const auto owner = owner_.find(above);
+    if (owner == owner_.end()) {
+      owner_[child] = {graph, node};
+      return;
+    }
+    above = owner->second.first;
   }
-  Drop(from);
-  from.content = std::make_shared<Content>();
-  graphs_[handle].own.emplace_back(node, child);
 }
 
 void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
@@ -106,18 +118,11 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   graph.node_objects.push_back(account_->Acquire(object, record));
   graph_of_node_[node] = handle;
   const BaseId base = BaseOf(record);
-  const auto moved = moved_.find(record.begin);
-  const auto copied_child = copied_.find(record.begin);
-  const bool has_child = base == BaseId::GraphAddChildGraphNode || moved != moved_.end() || copied_child != copied_.end();
-  if (has_child) {
-    const std::uint64_t child = moved != moved_.end()           ? moved->second
-                                : copied_child != copied_.end() ? copied_child->second
-                                                                : record.argument[4];
-    if (const auto found = graphs_.find(child); found != graphs_.end()) {
-      const std::shared_ptr<Content> copied = found->second.content;
-      CopyChild(graph, node, *copied);
-      if (moved != moved_.end()) MoveChild(handle, node, child);
-    }
+  const auto copied = copied_.find(record.begin);
+  if (const auto moved = moved_.find(record.begin); moved != moved_.end()) {
+    MoveChild(handle, node, moved->second);
+  } else if (base == BaseId::GraphAddChildGraphNode || copied != copied_.end()) {
+    CopyChild(graph, node, *Whole(copied != copied_.end() ? copied->second : record.argument[4]));
   }
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
   if (base == BaseId::GraphAddMemFreeNode) NameMemory(record.begin, record.argument[4], 0);
@@ -138,13 +143,7 @@ void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
     Content& content = Change(executables_[record.argument[0]]);
     const std::uint64_t node = record.argument[1];
     EraseNode(&content, node);
-    content.nodes[node] = AddressesOf(child);
-    if (const auto found = graphs_.find(child); found != graphs_.end()) {
-      for (const auto& [inner, list] : found->second.content->memory) {
-        std::vector<Memory>& memory = content.memory[node];
-        memory.insert(memory.end(), list.begin(), list.end());
-      }
-    }
+    PutChild(&content, node, *Whole(child));
     return;
   }
   if (addresses.empty() && !NamesAddresses(BaseOf(record))) return;
@@ -160,11 +159,8 @@ void Graphs::DestroyNode(std::uint64_t node, const Site& site) {
   const auto found = graph_of_node_.find(node);
   if (found == graph_of_node_.end()) return;
   Graph& graph = graphs_[found->second];
-  if (const auto moved = graph.content->moved.find(node); moved != graph.content->moved.end()) {
-    for (const std::uint64_t inner : moved->second) graph_of_node_.erase(inner);
-  }
   const Content& before = *graph.content;
-  if (before.nodes.contains(node) || before.memory.contains(node) || before.moved.contains(node)) EraseNode(&Change(graph), node);
+  if (before.nodes.contains(node) || before.memory.contains(node)) EraseNode(&Change(graph), node);
   const auto brought = graph.content->of_child.find(node);
   if (brought != graph.content->of_child.end()) {
     const std::map<std::uint64_t, std::uint64_t> gone = brought->second;
@@ -178,25 +174,21 @@ void Graphs::DestroyNode(std::uint64_t node, const Site& site) {
     }
   }
   graph_of_node_.erase(found);
-  const auto own = std::find_if(graph.own.begin(), graph.own.end(), [=](const auto& one) { return one.first == node; });
-  if (own == graph.own.end()) return;
-  const std::uint64_t child = own->second;
-  graph.own.erase(own);
-  DestroyGraph(child, site);
+  const auto own = std::find_if(owner_.begin(), owner_.end(), [=](const auto& one) { return one.second.second == node; });
+  if (own != owner_.end()) DestroyGraph(own->first, site);
 }
 
 void Graphs::Clone(std::uint64_t copy, std::uint64_t original) {
   Begin(copy);
-  Graph& from = graphs_[original];  // first: it may make the table grow
-  Share(graphs_[copy], from);
+  Share(graphs_[copy], Whole(original));
 }
 
 void Graphs::Instantiate(std::uint64_t executable, std::uint64_t graph) {
   DestroyExecutable(executable);
-  Share(executables_[executable], graphs_[graph]);
+  Share(executables_[executable], Whole(graph));
 }
 
-void Graphs::Update(std::uint64_t executable, std::uint64_t graph) { Share(executables_[executable], graphs_[graph]); }
+void Graphs::Update(std::uint64_t executable, std::uint64_t graph) { Share(executables_[executable], Whole(graph)); }
 
 void Graphs::Launch(const faults::Record& record) {
   const auto found = executables_.find(record.argument[0]);
@@ -296,9 +288,15 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
     account_->Close(node, State::Released, site);
   }
   Drop(found->second);
-  const auto own = std::move(found->second.own);
   graphs_.erase(found);
-  for (const auto& [node, child] : own) DestroyGraph(child, site);
+  owner_.erase(graph);
+  const auto owned = [=](const auto& one) { return one.second.first == graph; };
+  for (auto own = std::find_if(owner_.begin(), owner_.end(), owned); own != owner_.end();) {
+    const std::uint64_t child = own->first;
+    owner_.erase(own);
+    DestroyGraph(child, site);
+    own = std::find_if(owner_.begin(), owner_.end(), owned);
+  }
 }
 
 void Graphs::DestroyExecutable(std::uint64_t executable) {

@@ -84,13 +84,12 @@ class Graphs {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
-    std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // the nodes of a child graph that is a node's own now
+    std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // of a whole: the nodes of the child graph that a node owns
     std::map<std::uint64_t, std::vector<Memory>> memory;                       // by node, like `nodes`
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
     std::vector<std::int64_t> node_objects;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> own;  // node and the graph that was moved into it, which ends with it
     std::uint64_t clean_at = ~std::uint64_t{0};  // AddressSpace::deaths when a launch last found nothing
   };
   struct CaptureState {
@@ -104,15 +103,17 @@ class Graphs {
     bool active = true;
   };
 
-  Addresses AddressesOf(std::uint64_t graph) const;
+  // With what the child graphs have that were moved into it.
+  std::shared_ptr<Content> Whole(std::uint64_t graph) const;
   static void DropOwn(const Content& content, Addresses* addresses);
+  static void PutChild(Content* content, std::uint64_t node, const Content& child);
   static void EraseNode(Content* content, std::uint64_t node);
   static Content& Change(Graph& graph);
-  void Share(Graph& to, const Graph& from);
+  void Share(Graph& to, const std::shared_ptr<Content>& from);
   void Drop(Graph& graph);
   void Hold(const Content& content, bool hold);
   void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
-  void MoveChild(std::uint64_t handle, std::uint64_t node, std::uint64_t child);
+  void MoveChild(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
   void Deactivate(std::int64_t capture);
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
@@ -123,7 +124,8 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
-  std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> owner_;  // of a graph that was moved: a graph, and its node
+  std::unordered_map<std::uint64_t, std::uint64_t> moved_;                  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;
   std::vector<CaptureState> captures_;

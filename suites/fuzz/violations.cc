@@ -49,6 +49,7 @@ class Judge {
  public:
   Judge(const Run& run, const harness::Ledger& ledger) : run_(run), ledger_(ledger) {
     gone_.clear();
+    given_.clear();
     levels_.clear();
     for (const Record& record : run.records()) {
       if (record.kind != RecordKind::Call) continue;
@@ -131,6 +132,7 @@ class Judge {
       const Handle handle{parameter.family, record.argument[i]};
       if (parameter.output) {
         Forget(handle);  // made anew, or answered by a query: whoever answers it vouches for it
+        if (Succeeded(record)) given_.push_back(handle);
         if (row.base == BaseId::MipmappedArrayGetLevel && Succeeded(record)) levels_.push_back(handle.second);
       } else if (!(release && static_cast<int>(i) == row.object) && IsGone(handle)) {
         Expect(record, Rule::UseAfterRelease, handle.second, "a handle that was released is used");
@@ -153,11 +155,8 @@ class Judge {
     }
     // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).
     const bool stays = row.base == BaseId::ArrayDestroy && std::find(levels_.begin(), levels_.end(), handle.second) != levels_.end();
-    // A copy's nodes no call made: the driver alone knows them.
-    const bool unseen = row.kind == Kind::GraphNode &&
-                        std::none_of(ledger_.objects.begin(), ledger_.objects.end(),
-                                     [&](const auto& object) { return object.kind == Kind::GraphNode && object.handle == handle.second; });
-    if (Succeeded(record) && !again && !stays && !unseen) gone_.push_back(handle);
+    const bool given = std::find(given_.begin(), given_.end(), handle) != given_.end();
+    if (Succeeded(record) && !again && !stays && given) gone_.push_back(handle);
     if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
 
@@ -199,6 +198,7 @@ class Judge {
   const Run& run_;
   const harness::Ledger& ledger_;
   // Kept from one program to the next, for their memory.
+  static inline std::vector<Handle> given_;  // by a call; a copy's nodes are known to the driver alone, what was denied to nobody
   static inline std::vector<Handle> gone_;
   static inline std::vector<std::uint64_t> levels_;
   std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
