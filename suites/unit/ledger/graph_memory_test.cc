@@ -92,6 +92,22 @@ TEST(GraphMemory, AMovedChildsNodesEndWithTheNodeThatHoldsThemAndWithItsGraph) {
   }
 }
 
+TEST(GraphMemory, OfANodeThatIsAddedToAMovedChildIsMadeByTheParentsLaunch) {
+  Trace t = Moved();
+  Allocates(t, kChild, 0x73, 0x20000);
+  Launch(t);
+  EXPECT_THAT(Alive(t), ElementsAre(0x10000, 0x20000));
+}
+
+// A driver accepts it, and what would own itself is left alone.
+TEST(GraphMemory, OfAGraphThatIsMovedIntoWhatItHoldsEndsTheFold) {
+  Trace t = Moved();
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, 0x74).In(1, kChild), faults::kMovedGraph, kGraph, 0);
+  Launch(t);
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  EXPECT_THAT(Alive(t), ElementsAre(0x10000));
+}
+
 TEST(GraphMemory, OfAnExecutablesChildIsThatOfTheGraphItWasSetTo) {
   for (const bool moved : {false, true}) {
     Trace t;
