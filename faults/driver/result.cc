@@ -48,6 +48,20 @@ bool ResultFromName(std::string_view name, CUresult* result) noexcept {
   return false;
 }
 
+bool SaysUnknown(CUresult result) noexcept {
+  switch (static_cast<int>(result)) {
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
+    case CUDA_ERROR_NOT_FOUND:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool IsSticky(CUresult result) noexcept {
   switch (static_cast<int>(result)) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:

@@ -26,4 +26,8 @@ bool ResultFromName(std::string_view name, CUresult* result) noexcept;
 // The context is lost: every later call in it fails with the same code.
 bool IsSticky(CUresult result) noexcept;
 
+// What a driver answers to a release when it has no such object. Every other code speaks of something else: of a graph with memory nodes
+// that may not lose one, of a capture, of a lost context.
+bool SaysUnknown(CUresult result) noexcept;
+
 }  // namespace cuaudit::driver

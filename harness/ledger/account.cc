@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "faults/driver/result.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -146,7 +148,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     if (IsHost(kind) || Inherited(driver::FamilyOf(kind), handle)) return;
     if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
     // A driver that accepts the handle vouches for it: the program got it on a way that leaves no record, the runtime's for one.
-    if (outcome == Outcome::Failed || outcome == Outcome::Unfinished) {
+    if (outcome == Outcome::Unfinished || (outcome == Outcome::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
       books_->Violate(Rule::UnknownHandle, kind, record, handle, -1);
     }
     return;

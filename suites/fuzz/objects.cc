@@ -31,7 +31,8 @@ BaseId CallOf(const harness::Site& site) { return driver::BaseOf(static_cast<dri
 struct Journal {
   explicit Journal(std::span<const Record> records) {
     constexpr std::uint64_t kDevices = 4;  // more than a world has here
-    int holders[kDevices] = {};            // of primary contexts
+    int holders[kDevices] = {};            // of primary contexts, as the program was told
+    int references[kDevices] = {};         // and in truth
     std::vector<std::pair<std::uint64_t, std::uint64_t>> device_of_green;
     for (const Record& record : records) {
       if (record.kind != RecordKind::Call || (record.flags & faults::kForwarded) == 0) continue;
@@ -41,6 +42,8 @@ struct Journal {
       if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
       if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
+      if (row.effect == Effect::RetainsPrimary) ++references[record.argument[1] % kDevices];
+      if (row.effect == Effect::ReleasesPrimary) beneath_zero = beneath_zero || --references[record.argument[0] % kDevices] < 0;
       const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
       held_unseen = held_unseen || (holds && was_denied);
       if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1] % kDevices];
@@ -64,6 +67,7 @@ struct Journal {
   std::vector<Name> denied;
   bool denied_launch = false;
   bool held_unseen = false;                  // a primary context, by what was denied
+  bool beneath_zero = false;                 // more releases of one than references: the driver took the pin's
   std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
 };
 
@@ -79,9 +83,7 @@ class Comparison {
     std::sort(known_.begin(), known_.end());  // of one name in order of acquisition: that is how they lie in memory
     for (const sim::LiveObject& object : run.live) real_.push_back({{object.kind, object.handle}, &object});
     std::sort(real_.begin(), real_.end());
-    pin_taken_ = run.pinned && std::any_of(ledger.violations.begin(), ledger.violations.end(), [](const harness::Violation& violation) {
-                   return violation.rule == harness::Rule::OverReleasedPrimary;
-                 });
+    pin_taken_ = run.pinned && journal_.beneath_zero;
   }
 
   std::string Differing() {

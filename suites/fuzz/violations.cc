@@ -150,7 +150,8 @@ class Judge {
     const bool again = IsGone(handle);
     if (again && Succeeded(record) && !IsForgiven(record)) wrong_ += "released twice, and the simulator had it both times\n";
     if (again) Expect(record, Rule::DoubleRelease, handle.second, "a handle is released again");
-    if (!again && Declined(record) && run_.FateOf(handle.second) == sim::Fate::Unknown) {
+    const bool unknown = Declined(record) && driver::SaysUnknown(static_cast<CUresult>(record.result));
+    if (!again && unknown && run_.FateOf(handle.second) == sim::Fate::Unknown) {
       Expect(record, Rule::UnknownHandle, handle.second, "nothing has that handle");
     }
     // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).

@@ -173,6 +173,14 @@ CUAUDIT_CASE(UnknownHandle, TheDriverVouchesForWhatTheRuntimeMade) {
   ExpectSilent(t);
 }
 
+// A node of a clone, which no call made, of a graph that has memory nodes; memory of before in a context that was lost.
+CUAUDIT_CASE(UnknownHandle, TheDriverSpeaksOfSomethingElse) {
+  Trace t;
+  t.Call(CallId::GraphDestroyNode).In(0, 0x61).Fails(CUDA_ERROR_NOT_SUPPORTED);
+  t.Free(0x88000).Fails(CUDA_ERROR_ILLEGAL_ADDRESS);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(UnknownHandle, HostThingsOlderThanTheProbe) {
   Trace t;
   t.Host(HostCall::Deallocate, 0x5000);
