@@ -107,6 +107,17 @@ void Graphs::MoveChild(std::uint64_t graph, std::uint64_t node, std::uint64_t ch
   }
 }
 
+void Graphs::NameChild(std::uint64_t node, std::uint64_t child) {
+  const auto found = graph_of_node_.find(node);
+  if (found == graph_of_node_.end() || owner_.contains(child)) return;
+  Content& content = Change(graphs_[found->second]);
+  Begin(child);
+  Content& own = *graphs_[child].content;
+  if (const auto all = content.nodes.extract(node); !all.empty()) own.nodes[0] = all.mapped();
+  if (const auto all = content.memory.extract(node); !all.empty()) own.memory[0] = all.mapped();
+  owner_[child] = {found->second, node};
+}
+
 void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   const std::uint64_t node = record.argument[0];
   const std::uint64_t handle = record.argument[1];

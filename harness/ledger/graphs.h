@@ -41,6 +41,8 @@ class Graphs {
   void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
   // The one that it copies into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
+  // The driver has told the handle of the graph that is in the node: what is added there is the parent's too.
+  void NameChild(std::uint64_t node, std::uint64_t child);
   void AddNode(const faults::Record& record, const Addresses& addresses);
   void SetNode(const faults::Record& record, const Addresses& addresses);
   void DestroyNode(std::uint64_t node, const Site& site);
@@ -124,7 +126,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> owner_;  // of a graph that was moved: a graph, and its node
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> owner_;  // of a graph within a graph: that, and its node
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;                  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;

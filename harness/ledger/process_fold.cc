@@ -213,6 +213,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   if (outcome == Outcome::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
     account_.Borrow(Family::Mapping, ArgumentAt(record, row.object));
   if (outcome != Outcome::Succeeded) return;
+  if (row.base == driver::BaseId::GraphChildGraphNodeGetGraph) graphs_.NameChild(record.argument[0], record.argument[1]);
   switch (row.effect) {
     case Effect::Acquires:
     case Effect::AcquiresCounted:

@@ -44,6 +44,7 @@ struct Journal {
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
       if (row.effect == Effect::RetainsPrimary) ++references[record.argument[1] % kDevices];
       if (row.effect == Effect::ReleasesPrimary) beneath_zero = beneath_zero || --references[record.argument[0] % kDevices] < 0;
+      FollowNodes(record, row);
       const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
       held_unseen = held_unseen || (holds && was_denied);
       if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1] % kDevices];
@@ -58,13 +59,27 @@ struct Journal {
       if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
     }
   }
+  // Of a copy's node no call told, nor of the graph in it, until that is asked for.
+  void FollowNodes(const Record& record, const driver::EffectRow& row) {
+    if (row.effect == Effect::AddsNode) {
+      nodes.push_back(record.argument[0]);
+      if (IsInCopy(record.argument[1]) && row.base != BaseId::GraphAddEmptyNode) memory_in_copy = true;
+    }
+    if (row.base != BaseId::GraphChildGraphNodeGetGraph) return;
+    if (std::find(nodes.begin(), nodes.end(), record.argument[0]) == nodes.end()) in_copies.push_back(record.argument[1]);
+  }
+  bool IsInCopy(std::uint64_t graph) const { return std::find(in_copies.begin(), in_copies.end(), graph) != in_copies.end(); }
+
   // The driver has it and nobody owns it (`after`).
   bool Denied(const Name& name) const {
-    if (denied_launch && name.first == Kind::StreamOrderedMemory) return true;
+    if ((denied_launch || memory_in_copy) && name.first == Kind::StreamOrderedMemory) return true;
     return std::find(denied.begin(), denied.end(), name) != denied.end();
   }
 
   std::vector<Name> denied;
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint64_t> in_copies;
+  bool memory_in_copy = false;
   bool denied_launch = false;
   bool held_unseen = false;                  // a primary context, by what was denied
   bool beneath_zero = false;                 // more releases of one than references: the driver took the pin's
@@ -129,6 +144,7 @@ class Comparison {
   bool MayBeGone(const Object& live) const {
     // What was attached to a primary context is counted by nobody there, and ends with the context.
     if (live.kind == Kind::Context && CallOf(live.acquired) == BaseId::CtxAttach) return run_.FateOf(live.handle) == sim::Fate::Alive;
+    if (live.kind == Kind::GraphNode && journal_.IsInCopy(live.parent)) return true;
     // For the program the capture has ended with its context, which goes on all the same: there this memory is a graph's.
     if (live.kind == Kind::StreamOrderedMemory && IsHeldSince(live.acquired.begin)) return true;
     // A release too many was the pin's: its context is gone, and without the pin the driver would have declined that call.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/unit/ledger/trace.h"
 
 namespace cuaudit::testing {
@@ -97,6 +99,24 @@ TEST(GraphMemory, OfANodeThatIsAddedToAMovedChildIsMadeByTheParentsLaunch) {
   Allocates(t, kChild, 0x73, 0x20000);
   Launch(t);
   EXPECT_THAT(Alive(t), ElementsAre(0x10000, 0x20000));
+}
+
+TEST(GraphMemory, OfANodeThatIsAddedToACopiedChildIsMadeByTheParentsLaunch) {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  Allocates(t, kChild, kInner, 0x10000);
+  t.Call(CallId::GraphAddChildGraphNode).Out(0, kNode).In(1, kGraph).In(4, kChild);
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, kNode).Out(1, kOther);
+  Allocates(t, kOther, 0x82, 0x20000);
+  Launch(t);
+  EXPECT_THAT(Alive(t), ElementsAre(0x10000, 0x20000));
+  t.Call(CallId::GraphDestroyNode).In(0, kNode);
+  t.Call(CallId::GraphExecDestroy).In(0, kExecutable);
+  const harness::Ledger ledger = t.Fold();
+  const auto added = std::find_if(ledger.objects.begin(), ledger.objects.end(), [](const auto& object) { return object.handle == 0x82; });
+  ASSERT_NE(added, ledger.objects.end());
+  EXPECT_EQ(added->state, harness::State::Released);
 }
 
 // A driver accepts it, and what would own itself is left alone.
