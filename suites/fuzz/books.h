@@ -20,7 +20,8 @@ namespace cuaudit::fuzz {
 // addresses, which are given out again, or devices.
 bool HasHandle(driver::Kind kind);
 
-// Textures and surfaces: where the driver has nothing to release it says success all the same, and what is wrong only the ledger tells.
+// Textures, surfaces, mappings (texture.destroy_twice, vmm.unmap_unmapped): where the driver has nothing to release it says success all the
+// same, and what is wrong only the ledger tells.
 bool IsForgiven(driver::BaseId base);
 
 // Each object that is alive in one is alive in the other, of the same length; each that died, died the same way.
