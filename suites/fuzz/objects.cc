@@ -214,9 +214,7 @@ class Comparison {
 
 }  // namespace
 
-bool IsForgiven(BaseId base) {
-  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::MemUnmap;
-}
+bool IsForgiven(BaseId base) { return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::MemUnmap; }
 
 bool HasHandle(Kind kind) {
   switch (driver::FamilyOf(kind)) {
