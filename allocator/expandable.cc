@@ -69,7 +69,8 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// One page; false: it stays for another try. `*first` is the first error, which may be that of a call that was done all the same.
+// One page; false: it stays for another try. What a lost context is said to have taken along is gone, but in doubt if it is to be mapped
+// again. `*first` is the first error, which may be that of a call that was done all the same.
 bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept {
   Device* const device = segment->arena->device;
   unsigned char& state = segment->pages[page];
@@ -97,13 +98,15 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
   if (state == 0) return true;
   // The addresses are ours, and to unmap what is not mapped is no error: so a second try does no harm, and tells.
   const CUdeviceptr address = segment->address + page * segment->page;
-  if (failed(driver.MemUnmap(address, segment->page)) && failed(driver.MemUnmap(address, segment->page))) {
-    device->refused.fetch_add(1, std::memory_order_relaxed);
-    state = kPageInDoubt;
-    return false;
+  CUresult result = driver.MemUnmap(address, segment->page);
+  bool stays = failed(result);
+  if (result != CUDA_SUCCESS) {
+    result = driver.MemUnmap(address, segment->page);
+    stays = failed(result);
   }
-  state = 0;
-  return true;
+  state = result == CUDA_SUCCESS ? 0 : kPageInDoubt;
+  if (stays) device->refused.fetch_add(1, std::memory_order_relaxed);
+  return !stays;
 }
 
 // Pages `first` to `first + count`. Stops at the first that stays; `*done` pages are gone. The first error.
@@ -129,7 +132,8 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
   if (result != CUDA_SUCCESS) return result;
   for (std::size_t page = first; page < first + count && result == CUDA_SUCCESS; ++page) {
     if ((segment->pages[page] & kPageMapped) != 0) continue;
-    if (segment->pages[page] == kPageInDoubt && !DropPage(segment, page, &result)) break;
+    if (segment->pages[page] == kPageInDoubt) (void)DropPage(segment, page, &result);
+    if (segment->pages[page] != 0) break;
     result = CUDA_SUCCESS;  // of a call that was done, and the memory is there
     if (segment->handles[page] == 0) {
       CUmemGenericAllocationHandle handle = 0;

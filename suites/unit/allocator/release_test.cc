@@ -224,6 +224,50 @@ TEST_F(Releases, APageThatMayBeMappedOrNotIsNoMemoryUntilThatIsSettled) {
   EXPECT_OK(allocator->Close());
 }
 
+// Physical memory and mappings are no context's: of them a lost one may have taken nothing along.
+TEST_F(Releases, APageIsMappedAnewOnlyWhenItWasUnmappedThoughAContextIsSaidToBeLost) {
+  Options options;
+  options.expandable_segments = true;
+  failing.code = CUDA_ERROR_LAUNCH_FAILED;
+  for (const int times : {1, 2, 4}) {
+    Make(options);
+    const CUdeviceptr x = Get(12 * kMiB, s);
+    EXPECT_OK(allocator->Free(x));
+    failing.Fail(CallId::MemUnmap, Failing::Refused, times);
+    EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(Stats().reserved_bytes[0].current, 0);
+    CUdeviceptr y = 0;
+    if (times == 4) {
+      EXPECT_EQ(allocator->Allocate(0, 12 * kMiB, s, &y), CUDA_ERROR_LAUNCH_FAILED);
+    }
+    EXPECT_EQ(Get(12 * kMiB, s), x);
+    a.Write(x, 12 * kMiB, s);
+    EXPECT_EQ(a.Live(driver::Kind::Mapping), 1U);
+    EXPECT_OK(allocator->Free(x));
+    EXPECT_OK(allocator->Close());
+    EXPECT_EQ(a.Live(driver::Kind::Mapping), 0U);
+    EXPECT_EQ(a.Live(driver::Kind::PhysicalMemory), 0U);
+    allocator.reset();
+  }
+}
+
+// As long as it is said so nothing can be unmapped, and Close does not wait for it.
+TEST_F(Releases, CloseIsThroughWithPagesThatALostContextKeeps) {
+  Options options;
+  options.expandable_segments = true;
+  Make(options);
+  EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
+  failing.code = CUDA_ERROR_LAUNCH_FAILED;
+  failing.Fail(CallId::MemUnmap, Failing::Refused, 2);
+  EXPECT_EQ(allocator->Close(), CUDA_ERROR_LAUNCH_FAILED);
+  const int calls = failing.calls(CallId::MemUnmap);
+  EXPECT_OK(allocator->Close());
+  EXPECT_EQ(failing.calls(CallId::MemUnmap), calls);
+  EXPECT_EQ(failing.calls(CallId::MemAddressFree), 1);
+  EXPECT_OK(failing.refused.back()());
+  a.lost[driver::Kind::AddressReservation] = 1;  // not freed while something is mapped there
+}
+
 TEST_F(Releases, ARangeOfAddressesIsFreedOnce) {
   Options options;
   options.expandable_segments = true;
