@@ -192,7 +192,9 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
       if (piece.allocated) {
         Request request;
         request.bytes = piece.requested;
-        request.size = piece.size;
+        // For what a thread's cache may give it out next: as before, where that is of this pool kind.
+        const std::size_t rounded = Round(piece.requested);
+        request.size = rounded <= piece.size && (rounded > kSmallLimit) == block->large ? rounded : 0;
         request.large = block->large;
         request.stream = arena->stream;
         arena->GiveOut(block, request);

@@ -40,6 +40,34 @@ TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
   ASSERT_OK(a->EndAllocateToPool(0, pool));
 }
 
+// In a pool that cuts nothing up a small block is as large as a large request.
+TEST(Checkpoints, ARestoredBlockIsCachedForWhatItWasGivenOutFor) {
+  Allocating a;
+  CUstream s = a.Stream();
+  PoolId pool;
+  PoolOptions whole;
+  whole.no_split = true;
+  ASSERT_OK(a->CreatePool(whole, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  const CUdeviceptr x = a.Get(512, s);
+  Checkpoint checkpoint;
+  ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
+  RestoreResult result;
+  for (const std::size_t requested : {std::size_t{512}, 2 * kMiB}) {  // and one that somebody has written
+    checkpoint.segments[0].blocks[0].requested = requested;
+    ASSERT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
+    a.Drop(x);
+    const CUdeviceptr y = a.Get(2 * kMiB, s);
+    EXPECT_NE(y, x);
+    EXPECT_EQ(a.Stats().allocation[1].current, 0);
+    EXPECT_EQ(a.Stats().allocation[2].current, 1);
+    EXPECT_EQ(a.Get(512, s), x);
+    a.Drop(y);
+    a.Drop(x);
+  }
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+}
+
 TEST(Checkpoints, AreNotTakenOfWhatIsStillUsed) {
   Allocating a;
   CUstream s = a.Stream();

@@ -223,14 +223,20 @@ void Execution::DoGoodbye(const Step& step) {
   if (is_retired) {
     Say("RetireStream(s%d);", stream->number);
     ++outcome_.retired;
+    // What it pays for ends here: a mark behind its own may be reached later.
+    std::vector<std::pair<Block*, CUevent>> marks;
+    for (const auto& [address, block] : blocks_) {
+      if (block->promised.count(stream->number) != 0) marks.emplace_back(block.get(), Mark(*stream));
+    }
     if (!Took(allocator_->RetireStream(stream->device, stream->handle), "RetireStream")) {
+      for (const auto& [block, mark] : marks) (void)Ok(d_.EventDestroy(mark), "EventDestroy");
       (void)Ok(d_.EventDestroy(stream->tail), "EventDestroy");
       stream->tail = nullptr;
       return;
     }
-    for (const auto& [address, block] : blocks_) {
-      if (block->promised.erase(stream->number) == 0) continue;
-      block->told.push_back({stream->number, Mark(*stream)});
+    for (const auto& [block, mark] : marks) {
+      block->promised.erase(stream->number);
+      block->told.push_back({stream->number, mark});
       block->untold.erase(stream->number);
       ++outcome_.paid;
     }
