@@ -14,6 +14,12 @@ bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
 }
 
+// An end that is declined for another reason (no current context, another stream than the one it began on) leaves the capture going on.
+bool Ends(const faults::Record& record) {
+  return Releases(OutcomeOf(record)) || record.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
+         record.result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || record.result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 }  // namespace
 
 // Each thread has a stream of its own in each context, and all of them share another, which null and CU_STREAM_LEGACY both name: a green
@@ -56,7 +62,7 @@ void Graphs::ForgetStream(std::uint64_t stream) {
 
 bool Graphs::EndCapture(const faults::Record& record) {
   const auto found = capture_of_stream_.find(StreamKey(record, record.argument[0]));
-  if (found == capture_of_stream_.end()) return false;
+  if (found == capture_of_stream_.end() || !Ends(record)) return false;
   const std::int64_t index = found->second;
   CaptureState& state = captures_[static_cast<std::size_t>(index)];
   Deactivate(index);

@@ -89,7 +89,8 @@ TEST(GraphMemory, AMovedChildsNodesEndWithTheNodeThatHoldsThemAndWithItsGraph) {
     t.Call(CallId::GraphAddEmptyNode).Out(0, 0x73).In(1, kChild);  // the handle stays good
     t.Call(whole ? CallId::GraphDestroy : CallId::GraphDestroyNode).In(0, whole ? kGraph : kNode);
     for (const harness::Object& object : t.Fold().objects) {
-      if (object.kind == driver::Kind::GraphNode) EXPECT_EQ(object.state, harness::State::Released) << object.handle << whole;
+      if (object.kind != driver::Kind::GraphNode) continue;
+      EXPECT_EQ(object.state, harness::State::Released) << object.handle << whole;
     }
   }
 }
@@ -145,6 +146,17 @@ TEST(GraphMemory, OfAnExecutablesChildIsThatOfTheGraphItWasSetTo) {
     t.Call(CallId::GraphExecChildGraphNodeSetParams).In(0, kExecutable).In(1, kNode).In(2, kOther);
     t.Call(CallId::GraphLaunch).In(0, kExecutable);
     EXPECT_THAT(Alive(t), ElementsAre(0x20000)) << moved;
+  }
+}
+
+TEST(GraphMemory, OfACaptureGoesOnWhereItsEndWasDeclinedForAnotherReason) {
+  for (const CUresult result : {CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, CUDA_ERROR_STREAM_CAPTURE_UNJOINED}) {
+    Trace t;
+    t.CreateStream(0x5);
+    t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+    t.Call(CallId::StreamEndCapture).In(0, 0x5).Fails(result);
+    t.Call(CallId::MemAllocAsync).Out(0, 0x10000).In(1, 0x1000).In(2, 0x5);
+    EXPECT_EQ(Alive(t).empty(), result != CUDA_ERROR_STREAM_CAPTURE_UNJOINED) << result;
   }
 }
 
