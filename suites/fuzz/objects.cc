@@ -168,6 +168,7 @@ class Comparison {
     if (name.first == Kind::UserObject) return true;                    // graphs may hold it
     if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
     if (real.freeing || journal_.Denied(name)) return true;
+    if (pin_taken_ && name.first == Kind::StreamOrderedMemory) return true;  // a capture ended with the context that the pin had held
     if (last == nullptr) return false;
     if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
     return IsHeld(*last);
