@@ -62,11 +62,11 @@ class Judge {
   }
 
   std::string Wrong() {
-    for (const Violation& violation : ledger_.violations) Check(violation);
-    CheckStacks();
     for (const Record& record : run_.records()) {
       if (record.kind == RecordKind::Call && (record.flags & faults::kNested) == 0) Walk(record);
     }
+    for (const Violation& violation : ledger_.violations) Check(violation);
+    CheckStacks();
     return wrong_;
   }
 
@@ -88,7 +88,8 @@ class Judge {
       case Rule::UnknownHandle:
         if (!Declined(*record)) Tell(violation, "the driver did not decline it");
         // A primary context, and what stands for a green one, the program was given, and yet it made neither.
-        if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context) Tell(violation, "the driver had made it");
+        if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context && IsGiven(violation))
+          Tell(violation, "the driver had made it");
         break;
       case Rule::UseAfterRelease:
         if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
@@ -156,8 +157,7 @@ class Judge {
     }
     // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).
     const bool stays = row.base == BaseId::ArrayDestroy && std::find(levels_.begin(), levels_.end(), handle.second) != levels_.end();
-    const bool given = std::find(given_.begin(), given_.end(), handle) != given_.end();
-    if (Succeeded(record) && !again && !stays && given) gone_.push_back(handle);
+    if (Succeeded(record) && !again && !stays && IsGiven(handle)) gone_.push_back(handle);
     if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
 
@@ -176,6 +176,9 @@ class Judge {
     });
   }
   static bool IsGone(const Handle& handle) { return !gone_.empty() && std::find(gone_.begin(), gone_.end(), handle) != gone_.end(); }
+  // By a call that the program was told to have succeeded.
+  static bool IsGiven(const Handle& handle) { return std::find(given_.begin(), given_.end(), handle) != given_.end(); }
+  static bool IsGiven(const Violation& violation) { return IsGiven(Handle{driver::FamilyOf(violation.kind), violation.handle}); }
   static void Forget(const Handle& handle) {
     if (!gone_.empty()) std::erase(gone_, handle);
   }
@@ -199,7 +202,7 @@ class Judge {
   const Run& run_;
   const harness::Ledger& ledger_;
   // Kept from one program to the next, for their memory.
-  static inline std::vector<Handle> given_;  // by a call; a copy's nodes are known to the driver alone, what was denied to nobody
+  static inline std::vector<Handle> given_;  // a copy's nodes are known to the driver alone, what was denied to nobody
   static inline std::vector<Handle> gone_;
   static inline std::vector<std::uint64_t> levels_;
   std::uint64_t primary_left_at_ = ~std::uint64_t{0};  // when a reference of a primary context went for the first time
