@@ -35,6 +35,8 @@ struct Journal {
     int references[kDevices] = {};         // and in truth
     std::vector<std::pair<std::uint64_t, std::uint64_t>> device_of_green;
     for (const Record& record : records) {
+      const bool memory = record.kind == RecordKind::Argument && (record.flags & faults::kMemoryNode) != 0;
+      if (memory && record.context == unowned_node_) denied.push_back({Kind::StreamOrderedMemory, record.argument[0]});
       if (record.kind != RecordKind::Call || (record.flags & faults::kForwarded) == 0) continue;
       const bool was_denied = (record.flags & faults::kInjected) != 0;
       const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
@@ -44,7 +46,7 @@ struct Journal {
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
       if (row.effect == Effect::RetainsPrimary) ++references[record.argument[1] % kDevices];
       if (row.effect == Effect::ReleasesPrimary) beneath_zero = beneath_zero || --references[record.argument[0] % kDevices] < 0;
-      FollowNodes(record, row);
+      FollowNodes(record, row, was_denied);
       const bool holds = row.effect == Effect::RetainsPrimary || row.base == BaseId::GreenCtxCreate;
       held_unseen = held_unseen || (holds && was_denied);
       if (row.effect == Effect::RetainsPrimary && !was_denied) ++holders[record.argument[1] % kDevices];
@@ -59,31 +61,33 @@ struct Journal {
       if (green == device_of_green.end() || --holders[green->second] <= 0) last_releases.push_back(record.begin);
     }
   }
-  // Of a copy's node no call told, nor of the graph in it, until that is asked for.
-  void FollowNodes(const Record& record, const driver::EffectRow& row) {
+  // Of a copy's node no call told, nor of the graph in it, until that is asked for; what a denied node allocates the launches allocate.
+  void FollowNodes(const Record& record, const driver::EffectRow& row, bool was_denied) {
     if (row.effect == Effect::AddsNode) {
-      nodes.push_back(record.argument[0]);
-      if (IsInCopy(record.argument[1]) && row.base != BaseId::GraphAddEmptyNode) memory_in_copy = true;
+      if (!was_denied) nodes_.push_back(record.argument[0]);
+      if (was_denied || IsInCopy(record.argument[1])) unowned_node_ = record.begin;
     }
     if (row.base != BaseId::GraphChildGraphNodeGetGraph) return;
-    if (std::find(nodes.begin(), nodes.end(), record.argument[0]) == nodes.end()) in_copies.push_back(record.argument[1]);
+    if (std::find(nodes_.begin(), nodes_.end(), record.argument[0]) == nodes_.end()) in_copies_.push_back(record.argument[1]);
   }
-  bool IsInCopy(std::uint64_t graph) const { return std::find(in_copies.begin(), in_copies.end(), graph) != in_copies.end(); }
+  bool IsInCopy(std::uint64_t graph) const { return std::find(in_copies_.begin(), in_copies_.end(), graph) != in_copies_.end(); }
 
   // The driver has it and nobody owns it (`after`).
   bool Denied(const Name& name) const {
-    if ((denied_launch || memory_in_copy) && name.first == Kind::StreamOrderedMemory) return true;
+    if (denied_launch && name.first == Kind::StreamOrderedMemory) return true;
     return std::find(denied.begin(), denied.end(), name) != denied.end();
   }
 
   std::vector<Name> denied;
-  std::vector<std::uint64_t> nodes;
-  std::vector<std::uint64_t> in_copies;
-  bool memory_in_copy = false;
   bool denied_launch = false;
   bool held_unseen = false;                  // a primary context, by what was denied
   bool beneath_zero = false;                 // more releases of one than references: the driver took the pin's
   std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
+
+ private:
+  std::vector<std::uint64_t> nodes_;      // that calls made
+  std::vector<std::uint64_t> in_copies_;  // graphs
+  std::uint64_t unowned_node_ = 0;        // the call that added the last one
 };
 
 class Comparison {
