@@ -48,7 +48,7 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
   if (out == nullptr || graph == nullptr || graph->capturing || (flags & ~kFlags) != 0) {
     return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR);
   }
-  if (IsBody(graph)) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_NOT_SUPPORTED);
+  if (IsBody(graph) || graph->IsChild()) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_NOT_SUPPORTED);
   for (const Conditional* const conditional : graph->conditionals) {
     if (conditional->node == nullptr) return Refuse(refusal, kHandleUnused);
   }
@@ -233,7 +233,7 @@ CUresult api::GraphExecUpdate_v2(Call& call, CUgraphExec handle, CUgraph graph_h
   Executable* const executable = world.Find<Executable>(handle);
   Graph* const graph = world.Find<Graph>(graph_handle);
   CUgraphExecUpdateResultInfo unseen{};
-  if (executable == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (executable == nullptr || graph == nullptr || graph->IsChild()) return CUDA_ERROR_INVALID_VALUE;
   if (info == nullptr) info = &unseen;
   *info = {};
   Plan* fresh = nullptr;

@@ -53,6 +53,8 @@ struct Graph : Object {
   Vector<Holding> holdings;
   Vector<Conditional*> conditionals;
   Node* parent = nullptr;  // of a child graph or a body: the node that owns it
+  // Moved into a node, or the copy in one: it may be looked at, changed and cloned, and not be used by itself (graph_child.*).
+  bool IsChild() const { return parent != nullptr && parent->type == CU_GRAPH_NODE_TYPE_GRAPH; }
   bool capturing = false;
   std::uint64_t executable = 0;     // the only one that a graph of memory or conditional nodes may have
   std::uint64_t origin_handle = 0;  // of a clone: the graph it was cloned from

@@ -16,6 +16,7 @@ CUresult api::GraphAddMemAllocNode(Call& call, CUgraphNode* out, CUgraph handle,
   Dependencies earlier(call.world);
   CUresult result = earlier.Resolve(handle, dependencies, count);
   Node* node = nullptr;
+  if (result == CUDA_SUCCESS && earlier.graph()->IsChild()) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) {
     result = AddAllocNode(call.world, earlier.graph(), earlier.nodes().data(), count, parameters, &node);
   }
@@ -29,6 +30,7 @@ CUresult api::GraphAddMemFreeNode(Call& call, CUgraphNode* out, CUgraph handle, 
   Dependencies earlier(call.world);
   CUresult result = earlier.Resolve(handle, dependencies, count);
   Node* node = nullptr;
+  if (result == CUDA_SUCCESS && earlier.graph()->IsChild()) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) result = AddFreeNode(call.world, earlier.graph(), earlier.nodes().data(), count, address, &node);
   if (result == CUDA_SUCCESS) *out = ToHandle<CUgraphNode>(node);
   return result;

@@ -53,12 +53,15 @@ bool IsMoved(const CUgraphNodeParams& parameters) {
 #endif
 }
 
+bool MayBeCopied(const Graph* child) { return !OwnsMemory(child) && !HasConditional(child) && !child->IsChild(); }
+
 // The graph itself becomes the node's, and its handle stays good for looking at it.
 CUresult MoveChild(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count, CUgraph child_handle) {
   World& world = call.world;
   Graph* const child = world.Find<Graph>(child_handle);
-  if (child == nullptr || child->parent != nullptr || child->capturing || child_handle == handle) return CUDA_ERROR_INVALID_VALUE;
-  if (HasConditional(child)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (child == nullptr || child->capturing || child_handle == handle) return CUDA_ERROR_INVALID_VALUE;
+  if (child->IsChild() || HasConditional(child)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (child->parent != nullptr) return CUDA_ERROR_INVALID_VALUE;
   // Not into itself, however deep.
   for (const Graph* at = world.Find<Graph>(handle); at != nullptr; at = at->parent == nullptr ? nullptr : at->parent->graph) {
     if (at == child) return CUDA_ERROR_INVALID_VALUE;
@@ -141,7 +144,7 @@ CUresult api::GraphAddChildGraphNode(Call& call, CUgraphNode* out, CUgraph graph
   work.type = WorkType::Child;
   work.child = call.world.Find<Graph>(child);
   if (work.child == nullptr || child == graph) return CUDA_ERROR_INVALID_VALUE;
-  if (OwnsMemory(work.child) || HasConditional(work.child)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!MayBeCopied(work.child)) return CUDA_ERROR_NOT_SUPPORTED;
   return Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_GRAPH, work);
 }
 
@@ -181,9 +184,7 @@ CUresult api::GraphAddNode(Call& call, CUgraphNode* out, CUgraph graph, const CU
   Work work;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   CUresult result = WorkOf(call, parameters, &type, &work);
-  if (result == CUDA_SUCCESS && work.type == WorkType::Child && (OwnsMemory(work.child) || HasConditional(work.child))) {
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  if (result == CUDA_SUCCESS && work.type == WorkType::Child && !MayBeCopied(work.child)) return CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) result = Add(call, out, graph, dependencies, count, type, work);
   if (work.arguments != nullptr) DropArguments(call.world, work);
   if (result == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH) {

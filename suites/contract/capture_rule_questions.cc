@@ -294,21 +294,6 @@ constexpr Question kQuestions[] = {
        if (g != nullptr) (void)a.d.GraphDestroy(g);
        (void)a.d.StreamDestroy(s);
      }},
-    {"capture.end_without_a_context", "INVALID_CONTEXT SUCCESS 1 SUCCESS", Manner::Risky,
-     [](Asker& a) {
-       const Ready ready(a);
-       CUstream s = nullptr;
-       CUgraph g = nullptr;
-       CUstreamCaptureStatus status{};
-       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-       a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
-       a.Prepare(a.d.CtxSetCurrent(nullptr));
-       a(a.d.StreamEndCapture(s, &g));
-       a.Prepare(a.d.CtxSetCurrent(ready.context));
-       a(a.d.StreamIsCapturing(s, &status));
-       a.Value(status);
-       a(a.d.StreamEndCapture(s, &g));
-     }},
     {"capture.end_on_another_thread", "STREAM_CAPTURE_WRONG_THREAD", Manner::Fresh,
      [](Asker& a) {
        const Ready ready(a);

@@ -50,21 +50,71 @@ constexpr Question kQuestions[] = {
        Count(a, inner.g);
        inner.g = nullptr;
      }},
-    {"graph_child.memory_added_after_the_move", "SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS", Manner::Risky,
+    {"graph_child.memory_added_after_the_move", "SUCCESS NOT_SUPPORTED NOT_SUPPORTED SUCCESS 0", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
-       Sketch outer(a);
+       const Sketch outer(a);
        Sketch inner(a);
-       CUdeviceptr p = 0;
+       CUgraphNode n = nullptr;
+       CUDA_MEM_ALLOC_NODE_PARAMS alloc = Sketch::AllocOf(4096);
        (void)Move(a, outer.g, inner.g);
-       (void)inner.Alloc(4096, &p);
+       a(a.d.GraphAddMemAllocNode(&n, inner.g, nullptr, 0, &alloc));
+       a(a.d.GraphAddMemFreeNode(&n, inner.g, nullptr, 0, Cleared(a, 4096)));
+       Count(a, inner.g);
        inner.g = nullptr;
-       Launch(a, &outer);
-       a(a.d.MemsetD8(p, 1, 4096));
-       a(a.d.MemFree(p));
+     }},
+    {"graph_child.instantiated_after_the_move", "SUCCESS NOT_SUPPORTED", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       Sketch inner(a);
+       (void)inner.Empty();
+       (void)Move(a, outer.g, inner.g);
+       a(a.d.GraphInstantiateWithFlags(&inner.x, inner.g, 0));
+       inner.g = nullptr;
+     }},
+    {"graph_child.updates_after_the_move", "SUCCESS INVALID_VALUE 0", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       Sketch inner(a);
+       CUgraphExecUpdateResultInfo info{};
+       (void)inner.Empty();
+       inner.Instantiate();
+       (void)Move(a, outer.g, inner.g);
+       a(a.d.GraphExecUpdate(inner.x, inner.g, &info));
+       a.Value(info.result);
+       inner.g = nullptr;
+     }},
+    {"graph_child.copied_after_the_move", "SUCCESS NOT_SUPPORTED", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       const Sketch other(a);
+       Sketch inner(a);
+       CUgraphNode n = nullptr;
+       (void)inner.Empty();
+       (void)Move(a, outer.g, inner.g);
+       a(a.d.GraphAddChildGraphNode(&n, other.g, nullptr, 0, inner.g));
+       inner.g = nullptr;
+     }},
+    {"graph_child.captured_into_after_the_move", "SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS 1", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       Sketch inner(a);
+       CUstream s = nullptr;
+       CUgraph g = nullptr;
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+       (void)Move(a, outer.g, inner.g);
+       a(a.d.StreamBeginCaptureToGraph(s, inner.g, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+       a(a.d.LaunchHostFunc(s, Nothing, nullptr));
+       a(a.d.StreamEndCapture(s, &g));
+       Count(a, inner.g);
+       inner.g = nullptr;
      }},
     // The node that holds it, or the graph of that, is destroyed: what becomes of a node within?
-    {"graph_child.node_of_it_after_its_node", "SUCCESS SUCCESS INVALID_VALUE", Manner::Risky,
+    {"graph_child.node_of_it_after_its_node", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Sketch outer(a);
@@ -76,7 +126,7 @@ constexpr Question kQuestions[] = {
        CUgraphNodeType type{};
        a(a.d.GraphNodeGetType(within, &type));
      }},
-    {"graph_child.twice_moved", "SUCCESS INVALID_VALUE", Manner::Risky,
+    {"graph_child.twice_moved", "SUCCESS NOT_SUPPORTED", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        Sketch outer(a);
@@ -116,6 +166,80 @@ constexpr Question kQuestions[] = {
        ShowByte(a, p);
        Count(a, inner.g);
        Count(a, within);
+     }},
+    {"graph_child.memory_added_to_the_copy", "SUCCESS NOT_SUPPORTED SUCCESS 0", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       const Sketch inner(a);
+       CUgraph within = nullptr;
+       CUgraphNode n = nullptr;
+       CUDA_MEM_ALLOC_NODE_PARAMS alloc = Sketch::AllocOf(4096);
+       (void)Copy(a, outer.g, inner.g, &within);
+       a(a.d.GraphAddMemAllocNode(&n, within, nullptr, 0, &alloc));
+       Count(a, within);
+     }},
+    {"graph_child.copy_by_itself", "SUCCESS NOT_SUPPORTED INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       Sketch inner(a);
+       CUgraph within = nullptr;
+       (void)inner.Empty();
+       (void)Copy(a, outer.g, inner.g, &within);
+       a(a.d.GraphInstantiateWithFlags(&inner.x, within, 0));
+       a(a.d.GraphDestroy(within));
+     }},
+    {"graph_child.copy_updates", "SUCCESS INVALID_VALUE 0", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       Sketch inner(a);
+       CUgraph within = nullptr;
+       CUgraphExecUpdateResultInfo info{};
+       (void)inner.Empty();
+       inner.Instantiate();
+       (void)Copy(a, outer.g, inner.g, &within);
+       a(a.d.GraphExecUpdate(inner.x, within, &info));
+       a.Value(info.result);
+     }},
+    {"graph_child.copy_is_copied", "SUCCESS NOT_SUPPORTED", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       const Sketch other(a);
+       const Sketch inner(a);
+       CUgraph within = nullptr;
+       CUgraphNode n = nullptr;
+       (void)Copy(a, outer.g, inner.g, &within);
+       a(a.d.GraphAddChildGraphNode(&n, other.g, nullptr, 0, within));
+     }},
+    {"graph_child.copy_is_set_as_a_child", "SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       Sketch outer(a);
+       const Sketch other(a);
+       Sketch inner(a);
+       CUgraph within = nullptr;
+       CUgraph elsewhere = nullptr;
+       const CUgraphNode n = Copy(a, outer.g, inner.g, &within);
+       CUgraphNode m = nullptr;
+       a.Prepare(a.d.GraphAddChildGraphNode(&m, other.g, nullptr, 0, inner.g));
+       a.Prepare(a.d.GraphChildGraphNodeGetGraph(m, &elsewhere));
+       outer.Instantiate();
+       a(a.d.GraphExecChildGraphNodeSetParams(outer.x, n, elsewhere));
+     }},
+    {"graph_child.copy_is_moved", "SUCCESS NOT_SUPPORTED", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Sketch outer(a);
+       const Sketch other(a);
+       const Sketch inner(a);
+       CUgraph within = nullptr;
+       (void)Copy(a, outer.g, inner.g, &within);
+#if CUDA_VERSION >= 13000
+       (void)Move(a, other.g, within);
+#endif
      }},
     {"graph_child.copys_handle_is_the_same", "SUCCESS SUCCESS 1", Manner::Risky,
      [](Asker& a) {

@@ -27,6 +27,42 @@ constexpr Question kQuestions[] = {
        Leave(a);
        a(a.d.StreamQuery(f.s));
      }},
+    {"none.end_capture", "SUCCESS SUCCESS 0 ILLEGAL_STATE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Furniture f(a);
+       CUgraph g = nullptr;
+       CUstreamCaptureStatus status{};
+       a.Prepare(a.d.StreamBeginCapture(f.s, CU_STREAM_CAPTURE_MODE_RELAXED));
+       Leave(a);
+       a(a.d.StreamEndCapture(f.s, &g));
+       a.Prepare(a.d.CtxSetCurrent(ready.context));
+       a(a.d.StreamIsCapturing(f.s, &status));
+       a.Value(status);
+       a(a.d.StreamEndCapture(f.s, &g));
+     }},
+    {"none.begin_capture", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Furniture f(a);
+       CUgraph g = nullptr;
+       Leave(a);
+       a(a.d.StreamBeginCapture(f.s, CU_STREAM_CAPTURE_MODE_RELAXED));
+       a.Prepare(a.d.CtxSetCurrent(ready.context));
+       a(a.d.EventRecord(f.e, f.s));
+       a(a.d.StreamEndCapture(f.s, &g));
+     }},
+    {"none.begin_capture_to_graph", "SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Furniture f(a);
+       CUgraph g = nullptr;
+       a.Prepare(a.d.GraphCreate(&g, 0));
+       Leave(a);
+       a(a.d.StreamBeginCaptureToGraph(f.s, g, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+       a.Prepare(a.d.CtxSetCurrent(ready.context));
+       a(a.d.StreamEndCapture(f.s, &g));
+     }},
     {"none.stream_wait_event", "SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
