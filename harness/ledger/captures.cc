@@ -14,10 +14,11 @@ bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
 }
 
-// An end that is declined for another reason (no current context, another stream than the one it began on) leaves the capture going on.
+// An end that is declined for another reason (another stream than the one it began on) leaves the capture going on.
 bool Ends(const faults::Record& record) {
-  return Releases(OutcomeOf(record)) || record.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ||
-         record.result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED || record.result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  return Releases(OutcomeOf(record)) || record.result == CUDA_ERROR_ILLEGAL_STATE ||  // there is none
+         record.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || record.result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
+         record.result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 }  // namespace
@@ -68,6 +69,7 @@ bool Graphs::EndCapture(const faults::Record& record) {
   Deactivate(index);
   const std::uint64_t handle = record.argument[1];
   const bool failed = record.result != 0 || handle == 0;
+  if (!failed && state.graph != handle) Begin(handle);
   if (!failed && !state.addresses.empty()) {
     Addresses& all = Change(graphs_[handle]).nodes[0];
     all.insert(all.end(), state.addresses.begin(), state.addresses.end());
@@ -118,7 +120,7 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) {
   // The stream is hidden in a structure (cuLaunchKernelEx): the capture that this thread has begun is the likely one.
   if (BaseOf(record) != BaseId::LaunchKernelEx) return -1;
   for (std::size_t i = captures_.size(); i-- > 0;) {
-    if (captures_[i].active && captures_[i].tid == record.tid) return static_cast<std::int64_t>(i);
+    if (captures_[i].active && captures_[i].tid == record.tid && !IsOver(static_cast<std::int64_t>(i))) return static_cast<std::int64_t>(i);
   }
   return -1;
 }

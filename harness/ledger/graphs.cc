@@ -47,32 +47,40 @@ void Graphs::Drop(Graph& graph) { Hold(*graph.content, false); }
 
 std::shared_ptr<Graphs::Content> Graphs::Whole(std::uint64_t graph) const {
   const auto found = graphs_.find(graph);
-  std::shared_ptr<Content> whole = found == graphs_.end() ? std::make_shared<Content>() : found->second.content;
-  bool shared = true;
-  for (const auto& [child, owner] : owner_) {
-    if (owner.first != graph) continue;
-    if (std::exchange(shared, false)) whole = std::make_shared<Content>(*whole);
-    const std::uint64_t node = owner.second;
-    const std::shared_ptr<const Content> inner = Whole(child);
-    const auto name = [&](std::uint64_t one) {
-      const std::uint64_t known = one == 0 ? node : one;
-      whole->moved[node].push_back(known);
-      return known;
-    };
-    for (const auto& [one, list] : inner->nodes) whole->nodes[name(one)] = list;
-    for (const auto& [one, list] : inner->memory) whole->memory[name(one)] = list;
-    for (const auto& [user, count] : inner->user_objects) whole->user_objects[user] += count;
+  if (found == graphs_.end()) return std::make_shared<Content>();
+  if (found->second.children.empty()) return found->second.content;
+  const auto whole = std::make_shared<Content>(*found->second.content);
+  std::vector<std::pair<std::uint64_t, const Graph*>> left;
+  const auto enter = [&](const Graph& at) {
+    for (const auto& [node, child] : at.children) {
+      if (const auto within = graphs_.find(child); within != graphs_.end()) left.emplace_back(node, &within->second);
+    }
+  };
+  enter(found->second);
+  while (!left.empty()) {
+    const auto [node, at] = left.back();
+    left.pop_back();
+    std::vector<std::uint64_t>& names = whole->inner[node];
+    const auto name = [&names, holder = node](std::uint64_t one) { return names.emplace_back(one == 0 ? holder : one); };
+    for (const auto& [one, list] : at->content->nodes) whole->nodes[name(one)] = list;
+    for (const auto& [one, list] : at->content->memory) whole->memory[name(one)] = list;
+    for (const auto& [user, count] : at->content->user_objects) whole->user_objects[user] += count;
+    for (const auto& [one, child] : at->children) names.push_back(one);
+    whole->inner.insert(at->content->inner.begin(), at->content->inner.end());  // of a clone
+    enter(*at);
   }
   return whole;
 }
 
+// A graph at a handle that comes back: whoever had it is gone.
 void Graphs::Begin(std::uint64_t graph) {
+  Disown(graph);
   const auto found = graphs_.find(graph);
   if (found != graphs_.end()) {
+    for (const auto& [node, child] : found->second.children) owner_.erase(child);
     Drop(found->second);
     graphs_.erase(found);
   }
-  owner_.erase(graph);
   graphs_[graph];
 }
 
@@ -94,28 +102,44 @@ void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
 }
 
-// The child keeps its handle and its nodes theirs: what becomes of them becomes of the parent. (A driver also accepts a graph within
-// the child. It would own itself.)
-void Graphs::MoveChild(std::uint64_t graph, std::uint64_t node, std::uint64_t child) {
+// The graph in the node keeps its handle and its nodes theirs: what becomes of them becomes of the parent. False: it holds that graph. (A
+// driver accepts such a move.)
+bool Graphs::Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child) {
   for (std::uint64_t above = graph; above != child;) {
     const auto owner = owner_.find(above);
     if (owner == owner_.end()) {
-      owner_[child] = {graph, node};
-      return;
+      Disown(child);
+      owner_[child] = graph;
+      graphs_[graph].children[node] = child;
+      return true;
     }
-    above = owner->second.first;
+    above = owner->second;
   }
+  return false;
+}
+
+void Graphs::Disown(std::uint64_t child) {
+  const auto owner = owner_.find(child);
+  if (owner == owner_.end()) return;
+  std::erase_if(graphs_[owner->second].children, [=](const auto& one) { return one.second == child; });
+  owner_.erase(owner);
 }
 
 void Graphs::NameChild(std::uint64_t node, std::uint64_t child) {
   const auto found = graph_of_node_.find(node);
   if (found == graph_of_node_.end() || owner_.contains(child)) return;
-  Content& content = Change(graphs_[found->second]);
-  Begin(child);
-  Content& own = *graphs_[child].content;
-  if (const auto all = content.nodes.extract(node); !all.empty()) own.nodes[0] = all.mapped();
-  if (const auto all = content.memory.extract(node); !all.empty()) own.memory[0] = all.mapped();
-  owner_[child] = {found->second, node};
+  const std::uint64_t graph = found->second;
+  if (!Own(graph, node, child)) return;
+  Content& content = Change(graphs_[graph]);
+  Content& own = Change(graphs_[child]);
+  if (auto all = content.nodes.extract(node); !all.empty()) own.nodes[0] = std::move(all.mapped());
+  if (auto all = content.memory.extract(node); !all.empty()) own.memory[0] = std::move(all.mapped());
+  const auto brought = content.of_child.extract(node);
+  if (brought.empty()) return;
+  for (const auto& [user, count] : brought.mapped()) {
+    own.user_objects[user] += count;
+    content.user_objects[user] -= std::min(content.user_objects[user], count);
+  }
 }
 
 void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
@@ -128,12 +152,14 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   object.parent = handle;
   graph.node_objects.push_back(account_->Acquire(object, record));
   graph_of_node_[node] = handle;
+  if (const auto before = graph.children.find(node); before != graph.children.end()) Disown(before->second);
   const BaseId base = BaseOf(record);
-  const auto copied = copied_.find(record.begin);
-  if (const auto moved = moved_.find(record.begin); moved != moved_.end()) {
-    MoveChild(handle, node, moved->second);
-  } else if (base == BaseId::GraphAddChildGraphNode || copied != copied_.end()) {
-    CopyChild(graph, node, *Whole(copied != copied_.end() ? copied->second : record.argument[4]));
+  const auto moved = moved_.extract(record.begin);
+  const auto copied = copied_.extract(record.begin);
+  if (!moved.empty()) {
+    (void)Own(handle, node, moved.mapped());
+  } else if (base == BaseId::GraphAddChildGraphNode || !copied.empty()) {
+    CopyChild(graph, node, *Whole(copied.empty() ? record.argument[4] : copied.mapped()));
   }
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
   if (base == BaseId::GraphAddMemFreeNode) NameMemory(record.begin, record.argument[4], 0);
@@ -144,12 +170,17 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   if (!addresses.empty()) Change(graph).nodes[node] = addresses;
 }
 
+void Graphs::DenyNode(const faults::Record& record) {
+  const auto moved = moved_.extract(record.begin);
+  if (!moved.empty()) (void)Own(record.argument[1], record.argument[0], moved.mapped());
+}
+
 // cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced. A call
 // that names no address (of a host node, an event node) replaces none.
 void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
-  const auto copied = copied_.find(record.begin);
-  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || copied != copied_.end()) {
-    const std::uint64_t child = copied != copied_.end() ? copied->second : record.argument[2];
+  const auto copied = copied_.extract(record.begin);
+  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || !copied.empty()) {
+    const std::uint64_t child = copied.empty() ? record.argument[2] : copied.mapped();
     if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child of a graph's node
     Content& content = Change(executables_[record.argument[0]]);
     const std::uint64_t node = record.argument[1];
@@ -185,8 +216,7 @@ void Graphs::DestroyNode(std::uint64_t node, const Site& site) {
     }
   }
   graph_of_node_.erase(found);
-  const auto own = std::find_if(owner_.begin(), owner_.end(), [=](const auto& one) { return one.second.second == node; });
-  if (own != owner_.end()) DestroyGraph(own->first, site);
+  if (const auto child = graph.children.find(node); child != graph.children.end()) DestroyGraph(child->second, site);
 }
 
 void Graphs::Clone(std::uint64_t copy, std::uint64_t original) {
@@ -233,17 +263,17 @@ void Graphs::DropOwn(const Content& content, Addresses* addresses) {
   });
 }
 
-// With what a child graph that was moved there brought along.
+// With what the graph in it brought along.
 void Graphs::EraseNode(Content* content, std::uint64_t node) {
-  content->nodes.erase(node);
-  content->memory.erase(node);
-  const auto moved = content->moved.find(node);
-  if (moved == content->moved.end()) return;
-  for (const std::uint64_t inner : moved->second) {
-    content->nodes.erase(inner);
-    content->memory.erase(inner);
+  std::vector<std::uint64_t> left = {node};
+  while (!left.empty()) {
+    const std::uint64_t one = left.back();
+    left.pop_back();
+    content->nodes.erase(one);
+    content->memory.erase(one);
+    const auto inner = content->inner.extract(one);
+    if (!inner.empty()) left.insert(left.end(), inner.mapped().begin(), inner.mapped().end());
   }
-  content->moved.erase(moved);
 }
 
 void Graphs::Launched(const faults::Record& record) {
@@ -291,22 +321,23 @@ void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> 
 }
 
 void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
-  const auto found = graphs_.find(graph);
-  if (found == graphs_.end()) return;
-  for (const std::int64_t node : found->second.node_objects) {
-    if (account_->books().object(node).state != State::Live) continue;
-    graph_of_node_.erase(account_->books().object(node).handle);
-    account_->Close(node, State::Released, site);
-  }
-  Drop(found->second);
-  graphs_.erase(found);
-  owner_.erase(graph);
-  const auto owned = [=](const auto& one) { return one.second.first == graph; };
-  for (auto own = std::find_if(owner_.begin(), owner_.end(), owned); own != owner_.end();) {
-    const std::uint64_t child = own->first;
-    owner_.erase(own);
-    DestroyGraph(child, site);
-    own = std::find_if(owner_.begin(), owner_.end(), owned);
+  Disown(graph);
+  std::vector<std::uint64_t> left = {graph};
+  while (!left.empty()) {
+    const auto found = graphs_.find(left.back());
+    left.pop_back();
+    if (found == graphs_.end()) continue;
+    for (const std::int64_t node : found->second.node_objects) {
+      if (account_->books().object(node).state != State::Live) continue;
+      graph_of_node_.erase(account_->books().object(node).handle);
+      account_->Close(node, State::Released, site);
+    }
+    for (const auto& [node, child] : found->second.children) {
+      owner_.erase(child);
+      left.push_back(child);
+    }
+    Drop(found->second);
+    graphs_.erase(found);
   }
 }
 

@@ -44,6 +44,8 @@ class Graphs {
   // The driver has told the handle of the graph that is in the node: what is added there is the parent's too.
   void NameChild(std::uint64_t node, std::uint64_t child);
   void AddNode(const faults::Record& record, const Addresses& addresses);
+  // The program was told that it was not added.
+  void DenyNode(const faults::Record& record);
   void SetNode(const faults::Record& record, const Addresses& addresses);
   void DestroyNode(std::uint64_t node, const Site& site);
   void Clone(std::uint64_t copy, std::uint64_t original);
@@ -86,13 +88,14 @@ class Graphs {
     std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
-    std::map<std::uint64_t, std::vector<std::uint64_t>> moved;                 // of a whole: the nodes of the child graph that a node owns
+    std::map<std::uint64_t, std::vector<std::uint64_t>> inner;                 // of a whole: the nodes of the graph in a node
     std::map<std::uint64_t, std::vector<Memory>> memory;                       // by node, like `nodes`
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
     std::vector<std::int64_t> node_objects;
-    std::uint64_t clean_at = ~std::uint64_t{0};  // AddressSpace::deaths when a launch last found nothing
+    std::map<std::uint64_t, std::uint64_t> children;  // by node: the graph in it, which ends with it
+    std::uint64_t clean_at = ~std::uint64_t{0};       // AddressSpace::deaths when a launch last found nothing
   };
   struct CaptureState {
     std::uint64_t stream = 0;
@@ -105,7 +108,7 @@ class Graphs {
     bool active = true;
   };
 
-  // With what the child graphs have that were moved into it.
+  // With what the graphs have that lie in its nodes: moved there, or copies whose handles the driver has told.
   std::shared_ptr<Content> Whole(std::uint64_t graph) const;
   static void DropOwn(const Content& content, Addresses* addresses);
   static void PutChild(Content* content, std::uint64_t node, const Content& child);
@@ -115,7 +118,8 @@ class Graphs {
   void Drop(Graph& graph);
   void Hold(const Content& content, bool hold);
   void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
-  void MoveChild(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
+  bool Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
+  void Disown(std::uint64_t child);
   void Deactivate(std::int64_t capture);
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
@@ -126,8 +130,8 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> owner_;  // of a graph within a graph: that, and its node
-  std::unordered_map<std::uint64_t, std::uint64_t> moved_;                  // by the begin ticket of the call
+  std::unordered_map<std::uint64_t, std::uint64_t> owner_;  // of a graph in a node: the graph of that
+  std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;
   std::vector<CaptureState> captures_;

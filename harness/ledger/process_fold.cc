@@ -209,6 +209,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   if (launched) graphs_.Launched(record);
   if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (outcome == Outcome::After) AcquireUnowned(record, row);
+  if (outcome == Outcome::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
   // Whether anything is mapped there the program does not know, and the driver lets it unmap either way.
   if (outcome == Outcome::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
     account_.Borrow(Family::Mapping, ArgumentAt(record, row.object));

@@ -33,6 +33,7 @@ struct Journal {
     constexpr std::uint64_t kDevices = 4;  // more than a world has here
     int holders[kDevices] = {};            // of primary contexts, as the program was told
     int references[kDevices] = {};         // and in truth
+    int captures = 0;                      // under way
     std::vector<std::pair<std::uint64_t, std::uint64_t>> device_of_green;
     for (const Record& record : records) {
       const bool memory = record.kind == RecordKind::Argument && (record.flags & faults::kMemoryNode) != 0;
@@ -43,7 +44,12 @@ struct Journal {
       // What a launch brings to life no argument names.
       if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
       if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
+      if (row.effect == Effect::EndsCapture && record.result != CUDA_ERROR_INVALID_CONTEXT) captures -= captures > 0 ? 1 : 0;
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
+      if (row.effect == Effect::BeginsCapture) ++captures;
+      // Which context it is of nobody knows here.
+      if (row.effect == Effect::ReleasesPrimary || row.base == BaseId::GreenCtxDestroy)
+        capture_outlived_holder = capture_outlived_holder || captures > 0;
       if (row.effect == Effect::RetainsPrimary) ++references[record.argument[1] % kDevices];
       if (row.effect == Effect::ReleasesPrimary) beneath_zero = beneath_zero || --references[record.argument[0] % kDevices] < 0;
       FollowNodes(record, row, was_denied);
@@ -80,6 +86,7 @@ struct Journal {
 
   std::vector<Name> denied;
   bool denied_launch = false;
+  bool capture_outlived_holder = false;      // it was under way when a primary context was released
   bool held_unseen = false;                  // a primary context, by what was denied
   bool beneath_zero = false;                 // more releases of one than references: the driver took the pin's
   std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
@@ -92,7 +99,7 @@ struct Journal {
 
 class Comparison {
  public:
-  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), journal_(run.records()) {
+  Comparison(const Run& run, const harness::Ledger& ledger) : run_(run), ledger_(ledger), journal_(run.records()) {
     known_.clear();
     real_.clear();
     for (const Object& object : ledger.objects) {
@@ -150,7 +157,7 @@ class Comparison {
     if (live.kind == Kind::Context && CallOf(live.acquired) == BaseId::CtxAttach) return run_.FateOf(live.handle) == sim::Fate::Alive;
     if (live.kind == Kind::GraphNode && journal_.IsInCopy(live.parent)) return true;
     // For the program the capture has ended with its context, which goes on all the same: there this memory is a graph's.
-    if (live.kind == Kind::StreamOrderedMemory && IsHeldSince(live.acquired.begin)) return true;
+    if (live.kind == Kind::StreamOrderedMemory && journal_.capture_outlived_holder && IsHeldSince(live.acquired.begin)) return true;
     // A release too many was the pin's: its context is gone, and without the pin the driver would have declined that call.
     return pin_taken_ && driver::DiesWithOf(live.kind) == driver::DiesWith::Context;
   }
@@ -172,17 +179,26 @@ class Comparison {
     if (name.first == Kind::UserObject) return true;                    // graphs may hold it
     if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
     if (real.freeing || journal_.Denied(name)) return true;
-    if (pin_taken_ && name.first == Kind::StreamOrderedMemory) return true;  // a capture ended with the context that the pin had held
+    if (pin_taken_ && journal_.capture_outlived_holder && name.first == Kind::StreamOrderedMemory)
+      return true;  // a capture ended with the context that the pin had held
     if (last == nullptr) return false;
     if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
     return IsHeld(*last);
+  }
+
+  // A driver forgives that; the ledger has said that it was dead already.
+  bool IsToldDead(const Object& object) const {
+    return IsForgiven(CallOf(object.released)) &&
+           std::any_of(ledger_.violations.begin(), ledger_.violations.end(), [&](const harness::Violation& violation) {
+             return violation.rule == harness::Rule::UseAfterRelease && violation.where.begin == object.released.begin;
+           });
   }
 
   // User objects end with graphs.
   void CompareDeath(const Name& name, const Object& object) {
     if (name.first == Kind::UserObject || object.released.begin == 0) return;
     const sim::Fate fate = run_.FateOf(name.second);
-    if (object.state == State::Released && fate == sim::Fate::DiedWithContext && !IsForgiven(CallOf(object.released)))
+    if (object.state == State::Released && fate == sim::Fate::DiedWithContext && !IsToldDead(object))
       Tell(name, "released, but in the simulator it died with its context");
     if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsHeld(object)) {
       Tell(name, "died with its context, but in the simulator it was destroyed");
@@ -209,6 +225,7 @@ class Comparison {
   }
 
   const Run& run_;
+  const harness::Ledger& ledger_;
   Journal journal_;
   // Kept from one program to the next: most of the time would go into making them anew.
   static inline std::vector<Known> known_;

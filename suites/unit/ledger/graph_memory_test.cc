@@ -121,6 +121,91 @@ TEST(GraphMemory, FreedUnderANodeThatIsAddedToTheGraphInANodeIsUsedByTheParentsL
   }
 }
 
+TEST(GraphMemory, OfAGraphThatIsSaidToLieInItselfEndsTheFold) {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  t.Call(CallId::GraphAddEmptyNode).Out(0, kNode).In(1, kGraph);
+  t.Call(CallId::GraphAddEmptyNode).Out(0, kInner).In(1, kChild);
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, kNode).Out(1, kGraph);
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, kNode).Out(1, kChild);
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, kInner).Out(1, kGraph);
+  Launch(t);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+// The node that held it is destroyed; the handle then is another graph's, of a capture, and nobody's.
+TEST(GraphMemory, AHandleThatComesBackIsNoChildAnyMore) {
+  Trace t;
+  t.Alloc(0x20000);
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, kNode).In(1, kGraph), faults::kMovedGraph, kChild, 0);
+  t.Call(CallId::GraphDestroyNode).In(0, kNode);
+  t.CreateStream(0x5);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  t.Arguments(t.Call(CallId::LaunchKernel).In(8, 0x5), {0x20000});
+  t.Call(CallId::StreamEndCapture).In(0, 0x5).Out(1, kChild);
+  t.Free(0x20000);
+  Launch(t);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty()) << "the parent is empty";
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kOther).In(1, kChild);
+  t.Call(CallId::GraphLaunch).In(0, kOther);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+TEST(GraphMemory, ANodeThatWasDeniedHoldsTheGraphThatWasMoved) {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  t.Call(CallId::GraphAddEmptyNode).Out(0, kInner).In(1, kChild);
+  Step add = t.Call(CallId::GraphAddNode_v2).Out(0, kNode).In(1, kGraph).After();
+  t.NodeContent(add, faults::kMovedGraph, kChild, 0);
+  t.Call(CallId::GraphDestroy).In(0, kGraph);
+  for (const harness::Object& object : t.Fold().objects) {
+    if (object.kind != driver::Kind::GraphNode) continue;
+    EXPECT_EQ(object.state, harness::State::Released);
+  }
+}
+
+// An executable's node holds a graph that holds a graph: both go when another is set there.
+TEST(GraphMemory, OfANestedChildGoesWhenItsNodeIsSetToAnother) {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  Begin(t, 0x91);
+  t.Alloc(0x20000);
+  t.Arguments(t.Call(CallId::GraphAddMemsetNode).Out(0, 0x92).In(1, 0x91), {0x20000});
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, kInner).In(1, kChild), faults::kMovedGraph, 0x91, 0);
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, kNode).In(1, kGraph), faults::kMovedGraph, kChild, 0);
+  Begin(t, kOther);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+  t.Free(0x20000);
+  for (const std::uint64_t node : {kInner, kNode}) {
+    Trace set = t;
+    set.Call(CallId::GraphExecChildGraphNodeSetParams).In(0, kExecutable).In(1, node).In(2, kOther);
+    set.Call(CallId::GraphLaunch).In(0, kExecutable);
+    EXPECT_THAT(Wrong(set.Fold()), IsEmpty()) << node;
+  }
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+}
+
+TEST(GraphMemory, AUserObjectOfACopyIsGivenBackThroughTheCopysHandle) {
+  Trace t;
+  Begin(t, kGraph);
+  Begin(t, kChild);
+  t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+  t.Call(CallId::GraphRetainUserObject).In(0, kChild).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+  t.Call(CallId::GraphAddChildGraphNode).Out(0, kNode).In(1, kGraph).In(4, kChild);
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, kNode).Out(1, kOther);
+  t.Call(CallId::GraphReleaseUserObject).In(0, kOther).In(1, 0x9).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  t.Call(CallId::GraphReleaseUserObject).In(0, kGraph).In(1, 0x9).In(2, 1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("over_released_reference user_object")) << "the parent holds none";
+}
+
 // A driver accepts it, and what would own itself is left alone.
 TEST(GraphMemory, OfAGraphThatIsMovedIntoWhatItHoldsEndsTheFold) {
   Trace t = Moved();
