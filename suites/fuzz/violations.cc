@@ -101,7 +101,8 @@ class Judge {
       case Rule::UnknownHandle:
         if (!SaysUnknown(*record)) Tell(violation, "the driver did not say so");
         // A primary context, and what stands for a green one, the program was given, and yet it made neither.
-        if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context && IsGiven(violation))
+        if (named && fate != sim::Fate::Unknown && violation.kind != Kind::Context &&
+            IsGiven({driver::FamilyOf(violation.kind), violation.handle}, record->begin))
           Tell(violation, "the driver had made it");
         break;
       case Rule::UseAfterRelease:
@@ -147,7 +148,7 @@ class Judge {
       const Handle handle{parameter.family, record.argument[i]};
       if (parameter.output) {
         Forget(handle);  // made anew, or answered by a query: whoever answers it vouches for it
-        if (Succeeded(record) && handle.first != Family::None) given_.push_back(handle);
+        if (Succeeded(record) && handle.first != Family::None) given_.emplace_back(handle, record.begin);
         if (row.base == BaseId::MipmappedArrayGetLevel && Succeeded(record)) levels_.push_back(handle.second);
       } else if (!(release && static_cast<int>(i) == row.object) && IsGone(handle)) {
         Expect(record, Rule::UseAfterRelease, handle.second, "a handle that was released is used");
@@ -164,7 +165,7 @@ class Judge {
     // Physical memory has one handle for several references.
     if (handle.second == 0 || !HasHandle(row.kind) || handle.first == Family::PhysicalMemory) return;
     const bool again = IsGone(handle);
-    if (IsForgiven(record) && (again || !IsGiven(handle))) of_nothing_.push_back(record.begin);
+    if (IsForgiven(record) && (again || !IsGiven(handle, record.begin))) of_nothing_.push_back(record.begin);
     if (again && Succeeded(record) && !IsForgiven(record)) wrong_ += "released twice, and the simulator had it both times\n";
     if (again) Expect(record, Rule::DoubleRelease, handle.second, "a handle is released again");
     if (!again && SaysUnknown(record) && run_.FateOf(handle.second) == sim::Fate::Unknown) {
@@ -172,7 +173,7 @@ class Judge {
     }
     // A level of a mipmapped array stays, whoever destroys it (mipmapped.level_destroyed_twice).
     const bool stays = row.base == BaseId::ArrayDestroy && std::find(levels_.begin(), levels_.end(), handle.second) != levels_.end();
-    if (Succeeded(record) && !again && !stays && IsGiven(handle)) gone_.push_back(handle);
+    if (Succeeded(record) && !again && !stays && IsGiven(handle, record.begin)) gone_.push_back(handle);
     if (WasDenied(record)) Forget(handle);  // who was told that it is still there may try again
   }
 
@@ -200,9 +201,10 @@ class Judge {
     });
   }
   static bool IsGone(const Handle& handle) { return !gone_.empty() && std::find(gone_.begin(), gone_.end(), handle) != gone_.end(); }
-  // By a call that the program was told to have succeeded.
-  static bool IsGiven(const Handle& handle) { return std::find(given_.begin(), given_.end(), handle) != given_.end(); }
-  static bool IsGiven(const Violation& violation) { return IsGiven(Handle{driver::FamilyOf(violation.kind), violation.handle}); }
+  // By a call before then that the program was told to have succeeded.
+  static bool IsGiven(const Handle& handle, std::uint64_t before) {
+    return std::any_of(given_.begin(), given_.end(), [&](const auto& one) { return one.first == handle && one.second < before; });
+  }
   static void Forget(const Handle& handle) {
     if (!gone_.empty()) std::erase(gone_, handle);
   }
@@ -226,7 +228,8 @@ class Judge {
   const Run& run_;
   const harness::Ledger& ledger_;
   // Kept from one program to the next, for their memory.
-  static inline std::vector<Handle> given_;  // a copy's nodes are known to the driver alone, what was denied to nobody
+  static inline std::vector<std::pair<Handle, std::uint64_t>>
+      given_;  // a copy's nodes are known to the driver alone, what was denied to nobody
   static inline std::vector<Handle> gone_;
   static inline std::vector<std::uint64_t> levels_;
   static inline std::vector<std::uint64_t> mapped_;
