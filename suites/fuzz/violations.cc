@@ -228,8 +228,8 @@ class Judge {
   const Run& run_;
   const harness::Ledger& ledger_;
   // Kept from one program to the next, for their memory.
-  static inline std::vector<std::pair<Handle, std::uint64_t>>
-      given_;  // a copy's nodes are known to the driver alone, what was denied to nobody
+  // With the call that gave it. A copy's nodes are known to the driver alone, what was denied to nobody.
+  static inline std::vector<std::pair<Handle, std::uint64_t>> given_;
   static inline std::vector<Handle> gone_;
   static inline std::vector<std::uint64_t> levels_;
   static inline std::vector<std::uint64_t> mapped_;
