@@ -46,7 +46,10 @@ struct Journal {
       if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
       if (row.effect == Effect::EndsCapture && record.result != CUDA_ERROR_INVALID_CONTEXT) captures -= captures > 0 ? 1 : 0;
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
-      if (row.effect == Effect::BeginsCapture) ++captures;
+      if (row.effect == Effect::BeginsCapture) {
+        ++captures;
+        capture_outlived_holder = capture_outlived_holder || !last_releases.empty();
+      }
       // Which context it is of nobody knows here.
       if (row.effect == Effect::ReleasesPrimary || row.base == BaseId::GreenCtxDestroy)
         capture_outlived_holder = capture_outlived_holder || captures > 0;
@@ -86,7 +89,7 @@ struct Journal {
 
   std::vector<Name> denied;
   bool denied_launch = false;
-  bool capture_outlived_holder = false;      // it was under way when a primary context was released
+  bool capture_outlived_holder = false;      // it was under way when a primary context was released, or after that
   bool held_unseen = false;                  // a primary context, by what was denied
   bool beneath_zero = false;                 // more releases of one than references: the driver took the pin's
   std::vector<std::uint64_t> last_releases;  // after which the program holds a primary context no more
