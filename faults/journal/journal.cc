@@ -87,7 +87,7 @@ Record* Journal::Begin() noexcept {
 
 void Journal::Finish(Record* record) noexcept {
   const std::uint64_t ticket = header_->clock.fetch_add(1, std::memory_order_acq_rel) + 1;
-  std::atomic_ref(record->end).store(ticket, std::memory_order_release);
+  __atomic_store_n(&record->end, ticket, __ATOMIC_RELEASE);
 }
 
 }  // namespace cuaudit::faults

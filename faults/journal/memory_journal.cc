@@ -56,7 +56,7 @@ void MemoryJournal::Clear() noexcept {
 
 bool MemoryJournal::TakeIfComplete(std::uint64_t slot, std::vector<Record>* records) {
   Record* const record = reinterpret_cast<Record*>(static_cast<char*>(memory_) + journal_.header().records_offset) + slot;
-  if (std::atomic_ref(record->end).load(std::memory_order_acquire) == 0) return false;
+  if (__atomic_load_n(&record->end, __ATOMIC_ACQUIRE) == 0) return false;
   records->push_back(*record);
   *record = Record{};
   return true;
