@@ -28,7 +28,7 @@ bool IsHost(Kind kind) {
          family == Family::Thread || family == Family::HostMapping;
 }
 
-// What a driver answers to a release that it does not accept in the current context.
+// What a driver answers to a release that it does not accept in the current context, of an object that is there (else: SaysUnknown).
 bool SaysWrongContext(std::int32_t result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE ||
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
