@@ -33,7 +33,7 @@ struct Journal {
     constexpr std::uint64_t kDevices = 4;  // more than a world has here
     int holders[kDevices] = {};            // of primary contexts, as the program was told
     int references[kDevices] = {};         // and in truth
-    int captures = 0;                      // under way
+    int captures = 0;                      // under way; one whose end failed may be counted on
     std::vector<std::pair<std::uint64_t, std::uint64_t>> device_of_green;
     for (const Record& record : records) {
       const bool memory = record.kind == RecordKind::Argument && (record.flags & faults::kMemoryNode) != 0;
@@ -44,8 +44,8 @@ struct Journal {
       // What a launch brings to life no argument names.
       if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
       if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
-      if (row.effect == Effect::EndsCapture && record.result != CUDA_ERROR_INVALID_CONTEXT) captures -= captures > 0 ? 1 : 0;
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
+      if (row.effect == Effect::EndsCapture) captures -= captures > 0 ? 1 : 0;
       if (row.effect == Effect::BeginsCapture) {
         ++captures;
         capture_outlived_holder = capture_outlived_holder || !last_releases.empty();
