@@ -123,7 +123,8 @@ class Allocator final : public Backend {
   [[nodiscard]] CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
   [[nodiscard]] CUresult ReleasePool(PoolId pool) noexcept;
   // How a private pool is cut up. ILLEGAL_STATE while it has pending uses. Restoring frees what the pool has allocated since and allocates
-  // what the checkpoint had; the pool must still have its segments (more are left cached). Neither makes driver calls.
+  // what the checkpoint had; the pool must still have its segments (more are left cached), and each block be one that its `requested`
+  // can get there: else INVALID_VALUE, and nothing is changed. Neither makes driver calls.
   [[nodiscard]] CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
   [[nodiscard]] CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
 

@@ -100,9 +100,9 @@ inline std::uint32_t RoomBeyond(const Block* block) noexcept {
 // Of a block that nobody else has: uses in the slots become entries of `uses`.
 void ClaimUses(Block* block) noexcept;
 
-// Segment::pages.
+// Segment::pages. A page in doubt counts as gone where a context was said to be lost, and is unmapped before it is mapped anew.
 inline constexpr unsigned char kPageMapped = 1;
-inline constexpr unsigned char kPageInDoubt = 2;        // cuMemUnmap failed twice: mapped or not, it is no memory to give out
+inline constexpr unsigned char kPageInDoubt = 2;        // cuMemMap failed, or cuMemUnmap twice: mapped or not, it is no memory to give out
 inline constexpr unsigned char kPageHandleRefused = 4;  // cuMemRelease of its handle failed while it was mapped
 
 struct Segment {

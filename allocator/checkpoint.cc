@@ -112,8 +112,10 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
       if (run == nullptr) continue;
       ++found;
       for (const CheckpointBlock& block : segment.blocks) {
-        if (run->large && block.allocated && block.size <= kSmallLimit)
-          return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: a block of the large pool has more than 1 MiB");
+        // What a thread's cache gives it out for next comes of this.
+        const std::size_t rounded = Round(block.requested);
+        if (block.allocated && (rounded == 0 || rounded > block.size || (rounded > kSmallLimit) != run->large))
+          return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no request for so many bytes gets such a block");
       }
     }
     for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
@@ -192,9 +194,7 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
       if (piece.allocated) {
         Request request;
         request.bytes = piece.requested;
-        // For what a thread's cache may give it out next: as before, where that is of this pool kind.
-        const std::size_t rounded = Round(piece.requested);
-        request.size = rounded <= piece.size && (rounded > kSmallLimit) == block->large ? rounded : 0;
+        request.size = Round(piece.requested);
         request.large = block->large;
         request.stream = arena->stream;
         arena->GiveOut(block, request);

@@ -69,8 +69,8 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// One page; false: it stays for another try. What a lost context is said to have taken along is gone, but in doubt if it is to be mapped
-// again. `*first` is the first error, which may be that of a call that was done all the same.
+// One page; false: it stays for another try. Neither its memory nor its mapping is a context's: that one is said to be lost ends neither,
+// but nobody waits for a mapping then, nor Close for the memory. `*first` is the first error; that call may have been done all the same.
 bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept {
   Device* const device = segment->arena->device;
   unsigned char& state = segment->pages[page];
@@ -81,16 +81,24 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
   };
   // Before it is unmapped: as long as the mapping keeps the memory, its number cannot become other memory's, and may be released again.
   if (handle != 0) {
-    CUresult result = driver.MemRelease(handle);
-    if ((state & kPageHandleRefused) != 0 && result == CUDA_ERROR_INVALID_VALUE) result = CUDA_SUCCESS;  // it was done the last time
-    if (failed(result)) {
-      device->refused.fetch_add(1, std::memory_order_relaxed);
-      if ((state & kPageMapped) != 0) {
-        state |= kPageHandleRefused;
-        return false;
-      }
-    } else {
-      device->frees.fetch_add(1, std::memory_order_relaxed);
+    const bool is_mapped = (state & kPageMapped) != 0;
+    bool was_tried = (state & kPageHandleRefused) != 0;
+    const auto release = [&] {
+      const CUresult result = driver.MemRelease(handle);
+      const bool was_done = was_tried && result == CUDA_ERROR_INVALID_VALUE;  // the last time
+      was_tried = true;
+      return was_done ? CUDA_SUCCESS : result;
+    };
+    CUresult result = release();
+    bool stays = failed(result);
+    if (is_mapped && driver::IsSticky(result)) {
+      result = release();
+      stays = failed(result) || (result != CUDA_SUCCESS && !closed.load(std::memory_order_relaxed));
+    }
+    (result == CUDA_SUCCESS ? device->frees : device->refused).fetch_add(1, std::memory_order_relaxed);
+    if (is_mapped && stays) {
+      state |= kPageHandleRefused;
+      return false;
     }
     handle = 0;
     state &= static_cast<unsigned char>(~kPageHandleRefused);
@@ -105,7 +113,7 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
     stays = failed(result);
   }
   state = result == CUDA_SUCCESS ? 0 : kPageInDoubt;
-  if (stays) device->refused.fetch_add(1, std::memory_order_relaxed);
+  if (result != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
   return !stays;
 }
 

@@ -53,19 +53,64 @@ TEST(Checkpoints, ARestoredBlockIsCachedForWhatItWasGivenOutFor) {
   Checkpoint checkpoint;
   ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
   RestoreResult result;
-  for (const std::size_t requested : {std::size_t{512}, 2 * kMiB}) {  // and one that somebody has written
-    checkpoint.segments[0].blocks[0].requested = requested;
-    ASSERT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
-    a.Drop(x);
-    const CUdeviceptr y = a.Get(2 * kMiB, s);
-    EXPECT_NE(y, x);
-    EXPECT_EQ(a.Stats().allocation[1].current, 0);
-    EXPECT_EQ(a.Stats().allocation[2].current, 1);
-    EXPECT_EQ(a.Get(512, s), x);
-    a.Drop(y);
-    a.Drop(x);
-  }
+  ASSERT_OK(a->RestoreCheckpoint(checkpoint, &result)) << a.LastText();
+  a.Drop(x);
+  const CUdeviceptr y = a.Get(2 * kMiB, s);
+  EXPECT_NE(y, x);
+  EXPECT_EQ(a.Stats().allocation[1].current, 0);
+  EXPECT_EQ(a.Stats().allocation[2].current, 1);
+  EXPECT_EQ(a.Get(512, s), x);
+  a.Drop(y);
+  a.Drop(x);
   ASSERT_OK(a->EndAllocateToPool(0, pool));
+}
+
+// A thread's cache would have it for nobody, and lose it: written into a checkpoint, or since the memory there is another segment's by now.
+TEST(Checkpoints, ABlockThatIsGivenOutForNothingIsNotRestored) {
+  Allocating a;
+  CUstream s = a.Stream();
+  PoolId pool;
+  PoolOptions whole;
+  whole.no_split = true;
+  ASSERT_OK(a->CreatePool(whole, &pool));
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  const CUdeviceptr x = a.Get(512, s);
+  const CUdeviceptr z = a.Get(512, s);
+  Checkpoint taken;
+  ASSERT_OK(a->TakeCheckpoint(0, pool, &taken));
+  ASSERT_EQ(taken.segments.size(), 2U);
+  RestoreResult result;
+  for (const std::size_t requested : {std::size_t{0}, 2 * kMiB}) {
+    Checkpoint bad = taken;
+    CheckpointBlock& block = bad.segments[bad.segments[0].address == x ? 0 : 1].blocks[0];
+    ASSERT_EQ(block.address, x);
+    block.requested = requested;
+    EXPECT_EQ(a->RestoreCheckpoint(bad, &result), CUDA_ERROR_INVALID_VALUE) << requested;
+    EXPECT_THAT(a.LastText(), testing::HasSubstr("no request for so many bytes"));
+    EXPECT_EQ(a.Stats().allocation[1].current, 2);
+    EXPECT_EQ(a.Stats().requested_bytes[1].current, 1024);
+    a.Drop(x);
+    a.Drop(z);
+    ASSERT_OK(a->EndAllocateToPool(0, pool));
+    EXPECT_OK(a->EmptyCache(pool)) << a.LastText();
+    EXPECT_EQ(a.Reserved(), 0);
+    ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+    ASSERT_EQ(a.Get(512, s), x);
+    ASSERT_EQ(a.Get(512, s), z);
+  }
+  ASSERT_OK(a->RestoreCheckpoint(taken, &result)) << a.LastText();
+  a.Drop(x);
+  a.Drop(z);
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+  EXPECT_OK(a->EmptyCache(pool)) << a.LastText();
+  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  ASSERT_EQ(a.Get(2 * kMiB, s), x);
+  EXPECT_EQ(a->RestoreCheckpoint(taken, &result), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(a.LastText(), testing::HasSubstr("no request for so many bytes"));
+  a.Drop(x);
+  ASSERT_OK(a->EndAllocateToPool(0, pool));
+  EXPECT_OK(a->EmptyCache(pool)) << a.LastText();
+  EXPECT_EQ(a.Reserved(), 0);
 }
 
 TEST(Checkpoints, AreNotTakenOfWhatIsStillUsed) {
@@ -212,7 +257,7 @@ TEST(Checkpoints, ThatNoPoolEverHadAreRefused) {
   refuses("tile", [](Checkpoint*, Segment large) {
     large->blocks = {{large->address, 100, 1, true}, {large->address + 100, large->size - 100, 0, false}};
   });
-  refuses("more than 1 MiB", [](Checkpoint*, Segment large) {
+  refuses("no request for so many bytes", [](Checkpoint*, Segment large) {
     large->blocks = {{large->address, 512, 1, true}, {large->address + 512, large->size - 512, 0, false}};
   });
   refuses("no longer has", [](Checkpoint*, Segment large) {

@@ -236,6 +236,7 @@ TEST_F(Releases, APageIsMappedAnewOnlyWhenItWasUnmappedThoughAContextIsSaidToBeL
     failing.Fail(CallId::MemUnmap, Failing::Refused, times);
     EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_LAUNCH_FAILED);
     EXPECT_EQ(Stats().reserved_bytes[0].current, 0);
+    EXPECT_EQ(Stats().releases_refused, times == 1 ? 0U : 1U);
     CUdeviceptr y = 0;
     if (times == 4) {
       EXPECT_EQ(allocator->Allocate(0, 12 * kMiB, s, &y), CUDA_ERROR_LAUNCH_FAILED);
@@ -249,6 +250,58 @@ TEST_F(Releases, APageIsMappedAnewOnlyWhenItWasUnmappedThoughAContextIsSaidToBeL
     EXPECT_EQ(a.Live(driver::Kind::PhysicalMemory), 0U);
     allocator.reset();
   }
+}
+
+// The mapping keeps it: what is not released is memory as before, and what was is known by the second try.
+TEST_F(Releases, PhysicalMemoryStaysUntilItWasReleasedThoughAContextIsSaidToBeLost) {
+  Options options;
+  options.expandable_segments = true;
+  failing.code = CUDA_ERROR_LAUNCH_FAILED;
+  for (const Failing how : {Failing::Refused, Failing::Done}) {
+    for (const int times : {1, 2}) {
+      Make(options);
+      const CUdeviceptr x = Get(12 * kMiB, s);
+      EXPECT_OK(allocator->Free(x));
+      failing.Fail(CallId::MemRelease, how, times);
+      EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_LAUNCH_FAILED);
+      const bool stays = how == Failing::Refused && times == 2;
+      EXPECT_EQ(Stats().reserved_bytes[0].current, stays ? static_cast<std::int64_t>(20 * kMiB) : 0);
+      EXPECT_EQ(Stats().releases_refused, stays ? 1U : 0U);
+      EXPECT_EQ(Stats().num_device_free, stays ? 0 : 1);
+      EXPECT_EQ(a.Live(driver::Kind::PhysicalMemory), stays ? 1U : 0U);
+      EXPECT_EQ(Get(12 * kMiB, s), x);
+      EXPECT_EQ(Stats().num_device_alloc, stays ? 1 : 2);
+      a.Write(x, 12 * kMiB, s);
+      EXPECT_OK(allocator->Free(x));
+      failing.Fail(CallId::MemRelease, how, 1);
+      EXPECT_EQ(allocator->Close(), CUDA_ERROR_LAUNCH_FAILED);
+      EXPECT_EQ(a.Live(driver::Kind::PhysicalMemory), 0U);
+      EXPECT_EQ(a.Live(driver::Kind::Mapping), 0U);
+      EXPECT_OK(allocator->Close());
+      EXPECT_TRUE(a.misuse.empty());
+      allocator.reset();
+    }
+  }
+}
+
+// The reference to a lost context is what its program has to let go.
+TEST_F(Releases, CloseIsThroughWithPhysicalMemoryThatALostContextKeeps) {
+  Options options;
+  options.expandable_segments = true;
+  Make(options);
+  EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
+  failing.code = CUDA_ERROR_LAUNCH_FAILED;
+  failing.Fail(CallId::MemRelease, Failing::Refused, 2);
+  EXPECT_EQ(allocator->Close(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(Stats().releases_refused, 1U);
+  EXPECT_EQ(Stats().num_device_free, 0);
+  EXPECT_EQ(a.Live(driver::Kind::Mapping), 0U);
+  EXPECT_EQ(a.Live(driver::Kind::AddressReservation), 0U);
+  EXPECT_EQ(failing.calls(CallId::DevicePrimaryCtxRelease_v2), 1);
+  EXPECT_OK(allocator->Close());
+  EXPECT_EQ(failing.calls(CallId::MemRelease), 2);
+  EXPECT_OK(failing.refused.back()());
+  EXPECT_EQ(a.Live(driver::Kind::PhysicalMemory), 0U);
 }
 
 // As long as it is said so nothing can be unmapped, and Close does not wait for it.
