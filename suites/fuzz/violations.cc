@@ -90,7 +90,7 @@ class Judge {
     const sim::Fate fate = named ? run_.FateOf(violation.handle) : sim::Fate::Unknown;
     switch (violation.rule) {
       case Rule::DoubleRelease:
-        if (IsForgiven(*record)) {
+        if (IsForgiven(*record) && Succeeded(*record)) {
           const bool nothing = std::find(of_nothing_.begin(), of_nothing_.end(), record->begin) != of_nothing_.end();
           if (!nothing) Tell(violation, "there was something to release");
           break;
