@@ -14,6 +14,18 @@ struct Levels {
   CUarray one = nullptr;
 };
 
+// An array for surfaces in a context of its own.
+struct Elsewhere {
+  explicit Elsewhere(Asker& a) {
+    const CUDA_ARRAY3D_DESCRIPTOR shape{16, 4, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_SURFACE_LDST};
+    a.Prepare(a.d.CtxCreate(&context, nullptr, 0, 0));
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    a.Prepare(a.d.Array3DCreate(&resource.res.array.hArray, &shape));
+  }
+  CUcontext context = nullptr;
+  CUDA_RESOURCE_DESC resource{};
+};
+
 constexpr Question kQuestions[] = {
     {"array.create_destroy", "SUCCESS SUCCESS", Manner::Plain,
      [](Asker& a) {
@@ -169,6 +181,28 @@ constexpr Question kQuestions[] = {
        a(a.d.TexObjectCreate(&texture, &resource, &how, nullptr));
        a(a.d.TexObjectDestroy(texture));
        (void)a.d.ArrayDestroy(array);
+     }},
+    // Of a context that has gone, asked and destroyed from another.
+    {"texture.of_destroyed_context", "INVALID_VALUE SUCCESS", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       Elsewhere there(a);
+       CUtexObject texture = 0;
+       const CUDA_TEXTURE_DESC how{};
+       a.Prepare(a.d.TexObjectCreate(&texture, &there.resource, &how, nullptr));
+       a.Prepare(a.d.CtxDestroy(there.context));
+       a(a.d.TexObjectGetResourceDesc(&there.resource, texture));
+       a(a.d.TexObjectDestroy(texture));
+     }},
+    {"surface.of_destroyed_context", "INVALID_VALUE SUCCESS", Manner::Fresh,
+     [](Asker& a) {
+       const Ready ready(a);
+       Elsewhere there(a);
+       CUsurfObject surface = 0;
+       a.Prepare(a.d.SurfObjectCreate(&surface, &there.resource));
+       a.Prepare(a.d.CtxDestroy(there.context));
+       a(a.d.SurfObjectGetResourceDesc(&there.resource, surface));
+       a(a.d.SurfObjectDestroy(surface));
      }},
     {"surface.needs_flag", "SUCCESS", Manner::Plain,
      [](Asker& a) {

@@ -347,38 +347,6 @@ constexpr Question kQuestions[] = {
        a(a.d.SurfObjectDestroy(surface));
        a(a.d.SurfObjectDestroy(surface));
      }},
-    // Of a context that has gone, asked and destroyed from another.
-    {"texture.of_destroyed_context", "INVALID_VALUE SUCCESS", Manner::Fresh,
-     [](Asker& a) {
-       const Ready ready(a);
-       CUcontext other = nullptr;
-       CUtexObject texture = 0;
-       CUarray array = nullptr;
-       const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(16, 4);
-       const CUDA_TEXTURE_DESC how{};
-       a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0));
-       a.Prepare(a.d.Array3DCreate(&array, &shape));
-       CUDA_RESOURCE_DESC resource = OfArray(array);
-       a.Prepare(a.d.TexObjectCreate(&texture, &resource, &how, nullptr));
-       a.Prepare(a.d.CtxDestroy(other));
-       a(a.d.TexObjectGetResourceDesc(&resource, texture));
-       a(a.d.TexObjectDestroy(texture));
-     }},
-    {"surface.of_destroyed_context", "INVALID_VALUE SUCCESS", Manner::Fresh,
-     [](Asker& a) {
-       const Ready ready(a);
-       CUcontext other = nullptr;
-       CUsurfObject surface = 0;
-       CUarray array = nullptr;
-       const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(16, 4, 0, CUDA_ARRAY3D_SURFACE_LDST);
-       a.Prepare(a.d.CtxCreate(&other, nullptr, 0, 0));
-       a.Prepare(a.d.Array3DCreate(&array, &shape));
-       CUDA_RESOURCE_DESC resource = OfArray(array);
-       a.Prepare(a.d.SurfObjectCreate(&surface, &resource));
-       a.Prepare(a.d.CtxDestroy(other));
-       a(a.d.SurfObjectGetResourceDesc(&resource, surface));
-       a(a.d.SurfObjectDestroy(surface));
-     }},
     {"surface.bad", "INVALID_VALUE INVALID_VALUE INVALID_VALUE SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
