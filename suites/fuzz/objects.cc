@@ -203,7 +203,7 @@ class Comparison {
     const sim::Fate fate = run_.FateOf(name.second);
     if (object.state == State::Released && fate == sim::Fate::DiedWithContext && !IsToldDead(object))
       Tell(name, "released, but in the simulator it died with its context");
-    if (object.state == State::Orphaned && fate != sim::Fate::DiedWithContext && !IsHeld(object)) {
+    if (object.state == State::Orphaned && (fate == sim::Fate::Destroyed || fate == sim::Fate::Alive) && !IsHeld(object)) {
       Tell(name, "died with its context, but in the simulator it was destroyed");
     }
   }
