@@ -62,6 +62,11 @@ bool SaysUnknown(CUresult result) noexcept {
   }
 }
 
+bool IsCaptureOver(CUresult result) noexcept {
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
+         result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 bool IsSticky(CUresult result) noexcept {
   switch (static_cast<int>(result)) {
     case CUDA_ERROR_ECC_UNCORRECTABLE:

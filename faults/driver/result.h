@@ -30,4 +30,8 @@ bool IsSticky(CUresult result) noexcept;
 // that may not lose one, of a capture, of a lost context.
 bool SaysUnknown(CUresult result) noexcept;
 
+// Whether cuStreamEndCapture that answers this has ended a capture: with a graph, or without one. ILLEGAL_STATE: there was none; every
+// other code leaves it going on.
+bool IsCaptureOver(CUresult result) noexcept;
+
 }  // namespace cuaudit::driver

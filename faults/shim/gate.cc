@@ -246,6 +246,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     }
     RecordAddresses(*passage);
   }
+  if (record != nullptr && passage->forward) CountCaptures(*passage, result);
   if (succeeded && record != nullptr && driver::BaseOf(passage->id) == driver::BaseId::Init) NameDevice();
   if (succeeded && scope_ == Scope::Pinned && driver::BaseOf(passage->id) == driver::BaseId::DevicePrimaryCtxRetain) Pin(*passage);
   if (succeeded) ForgetLostContext(*passage);

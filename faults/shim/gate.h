@@ -7,9 +7,10 @@
 //   Streams   none of its own.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
-//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), DeviceGet and DeviceGetName (once, for the
-//             journal's header), DevicePrimaryCtxRetain (the pin); and where a fault loses a context, DeviceGetCount,
-//             DevicePrimaryCtxGetState, DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
+//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), StreamIsCapturing (while a capture is
+//             open: whether a launch or a copy becomes a node), DeviceGet and DeviceGetName (once, for the journal's header),
+//             DevicePrimaryCtxRetain (the pin); and where a fault loses a context, DeviceGetCount, DevicePrimaryCtxGetState,
+//             DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
 //   Source    ours; `how` words as in fault.h.
 //
 // A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
@@ -136,6 +137,7 @@ class Gate {
   CUresult Leave(Passage* passage, CUresult result) noexcept;
   void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
   void RecordAddresses(const Passage& passage) noexcept;
+  void CountCaptures(const Passage& passage, CUresult result) noexcept;
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
@@ -159,6 +161,7 @@ class Gate {
   LostContexts lost_;                                       // this process's
   std::atomic<std::int32_t> references_[kMaxDevices] = {};  // of primary contexts, the program's own
   std::atomic<std::uint64_t> pinned_devices_{0};            // one bit per device ordinal
+  std::atomic<std::int32_t> captures_{0};                   // begun through this gate and not ended
 };
 
 // A DriverRef whose every call passes the gate.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// gate_addresses.cc: which device addresses a graph node is given, written as Argument records behind the call.
+// gate_addresses.cc: which device addresses a graph node is given, written as Argument records behind the call that adds it: by name, or by
+// being made on a stream under capture.
 #define __CUDA_API_VERSION_INTERNAL
 #include <string.h>
 
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
 #include "faults/shim/gate.h"
 
 namespace cuaudit::faults {
 namespace {
 
 using driver::CallId;
+using driver::Effect;
 
 constexpr std::size_t kMaxKernelParameters = 64;
 
@@ -22,47 +26,65 @@ struct Addresses {
   }
 };
 
-// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none.
-template <typename Info>
-void AddKernelParameters(void* const* parameters, const Info& info, Addresses* addresses) noexcept {
-  if (parameters == nullptr) return;
+template <typename T>
+T* As(std::uint64_t word) noexcept {
+  return reinterpret_cast<T*>(word);
+}
+
+// The arguments of a launch: a pointer each, or all of them packed in the other array.
+struct KernelArguments {
+  void* const* each;
+  void* const* extra;
+  const unsigned char* packed = nullptr;
+  std::size_t bytes = 0;
+
+  KernelArguments(void* const* pointers, void* const* options) noexcept : each(pointers), extra(options) {
+    if (each != nullptr || extra == nullptr) return;
+    for (std::size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) packed = static_cast<const unsigned char*>(extra[i + 1]);
+      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1] != nullptr) bytes = *static_cast<const std::size_t*>(extra[i + 1]);
+    }
+  }
+  const void* At(std::size_t i, std::size_t offset) const noexcept {
+    if (each != nullptr) return each[i];
+    return packed != nullptr && offset + sizeof(std::uint64_t) <= bytes ? packed + offset : nullptr;
+  }
+  bool none() const noexcept { return each == nullptr && packed == nullptr; }
+};
+
+// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none. `function` may be a
+// kernel, which the driver tells apart.
+void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, const KernelArguments& arguments,
+                   Addresses* addresses) noexcept {
+  if (arguments.none() || (function == nullptr && kernel == nullptr)) return;
   for (std::size_t i = 0; i < kMaxKernelParameters; ++i) {
     std::size_t offset = 0;
     std::size_t size = 0;
-    if (info(i, &offset, &size) != CUDA_SUCCESS) return;
-    if (size != sizeof(std::uint64_t) || parameters[i] == nullptr) continue;
+    const CUresult known =
+        function != nullptr ? next.FuncGetParamInfo(function, i, &offset, &size) : next.KernelGetParamInfo(kernel, i, &offset, &size);
+    if (known != CUDA_SUCCESS) return;
+    const void* const argument = size == sizeof(std::uint64_t) ? arguments.At(i, offset) : nullptr;
+    if (argument == nullptr) continue;
     std::uint64_t word = 0;
-    memcpy(&word, parameters[i], sizeof(word));
+    memcpy(&word, argument, sizeof(word));
     addresses->Add(word);
   }
 }
 
-void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, void* const* parameters,
-                   Addresses* addresses) noexcept {
-  if (function != nullptr) {
-    AddKernelParameters(
-        parameters, [&](std::size_t i, std::size_t* offset, std::size_t* size) { return next.FuncGetParamInfo(function, i, offset, size); },
-        addresses);
-  } else if (kernel != nullptr) {
-    AddKernelParameters(
-        parameters, [&](std::size_t i, std::size_t* offset, std::size_t* size) { return next.KernelGetParamInfo(kernel, i, offset, size); },
-        addresses);
-  }
-}
-
 void AddKernel(const CUDA_KERNEL_NODE_PARAMS_v1* node, const driver::DriverRef& next, Addresses* addresses) noexcept {
-  if (node != nullptr) AddKernelNode(next, node->func, nullptr, node->kernelParams, addresses);
+  if (node != nullptr) AddKernelNode(next, node->func, nullptr, {node->kernelParams, node->extra}, addresses);
 }
 
 void AddKernel(const CUDA_KERNEL_NODE_PARAMS_v2* node, const driver::DriverRef& next, Addresses* addresses) noexcept {
-  if (node != nullptr) AddKernelNode(next, node->func, node->kern, node->kernelParams, addresses);
+  if (node != nullptr) AddKernelNode(next, node->func, node->kern, {node->kernelParams, node->extra}, addresses);
 }
 
 void AddFill(const CUDA_MEMSET_NODE_PARAMS* fill, Addresses* addresses) noexcept {
   if (fill != nullptr) addresses->Add(fill->dst);
 }
 
-void AddCopy(const CUDA_MEMCPY3D* copy, Addresses* addresses) noexcept {
+template <typename Copy>  // of two dimensions or of three
+void AddCopy(const Copy* copy, Addresses* addresses) noexcept {
   if (copy == nullptr) return;
   if (copy->srcMemoryType == CU_MEMORYTYPE_DEVICE || copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->srcDevice);
   if (copy->dstMemoryType == CU_MEMORYTYPE_DEVICE || copy->dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->dstDevice);
@@ -90,44 +112,75 @@ bool TakesGenericNode(driver::BaseId base) noexcept {
          base == driver::BaseId::GraphExecNodeSetParams;
 }
 
-template <typename T>
-const T* As(std::uint64_t word) noexcept {
-  return reinterpret_cast<const T*>(word);
-}
-
 // The last parameter holds the node whatever the version of the call.
 const CUgraphNodeParams* GenericNode(const Passage& passage) noexcept {
-  return As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+  return As<const CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+}
+
+CUfunction Function(std::uint64_t word) noexcept { return reinterpret_cast<CUfunction>(word); }
+
+bool IsCaptured(const driver::DriverRef& next, const Passage& passage, std::uint64_t stream) noexcept {
+  if (stream == 0 && driver::Row(passage.id).per_thread) stream = reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return next.StreamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+// What hides its addresses behind a pointer; those of other calls are arguments. The first versions of copies had addresses of 32 bits.
+void CollectCaptured(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
+  const auto& value = passage.value;
+  const driver::BaseId base = driver::BaseOf(passage.id);
+  switch (base) {
+    case driver::BaseId::LaunchKernel:
+    case driver::BaseId::LaunchCooperativeKernel: {
+      void* const* const extra = base == driver::BaseId::LaunchKernel ? As<void*>(value[10]) : nullptr;
+      if (IsCaptured(next, passage, value[8])) AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), extra}, addresses);
+      return;
+    }
+    case driver::BaseId::LaunchKernelEx: {
+      const auto* const launch = As<const CUlaunchConfig>(value[0]);
+      if (launch != nullptr && IsCaptured(next, passage, reinterpret_cast<std::uintptr_t>(launch->hStream)))
+        AddKernelNode(next, Function(value[1]), nullptr, {As<void*>(value[2]), As<void*>(value[3])}, addresses);
+      return;
+    }
+    case driver::BaseId::Memcpy2DAsync:
+      if (passage.id != CallId::Memcpy2DAsync && IsCaptured(next, passage, value[1])) AddCopy(As<const CUDA_MEMCPY2D>(value[0]), addresses);
+      return;
+    case driver::BaseId::Memcpy3DAsync:
+      if (passage.id != CallId::Memcpy3DAsync && IsCaptured(next, passage, value[1])) AddCopy(As<const CUDA_MEMCPY3D>(value[0]), addresses);
+      return;
+    default:
+      return;
+  }
 }
 
 void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
   switch (passage.id) {
     case CallId::GraphAddKernelNode:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4]), next, addresses);
     case CallId::GraphKernelNodeSetParams:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[1]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[1]), next, addresses);
     case CallId::GraphExecKernelNodeSetParams:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[2]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[2]), next, addresses);
     case CallId::GraphAddKernelNode_v2:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4]), next, addresses);
     case CallId::GraphKernelNodeSetParams_v2:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[1]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[1]), next, addresses);
     case CallId::GraphExecKernelNodeSetParams_v2:
-      return AddKernel(As<CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[2]), next, addresses);
+      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[2]), next, addresses);
     case CallId::GraphAddMemsetNode:
-      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[4]), addresses);
+      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[4]), addresses);
     case CallId::GraphMemsetNodeSetParams:
-      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[1]), addresses);
+      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[1]), addresses);
     case CallId::GraphExecMemsetNodeSetParams:
-      return AddFill(As<CUDA_MEMSET_NODE_PARAMS>(passage.value[2]), addresses);
+      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[2]), addresses);
     case CallId::GraphAddMemcpyNode:
-      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[4]), addresses);
+      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[4]), addresses);
     case CallId::GraphMemcpyNodeSetParams:
-      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[1]), addresses);
+      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[1]), addresses);
     case CallId::GraphExecMemcpyNodeSetParams:
-      return AddCopy(As<CUDA_MEMCPY3D>(passage.value[2]), addresses);
+      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[2]), addresses);
     case CallId::GraphAddMemAllocNode:
-      return AddMemory(As<CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
+      return AddMemory(As<const CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
     default:
       break;
   }
@@ -136,7 +189,7 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
   const auto* node = GenericNode(passage);
   if (node == nullptr) return;
   if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
-    AddKernelNode(next, node->kernel.func, node->kernel.kern, node->kernel.kernelParams, addresses);
+    AddKernelNode(next, node->kernel.func, node->kernel.kern, {node->kernel.kernelParams, node->kernel.extra}, addresses);
   if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
     addresses->flags = base == driver::BaseId::GraphAddNode && IsMoved(node->graph) ? kMovedGraph : kCopiedGraph;
     addresses->Add(passage.child);
@@ -156,6 +209,16 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
 
 }  // namespace
 
+// One that is never ended, or ended past the gate, costs a question a launch.
+void Gate::CountCaptures(const Passage& passage, CUresult result) noexcept {
+  const Effect effect = driver::EffectOf(driver::BaseOf(passage.id)).effect;
+  if (effect == Effect::BeginsCapture && result == CUDA_SUCCESS) captures_.fetch_add(1, std::memory_order_relaxed);
+  if (effect != Effect::EndsCapture || !driver::IsCaptureOver(result)) return;
+  std::int32_t open = captures_.load(std::memory_order_relaxed);
+  while (open > 0 && !captures_.compare_exchange_weak(open, open - 1, std::memory_order_relaxed)) {
+  }
+}
+
 std::uint64_t Gate::ChildOf(const Passage& passage) noexcept {
   if (!TakesGenericNode(driver::BaseOf(passage.id))) return 0;
   const CUgraphNodeParams* const node = GenericNode(passage);
@@ -165,6 +228,7 @@ std::uint64_t Gate::ChildOf(const Passage& passage) noexcept {
 void Gate::RecordAddresses(const Passage& passage) noexcept {
   Addresses addresses;
   Collect(next_, passage, &addresses);
+  if (captures_.load(std::memory_order_relaxed) > 0) CollectCaptured(next_, passage, &addresses);
   for (std::size_t first = 0; first < addresses.count; first += kRecordArguments) {
     Record* record = NewRecord(RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
     if (record == nullptr) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stream captures: which calls are recorded into which graph.
+#include "faults/driver/result.h"
 #include "harness/ledger/graphs.h"
 
 namespace cuaudit::harness {
@@ -14,12 +15,14 @@ bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
 }
 
-// An end that is declined for another reason (another stream than the one it began on) leaves the capture going on.
 bool Ends(const faults::Record& record) {
-  return Releases(OutcomeOf(record)) || record.result == CUDA_ERROR_ILLEGAL_STATE ||  // there is none
-         record.result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED || record.result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED ||
-         record.result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  const auto result = static_cast<CUresult>(record.result);
+  return Releases(OutcomeOf(record)) || driver::IsCaptureOver(result) || result == CUDA_ERROR_ILLEGAL_STATE;
 }
+
+// CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL: a node that records the event, or waits for it, in each launch. The event takes no
+// part in the capture itself.
+bool IsExternal(const faults::Record& record) { return BaseOf(record) != BaseId::EventRecord && (record.argument[2] & 1) != 0; }
 
 }  // namespace
 
@@ -83,20 +86,36 @@ bool Graphs::EndCapture(const faults::Record& record) {
   return state.graph != 0 && state.graph == handle;
 }
 
+void Graphs::RecordEvent(std::uint64_t event, std::int64_t capture) {
+  if (capture >= 0) {
+    capture_of_event_[event] = capture;
+  } else {
+    capture_of_event_.erase(event);
+  }
+}
+
 void Graphs::FollowEvents(const faults::Record& record) {
-  const BaseId base = BaseOf(record);
-  if (base == BaseId::EventRecord || base == BaseId::EventRecordWithFlags) {
-    if (active_captures_ == 0 && capture_of_event_.empty()) return;
-    const std::int64_t capture = CaptureOf(record);
-    if (capture >= 0) {
-      capture_of_event_[record.argument[0]] = capture;
-    } else {
-      capture_of_event_.erase(record.argument[0]);
+  if (active_captures_ == 0 && capture_of_event_.empty()) return;
+  switch (BaseOf(record)) {
+    case BaseId::EventRecord:
+    case BaseId::EventRecordWithFlags:
+      if (!IsExternal(record)) RecordEvent(record.argument[0], CaptureOf(record));
+      return;
+    case BaseId::CtxRecordEvent:  // of streams that are not captured, or it fails
+    case BaseId::GreenCtxRecordEvent:
+      RecordEvent(record.argument[1], -1);
+      return;
+    case BaseId::EventDestroy:
+      RecordEvent(record.argument[0], -1);
+      return;
+    case BaseId::StreamWaitEvent: {
+      const auto event = capture_of_event_.find(record.argument[1]);
+      if (event == capture_of_event_.end() || !captures_[static_cast<std::size_t>(event->second)].active || IsExternal(record)) return;
+      capture_of_stream_.try_emplace(StreamKey(record, record.argument[0]), event->second);
+      return;
     }
-  } else if (base == BaseId::StreamWaitEvent) {
-    const auto event = capture_of_event_.find(record.argument[1]);
-    if (event == capture_of_event_.end() || !captures_[static_cast<std::size_t>(event->second)].active) return;
-    capture_of_stream_.try_emplace(StreamKey(record, record.argument[0]), event->second);
+    default:
+      return;
   }
 }
 

@@ -121,6 +121,7 @@ class Graphs {
   bool Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
   void Disown(std::uint64_t child);
   void Deactivate(std::int64_t capture);
+  void RecordEvent(std::uint64_t event, std::int64_t capture);  // -1: outside
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;

@@ -169,6 +169,21 @@ constexpr Question kQuestions[] = {
        a(a.d.FuncSetSharedSize(f, 49153));
        (void)a.d.ModuleUnload(m);
      }},
+    {"kernel.parameters_of_a_kernel_as_a_function", "SUCCESS 8 SUCCESS 8 INVALID_VALUE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       CUkernel k = nullptr;
+       std::size_t offset = 0;
+       std::size_t size = 0;
+       a.Prepare(a.d.LibraryGetKernel(&k, l.library, "fill"));
+       a(a.d.KernelGetParamInfo(k, 0, &offset, &size));
+       a.Value(static_cast<long long>(size));
+       size = 0;
+       a(a.d.FuncGetParamInfo(reinterpret_cast<CUfunction>(k), 0, &offset, &size));
+       a.Value(static_cast<long long>(size));
+       a(a.d.FuncGetParamInfo(reinterpret_cast<CUfunction>(k), 9, &offset, &size));
+     }},
 };
 
 }  // namespace

@@ -40,6 +40,39 @@ CUAUDIT_CASE(Leak, AnEventRecordedAnewLeadsIntoNoCapture) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
 }
 
+// An external recording is a node; the event leads nowhere.
+CUAUDIT_CASE(Leak, AnEventRecordedByANodeLeadsIntoNoCapture) {
+  Trace t;
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kOrigin);
+  t.Call(CallId::EventRecordWithFlags).In(0, kEvent).In(1, kOrigin).In(2, CU_EVENT_RECORD_EXTERNAL);
+  t.Call(CallId::StreamWaitEvent).In(0, kFork).In(1, kEvent);
+  AllocAsync(t, kFork);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
+}
+
+CUAUDIT_CASE(Leak, AnEventRecordedOfAWholeContextLeadsIntoNoCapture) {
+  Trace t;
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kOrigin);
+  t.Call(CallId::EventRecord).In(0, kEvent).In(1, kOrigin);
+  t.Call(CallId::CtxRecordEvent).In(0, 0x77).In(1, kEvent);  // another one than that of the captured stream
+  t.Call(CallId::StreamWaitEvent).In(0, kFork).In(1, kEvent);
+  AllocAsync(t, kFork);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
+}
+
+CUAUDIT_CASE(Leak, AnEventWithTheHandleOfOneThatWasCaptured) {
+  Trace t;
+  t.Call(CallId::StreamBeginCapture_v2).In(0, kOrigin);
+  t.Call(CallId::EventCreate).Out(0, kEvent).In(1, 0);
+  t.Call(CallId::EventRecord).In(0, kEvent).In(1, kOrigin);
+  t.Call(CallId::EventDestroy_v2).In(0, kEvent);
+  t.Call(CallId::EventCreate).Out(0, kEvent).In(1, 0);
+  t.Call(CallId::StreamWaitEvent).In(0, kFork).In(1, kEvent);
+  AllocAsync(t, kFork);
+  t.Call(CallId::EventDestroy_v2).In(0, kEvent);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
+}
+
 // The graph that would free it is never launched.
 CUAUDIT_CASE(Leak, AFreeUnderCaptureFreesNothing) {
   Trace t;

@@ -182,6 +182,17 @@ CUAUDIT_CASE(DoubleRelease, CapturedMemoryWhereFreedMemoryLay) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+// The event is also one that a node records in each launch.
+CUAUDIT_CASE(Leak, MemoryOfAStreamThatWasForkedIntoACapture) {
+  Trace t;
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  t.Call(CallId::EventRecord).In(0, 0xe).In(1, 0x5);
+  t.Call(CallId::EventRecordWithFlags).In(0, 0xe).In(1, 0x5).In(2, CU_EVENT_RECORD_EXTERNAL);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x6).In(1, 0xe);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x10000).In(1, 0x1000).In(2, 0x6);
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+}
+
 #if CUDA_VERSION >= 13000  // older toolkits know no ownership
 CUgraphNodeParams Child(CUgraph graph, CUgraphChildGraphNodeOwnership ownership) {
   CUgraphNodeParams parameters = {};

@@ -45,9 +45,8 @@ struct Capture {
 };
 
 TEST(CudaCoreC3, TheCapturedNodeHasNoOwner) {
-  CUAUDIT_SKIP_ON_GENUINE_DRIVER("arguments of launches are looked into by the simulated driver only");
   EXPECT_EQ(Lost(RunCycles(Lifecycle::Of<Capture<false>>("cuda_core_c3").WithCurrentContext(), kFourCycles)),
-            "graph_reads_freed device_memory");
+            "use_after_release device_memory");
 }
 
 TEST(CudaCoreC3, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Capture<true>>("cuda_core_c3_repaired").WithCurrentContext()); }
