@@ -52,17 +52,23 @@ struct KernelArguments {
   bool none() const noexcept { return each == nullptr && packed == nullptr; }
 };
 
-// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none. `function` may be a
-// kernel, which the driver tells apart.
+// Of a function, or of a kernel, which may stand for one where the call takes both; a driver tells them apart.
+CUresult ParameterInfo(const driver::DriverRef& next, CUfunction function, CUkernel kernel, std::size_t i, std::size_t* offset,
+                       std::size_t* size) noexcept {
+  const CUresult result = function != nullptr ? next.FuncGetParamInfo(function, i, offset, size) : CUDA_ERROR_INVALID_HANDLE;
+  if (result != CUDA_ERROR_INVALID_HANDLE) return result;
+  if (function != nullptr) kernel = reinterpret_cast<CUkernel>(function);
+  return next.KernelGetParamInfo(kernel, i, offset, size);
+}
+
+// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none.
 void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, const KernelArguments& arguments,
                    Addresses* addresses) noexcept {
   if (arguments.none() || (function == nullptr && kernel == nullptr)) return;
   for (std::size_t i = 0; i < kMaxKernelParameters; ++i) {
     std::size_t offset = 0;
     std::size_t size = 0;
-    const CUresult known =
-        function != nullptr ? next.FuncGetParamInfo(function, i, &offset, &size) : next.KernelGetParamInfo(kernel, i, &offset, &size);
-    if (known != CUDA_SUCCESS) return;
+    if (ParameterInfo(next, function, kernel, i, &offset, &size) != CUDA_SUCCESS) return;
     const void* const argument = size == sizeof(std::uint64_t) ? arguments.At(i, offset) : nullptr;
     if (argument == nullptr) continue;
     std::uint64_t word = 0;

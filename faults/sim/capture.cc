@@ -19,9 +19,21 @@ bool AddTip(World& world, Stream* stream, Node* node) {
   return stream->capture_tips.Contains(node) || stream->capture_tips.Push(world.arena, node);
 }
 
+// Its events lead into no capture, and are not recorded either until somebody does so anew.
+void LeadNowhere(Capture* capture) {
+  for (Event* const event : capture->events) {
+    event->capture = nullptr;
+    event->capture_tips.Truncate(0);
+  }
+  capture->events.Truncate(0);
+}
+
 }  // namespace
 
-void Invalidate(Capture* capture) noexcept { capture->invalidated = true; }
+void Invalidate(Capture* capture) noexcept {
+  capture->invalidated = true;
+  LeadNowhere(capture);
+}
 
 CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept {
   if (thread->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
@@ -88,9 +100,8 @@ CUresult CaptureWait(World& world, Stream* stream, Event* event) noexcept {
     if (stream->capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (event->marker == nullptr && !event->was_captured) return CUDA_SUCCESS;  // never recorded: nothing to wait for
     Invalidate(stream->capture);
-    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    return event->was_captured ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
-  if (capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (stream->legacy) {
     Invalidate(capture);
     return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
@@ -128,10 +139,7 @@ void ForgetStream(World& world, Stream* stream) noexcept {
     other->capture = nullptr;
     other->capture_tips.Truncate(0);
   }
-  for (Event* const event : capture->events) {
-    event->capture = nullptr;
-    event->capture_tips.Truncate(0);
-  }
+  LeadNowhere(capture);
   Capture** at = &world.capture_list;
   while (*at != capture) at = &(*at)->next;
   *at = capture->next;

@@ -185,7 +185,7 @@ CUresult api::KernelGetFunction(Call& call, CUfunction* out, CUkernel handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (call.world.Find<Kernel>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = CUDA_SUCCESS;
-  const Function* const function = FindFunction(call, reinterpret_cast<CUfunction>(handle), &result);
+  const Function* const function = FindLaunched(call, reinterpret_cast<CUfunction>(handle), &result);
   if (function != nullptr) *out = ToHandle<CUfunction>(function);
   return result;
 }

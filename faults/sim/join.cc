@@ -114,6 +114,7 @@ CUresult WaitAll(Call& call, Context* context, GreenContext* green, Event* event
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   CUresult result = RefuseCaptured(context, green);
+  if (result == CUDA_SUCCESS && event->was_captured) result = CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS || event->marker == nullptr || IsOver(world, *event->marker)) return result;
   Stream* const carrier = CarrierOf(world, context);
   if (carrier == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -60,7 +60,7 @@ CUresult CheckParameters(const CUDA_KERNEL_NODE_PARAMS& kernel, const Symbol& sy
 
 CUresult CheckKernel(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, const Context* context) noexcept {
   CUresult result = CUDA_SUCCESS;
-  Function* const function = FindFunction(call, HandleOf(kernel), &result);
+  Function* const function = FindLaunched(call, HandleOf(kernel), &result);
   if (function == nullptr) return result;
   function->loaded = true;
   if (context != nullptr && function->module->owner != context) return CUDA_ERROR_INVALID_HANDLE;
@@ -72,7 +72,7 @@ CUresult CheckKernel(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, const Co
 
 CUresult CheckCooperative(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel) noexcept {
   CUresult result = CUDA_SUCCESS;
-  const Function* const function = FindFunction(call, HandleOf(kernel), &result);
+  const Function* const function = FindLaunched(call, HandleOf(kernel), &result);
   if (function == nullptr) return result;
   const Profile& profile = *call.world.profile;
   const KernelNeeds needs{kRegisters, function->symbol->shared_bytes};

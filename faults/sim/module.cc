@@ -100,10 +100,14 @@ std::size_t DynamicSharedLimit(const Profile& profile, const Symbol* symbol, con
 }
 
 Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept {
-  if (Function* const function = call.world.Find<Function>(handle); function != nullptr) return function;
+  Function* const function = call.world.Find<Function>(handle);
+  if (function == nullptr) *result = CUDA_ERROR_INVALID_HANDLE;
+  return function;
+}
+
+Function* FindLaunched(Call& call, CUfunction handle, CUresult* result) noexcept {
   Kernel* const kernel = call.world.Find<Kernel>(handle);
-  *result = CUDA_ERROR_INVALID_HANDLE;
-  if (kernel == nullptr) return nullptr;
+  if (kernel == nullptr) return FindFunction(call, handle, result);
   Module* const module = ModuleOf(call.world, kernel->library, call.context);
   Function* const function = module == nullptr ? nullptr : FunctionOf(call.world, module, kernel->symbol);
   *result = function == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;

@@ -86,7 +86,8 @@ void FreeLinkState(World& world, LinkState* state) noexcept;
 Function* FunctionOf(World& world, Module* module, const Symbol* symbol) noexcept;
 Module* ModuleOf(World& world, Library* library, Context* context) noexcept;
 CUresult ReadImage(World& world, const char* path, Image** image) noexcept;
-// A CUfunction, or a CUkernel cast to one, in the current context.
 Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept;
+// Or that of a CUkernel cast to one, in the current context: launches and occupancy take both.
+Function* FindLaunched(Call& call, CUfunction handle, CUresult* result) noexcept;
 
 }  // namespace cuaudit::sim

@@ -37,7 +37,9 @@ CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& from) noexcept {
 }
 
 CUresult KernelWork(Call& call, const CUDA_KERNEL_NODE_PARAMS& parameters, Work* work) noexcept {
-  const CUresult result = CheckKernel(call, parameters, nullptr);
+  CUresult result = CUDA_SUCCESS;
+  if (parameters.func != nullptr && FindFunction(call, parameters.func, &result) == nullptr) return result;  // no kernel stands for it here
+  result = CheckKernel(call, parameters, nullptr);
   // A node without a function is no stale handle but a missing argument.
   if (result != CUDA_SUCCESS) return parameters.func == nullptr && parameters.kern == nullptr ? CUDA_ERROR_INVALID_VALUE : result;
   work->type = WorkType::Kernel;

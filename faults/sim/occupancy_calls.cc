@@ -27,7 +27,7 @@ int Smaller(int threads) { return (threads - 1) / kWarp * kWarp; }
 CUresult Potential(Call& call, int* grid, int* block, CUfunction handle, CUoccupancyB2DSize size, std::size_t shared, int limit) {
   if (grid == nullptr || block == nullptr || limit < 0) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Function* function = FindFunction(call, handle, &result);
+  const Function* function = FindLaunched(call, handle, &result);
   if (function == nullptr) return result;
   const int most = static_cast<int>(function->symbol->max_threads);
   const int largest = limit != 0 && limit < most ? limit : most;
@@ -39,7 +39,7 @@ CUresult Potential(Call& call, int* grid, int* block, CUfunction handle, CUoccup
     pthread_mutex_unlock(&call.world.lock);
     for (int threads = largest, i = 0; threads > 0; threads = Smaller(threads)) wanted[i++] = size(threads);
     pthread_mutex_lock(&call.world.lock);
-    function = FindFunction(call, handle, &result);
+    function = FindLaunched(call, handle, &result);
     if (function == nullptr) return result;
   }
   int best = 0;
@@ -67,7 +67,7 @@ unsigned ClusterOf(const CUlaunchConfig* config) {
 CUresult ConfigBlocks(Call& call, CUfunction handle, const CUlaunchConfig* config, Function** function, int* blocks) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  *function = FindFunction(call, handle, &result);
+  *function = FindLaunched(call, handle, &result);
   if (*function == nullptr) return result;
   const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
   if (threads == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -80,7 +80,7 @@ CUresult ConfigBlocks(Call& call, CUfunction handle, const CUlaunchConfig* confi
 CUresult api::OccupancyMaxActiveBlocksPerMultiprocessor(Call& call, int* blocks, CUfunction handle, int block, std::size_t shared) {
   if (blocks == nullptr || block <= 0) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Function* const function = FindFunction(call, handle, &result);
+  const Function* const function = FindLaunched(call, handle, &result);
   if (function != nullptr) *blocks = Blocks(call, function, static_cast<unsigned>(block), shared);
   return result;
 }
@@ -105,7 +105,7 @@ CUresult api::OccupancyMaxPotentialBlockSizeWithFlags(Call& call, int* grid, int
 CUresult api::OccupancyAvailableDynamicSMemPerBlock(Call& call, std::size_t* bytes, CUfunction handle, int blocks, int threads) {
   if (bytes == nullptr || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
-  const Function* const function = FindFunction(call, handle, &result);
+  const Function* const function = FindLaunched(call, handle, &result);
   if (function == nullptr) return result;
   const Profile& profile = *call.world.profile;
   if (BlocksPerMultiprocessor(profile, NeedsOf(function), static_cast<unsigned>(threads), 0) < blocks) return CUDA_ERROR_INVALID_VALUE;

@@ -103,6 +103,7 @@ CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle,
   if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags == CU_EVENT_WAIT_EXTERNAL) return CaptureExternal(call.world, stream, WorkType::Wait, event_handle);
   if (event->capture != nullptr || stream->capture != nullptr) return CaptureWait(call.world, stream, event);
+  if (event->was_captured) return CUDA_ERROR_INVALID_VALUE;
   if (event->foreign) ObserveStranger(call.world, stream);
   // What the host knows to be done needs no waiting; what was merely done early still delays the stream in virtual time.
   if (event->marker == nullptr || (event->marker->time <= call.world.clock && IsOver(call.world, *event->marker))) return CUDA_SUCCESS;

@@ -94,6 +94,26 @@ const Object* KeptFromDestruction(const Ledger& ledger) {
   return nullptr;
 }
 
+// A context of a genuine driver that the trial keeps and the rehearsal did not: it holds events and pipes that the driver made past every
+// wrapper, four descriptors each on an H200.
+const Object* KeptContext(const Evidence& rehearsal, const Evidence& trial) {
+  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return nullptr;
+  const auto kept = [](const Object& object) {
+    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
+    return is_context && (object.state == State::Live || object.state == State::ReleaseRefused);
+  };
+  const auto& before = rehearsal.ledger->objects;
+  const auto& after = trial.ledger->objects;
+  if (std::count_if(after.begin(), after.end(), kept) <= std::count_if(before.begin(), before.end(), kept)) return nullptr;
+  const auto refused = [&](const Object& object) { return kept(object) && object.state == State::ReleaseRefused; };
+  const auto found = std::find_if(after.begin(), after.end(), refused);
+  return &*(found != after.end() ? found : std::find_if(after.begin(), after.end(), kept));
+}
+
+bool WasFoundOpen(const Object& object) {
+  return IsHost(object) && object.acquired.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorFound);
+}
+
 using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
 
 // Host resources that the rehearsal gave back in callbacks of the driver, by where they were acquired.
@@ -145,7 +165,9 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   std::set<std::uint64_t> pools;
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
+  const Object* context = nullptr;
   if (rehearsal != nullptr) {
+    context = KeptContext(*rehearsal, trial);
     allowances = AllowancesOf(*rehearsal);
     pools = PoolsOf(*rehearsal);
     vanished = Vanished(*trial.journal);
@@ -214,6 +236,14 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
     }
     if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
       refused.Add(Refused(*left.object, left.key, kept->released));
+      continue;
+    }
+    if (context != nullptr && WasFoundOpen(*left.object)) {
+      if (context->state == State::ReleaseRefused) {
+        refused.Add(Refused(*left.object, left.key, context->released));
+      } else {
+        lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
+      }
       continue;
     }
     const bool pooled = left.object->kind == Kind::HostMapping && pools.contains(CallerKey(*trial.journal, left.object->acquired));

@@ -35,30 +35,6 @@ void StrictAndRelaxed(Asker& a, CapturedCall call) {
   WhileCaptured(a, CU_STREAM_CAPTURE_MODE_GLOBAL, true, call);
 }
 
-// What becomes of another stream that waits for the event which `record` leaves behind in a relaxed capture.
-void AfterRecord(Asker& a, void (*record)(Asker& asker, CUcontext context, CUstream captured, CUevent e)) {
-  const Ready ready(a);
-  CUstream captured = nullptr;
-  CUstream other = nullptr;
-  CUevent e = nullptr;
-  CUgraph g = nullptr;
-  a.Prepare(a.d.StreamCreate(&captured, CU_STREAM_NON_BLOCKING));
-  a.Prepare(a.d.StreamCreate(&other, CU_STREAM_NON_BLOCKING));
-  a.Prepare(a.d.EventCreate(&e, 0));
-  a.Prepare(a.d.EventRecord(e, other));
-  a.Prepare(a.d.StreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
-  record(a, ready.context, captured, e);
-  a(a.d.StreamWaitEvent(other, e, 0));
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  (void)a.d.StreamIsCapturing(other, &status);
-  a.Value(status);
-  a(a.d.StreamEndCapture(captured, &g));
-  if (g != nullptr) (void)a.d.GraphDestroy(g);
-  (void)a.d.EventDestroy(e);
-  (void)a.d.StreamDestroy(other);
-  (void)a.d.StreamDestroy(captured);
-}
-
 CUresult IdOf(driver::DriverRef d, CUstream stream) {
   unsigned long long id = 0;
   return d.StreamGetId(stream, &id);
@@ -242,39 +218,6 @@ constexpr Question kQuestions[] = {
      [](Asker& a) {
        StrictAndRelaxed(a, [](driver::DriverRef d, [[maybe_unused]] CUstream captured, [[maybe_unused]] CUstream other) {
          return IsCapturing(d, CU_STREAM_PER_THREAD);
-       });
-     }},
-    {"captured.external_record", "SUCCESS SUCCESS 0 SUCCESS", Manner::Plain,
-     [](Asker& a) {
-       AfterRecord(a, [](Asker& b, CUcontext, CUstream captured, CUevent e) {
-         b(b.d.EventRecordWithFlags(e, captured, CU_EVENT_RECORD_EXTERNAL));
-       });
-     }},
-    {"captured.external_record_after_record", "SUCCESS SUCCESS SUCCESS 1 SUCCESS", Manner::Plain,
-     [](Asker& a) {
-       AfterRecord(a, [](Asker& b, CUcontext, CUstream captured, CUevent e) {
-         b(b.d.EventRecord(e, captured));
-         b(b.d.EventRecordWithFlags(e, captured, CU_EVENT_RECORD_EXTERNAL));
-       });
-     }},
-    {"captured.external_wait_after_record", "SUCCESS SUCCESS SUCCESS 1 SUCCESS", Manner::Plain,
-     [](Asker& a) {
-       AfterRecord(a, [](Asker& b, CUcontext, CUstream captured, CUevent e) {
-         b(b.d.EventRecord(e, captured));
-         b(b.d.StreamWaitEvent(captured, e, CU_EVENT_WAIT_EXTERNAL));
-       });
-     }},
-    {"captured.context_record", "STREAM_CAPTURE_UNSUPPORTED SUCCESS 0 STREAM_CAPTURE_INVALIDATED", Manner::Plain,
-     [](Asker& a) {
-       AfterRecord(a,
-                   [](Asker& b, CUcontext context, [[maybe_unused]] CUstream captured, CUevent e) { b(b.d.CtxRecordEvent(context, e)); });
-     }},
-    {"captured.context_record_after_record", "SUCCESS STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED 0 STREAM_CAPTURE_INVALIDATED",
-     Manner::Plain,
-     [](Asker& a) {
-       AfterRecord(a, [](Asker& b, CUcontext context, CUstream captured, CUevent e) {
-         b(b.d.EventRecord(e, captured));
-         b(b.d.CtxRecordEvent(context, e));
        });
      }},
 };

@@ -169,7 +169,68 @@ constexpr Question kQuestions[] = {
        a(a.d.FuncSetSharedSize(f, 49153));
        (void)a.d.ModuleUnload(m);
      }},
-    {"kernel.parameters_of_a_kernel_as_a_function", "SUCCESS 8 SUCCESS 8 INVALID_VALUE", Manner::Risky,
+    {"kernel.as_a_function", "INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       const auto f = reinterpret_cast<CUfunction>(l.kernel);
+       int value = 0;
+       a(a.d.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+       a(a.d.FuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024));
+       a(a.d.FuncSetCacheConfig(f, CU_FUNC_CACHE_PREFER_L1));
+       a(a.d.FuncSetSharedMemConfig(f, CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE));
+     }},
+    {"kernel.as_a_function_of_old_launches", "INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       const auto f = reinterpret_cast<CUfunction>(l.kernel);
+       a(a.d.FuncSetBlockShape(f, 1, 1, 1));
+       a(a.d.FuncSetSharedSize(f, 0));
+       a(a.d.Launch(f));
+     }},
+    {"kernel.as_a_function_named", "INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE INVALID_HANDLE", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       const auto f = reinterpret_cast<CUfunction>(l.kernel);
+       const char* name = nullptr;
+       CUmodule m = nullptr;
+       CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+       a(a.d.FuncGetName(&name, f));
+       a(a.d.FuncGetModule(&m, f));
+       a(a.d.FuncIsLoaded(&state, f));
+       a(a.d.FuncLoad(f));
+     }},
+    {"kernel.as_a_function_occupies", "SUCCESS SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       const auto f = reinterpret_cast<CUfunction>(l.kernel);
+       int blocks = 0;
+       int threads = 0;
+       std::size_t bytes = 0;
+       a(a.d.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 32, 0));
+       a(a.d.OccupancyMaxPotentialBlockSize(&blocks, &threads, f, nullptr, 0, 0));
+       a(a.d.OccupancyAvailableDynamicSMemPerBlock(&bytes, f, 1, 32));
+     }},
+    {"kernel.as_a_function_in_a_node", "INVALID_HANDLE 0 0", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       CUgraph g = nullptr;
+       CUgraphNode n = nullptr;
+       CUDA_KERNEL_NODE_PARAMS node{};
+       node.func = reinterpret_cast<CUfunction>(l.kernel);
+       node.gridDimX = node.gridDimY = node.gridDimZ = node.blockDimX = node.blockDimY = node.blockDimZ = 1;
+       a.Prepare(a.d.GraphCreate(&g, 0));
+       a(a.d.GraphAddKernelNode(&n, g, nullptr, 0, &node));
+       node = {};
+       (void)a.d.GraphKernelNodeGetParams(n, &node);
+       a.Value(node.func != nullptr);
+       a.Value(node.kern != nullptr);
+     }},
+    {"kernel.parameters_of_a_kernel_as_a_function", "SUCCESS 8 INVALID_HANDLE 0 INVALID_HANDLE", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        const Loaded l(a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ffmpeg_e1_destroyed_twice.cc: ffmpeg_e1_callers_context.cc as a program, which may die of it.
+// ffmpeg_e1_destroyed_twice.cc: ffmpeg_e1_callers_context.cc as a program.
 //
 // Story   E1: a hardware device made around the caller's context destroys it at the end as if it had made it. The caller destroys it, too.
 // Source  https://github.com/FFmpeg/FFmpeg, libavutil/hwcontext_cuda.c; written anew from the facts of the fix.
@@ -61,9 +61,7 @@ namespace {
 
 constexpr const char* kProgram = "ffmpeg_e1_destroyed_twice";
 
-TEST(FfmpegE1Program, DestroysTheCallersContext) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), DiedOf("double_release context"));
-}
+TEST(FfmpegE1Program, DestroysTheCallersContext) { EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), "double_release context"); }
 
 TEST(FfmpegE1Program, RepairedIsSilent) {
   EXPECT_EQ(Lost(Audited({"run"}, kProgram, "repaired")), "");

@@ -78,11 +78,6 @@ inline std::string Replayed(const std::string& fault, const std::string& program
   return Lost(Audited({"replay", "--deadline-ms", deadline_ms, "--fault", fault}, program, form));
 }
 
-// A genuine driver dies of it, which is a verdict beside that on what it was handed; the simulated one answers, and the program goes on.
-inline std::string DiedOf(const std::string& misuse, const std::string& further = "") {
-  return GenuineDriverIsChosen() ? "crash, " + misuse : misuse + further;
-}
-
 // All the ways in which the driver's calls fail: nothing is lost.
 inline void ExpectUnwindsCleanly(const std::string& program, const std::string& form) {
   const nlohmann::json report = Audited({"sweep"}, program, form);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vmaf_a5_free_then_close.cc: vmaf_a5_wrong_order.cc as a program, which may die of it.
+// vmaf_a5_free_then_close.cc: vmaf_a5_wrong_order.cc as a program, which dies of it on a genuine driver.
 //
 // Story   A5: the caller frees the state, and with it the stream, before the context of the framework that borrowed it is closed. A driver
 //         that is handed a stream which is gone reads memory of its own that it has freed.
@@ -64,8 +64,10 @@ namespace {
 
 constexpr const char* kProgram = "vmaf_a5_free_then_close";
 
+// A genuine driver dies of the stream, which is a verdict beside that on what it was handed.
 TEST(VmafA5Program, CloseUsesTheFreedState) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), DiedOf("use_after_release stream"));
+  const std::string died = GenuineDriverIsChosen() ? "crash, " : "";
+  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), died + "use_after_release stream");
 }
 
 TEST(VmafA5Program, RepairedIsSilent) {

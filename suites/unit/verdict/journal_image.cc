@@ -68,6 +68,11 @@ JournalImage& JournalImage::DriverPath(std::string_view path) {
   return *this;
 }
 
+JournalImage& JournalImage::Driver(faults::DriverKind kind) {
+  At<faults::JournalHeader>(0)->driver_kind.store(static_cast<std::uint32_t>(kind));
+  return *this;
+}
+
 NotedEvidence JournalImage::Evidence(int exit_status, int signal, bool timed_out) const {
   return {{&ledger_, &view_, {exit_status, signal, timed_out}}};
 }

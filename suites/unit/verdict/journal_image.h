@@ -33,6 +33,7 @@ class JournalImage {
   // Fills stack `id` (as Step::Stack names it), innermost frame first.
   JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
   JournalImage& DriverPath(std::string_view path);
+  JournalImage& Driver(faults::DriverKind kind);
   JournalImage& Flags(std::uint32_t flags);
   static std::uint64_t Frame(std::uint64_t module, std::uint64_t offset) { return module << 48 | offset; }
 
