@@ -182,6 +182,20 @@ CUAUDIT_CASE(DoubleRelease, CapturedMemoryWhereFreedMemoryLay) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+CUAUDIT_CASE(UseAfterRelease, ACapturedKernelWhoseMemoryGoesAfterItsLastLaunch) {
+  Trace t;
+  t.Alloc(0x10000, 0x1000);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  t.Arguments(t.Call(CallId::LaunchKernel).In(8, 0x5), {0x10800});
+  t.Call(CallId::StreamEndCapture).In(0, 0x5).Out(1, 0x61);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x64).In(1, 0x61);
+  t.Call(CallId::GraphLaunch).In(0, 0x64).In(1, 0x5);
+  t.Free(0x10000);
+  t.Call(CallId::GraphExecDestroy).In(0, 0x64);
+  t.Alloc(0x10000, 0x1000);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
 // The event is also one that a node records in each launch.
 CUAUDIT_CASE(Leak, MemoryOfAStreamThatWasForkedIntoACapture) {
   Trace t;
