@@ -96,7 +96,7 @@ class Judge {
           break;
         }
         if (Succeeded(*record)) Tell(violation, "the release succeeded");
-        if (named && (fate == sim::Fate::Alive || fate == sim::Fate::Unknown)) Tell(violation, "it was never released");
+        if (named && MayLive(fate, violation, *record)) Tell(violation, "it was never released");
         break;
       case Rule::UnknownHandle:
         if (!SaysUnknown(*record)) Tell(violation, "the driver did not say so");
@@ -107,7 +107,7 @@ class Judge {
         break;
       case Rule::UseAfterRelease:
         if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
-        if (fate == sim::Fate::Alive || fate == sim::Fate::Unknown) Tell(violation, "it is alive");
+        if (MayLive(fate, violation, *record)) Tell(violation, "it is alive");
         if (Succeeded(*record) && !CopiesNothing(*record) && !(IsForgiven(*record) && fate == sim::Fate::DiedWithContext))
           Tell(violation, "the call succeeded");
         break;
@@ -211,6 +211,12 @@ class Judge {
 
   void Expect(const Record& record, Rule rule, std::uint64_t handle, const char* why) {
     if (!IsTold(record, rule, handle)) wrong_ += At(record) + "no " + std::string(Name(rule)) + ": " + why + "\n";
+  }
+
+  // Of a handle of long ago the simulator knows nothing any more.
+  bool MayLive(sim::Fate fate, const Violation& violation, const Record& record) const {
+    if (fate == sim::Fate::Unknown) return !IsGiven({driver::FamilyOf(violation.kind), violation.handle}, record.begin);
+    return fate == sim::Fate::Alive;
   }
 
   void Tell(const Violation& violation, const char* why) {
