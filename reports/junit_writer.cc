@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <ostream>
 #include <pugixml.hpp>
 #include <string>
 #include <string_view>
@@ -26,6 +27,18 @@ void Property(pugi::xml_node properties, std::string_view name, std::string_view
 void AppendStack(const std::vector<Frame>& stack, std::string* text) {
   for (const Frame& frame : ShownFrames(stack)) *text += "  " + Describe(frame) + "\n";
 }
+
+// pugixml's own writer to a stream wants the C++ library that pugixml was built with.
+class StreamWriter final : public pugi::xml_writer {
+ public:
+  explicit StreamWriter(std::ostream* out) : out_(out) {}
+  void write(const void* data, std::size_t bytes) override {
+    out_->write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  }
+
+ private:
+  std::ostream* out_;
+};
 
 std::string Headline(const Finding& finding) {
   std::string line = finding.rule;
@@ -203,7 +216,8 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   SetCounts(node, suite.counter);
   Set(node, "time", "0");
   if (!run.generated.empty()) Set(node, "timestamp", run.generated);
-  document.save(out, "  ", pugi::format_default, pugi::encoding_utf8);
+  StreamWriter writer(&out);
+  document.save(writer, "  ", pugi::format_default, pugi::encoding_utf8);
   out.flush();
   return out.good();
 }

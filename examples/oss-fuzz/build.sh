@@ -13,4 +13,4 @@ cp build/frame_pool_fuzz "$OUT/"
 ldd build/frame_pool_fuzz |
   awk '/not found/ { exit 1 } $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread)\.so/ { print $3 }' | xargs -r cp -L -t "$OUT/lib"
 printf '[libfuzzer]\nmax_len = 64\n' >"$OUT/frame_pool_fuzz.options"
-readelf -d "$OUT/frame_pool_fuzz" | grep -q 'rpath: \[$ORIGIN/lib\]'
+readelf -d "$OUT/frame_pool_fuzz" | grep -F 'rpath: [$ORIGIN/lib]' >/dev/null

@@ -18,7 +18,7 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-#define CUAUDIT_JOURNAL_VERSION 3  // a macro, so that messages can hold it
+#define CUAUDIT_JOURNAL_VERSION 4  // a macro, so that messages can hold it
 inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
 inline constexpr std::size_t kMaxBases = 1024;
 // In `occurrences`: what the program's own modules ask of the host.

@@ -227,7 +227,10 @@ void Gate::Enter(Passage* passage) noexcept {
     if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
       record->stack = stacks_->Capture();
   }
-  if (record != nullptr && passage->forward) record->flags |= kForwarded;
+  if (record != nullptr && passage->forward) {
+    record->flags |= kForwarded;
+    if (captures_.load(std::memory_order_relaxed) > 0) SeeCapture(passage);
+  }
   errno = saved;
 }
 

@@ -7,10 +7,10 @@
 //   Streams   none of its own.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
-//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), StreamIsCapturing (while a capture is
-//             open: whether a launch or a copy becomes a node), DeviceGet and DeviceGetName (once, for the journal's header),
-//             DevicePrimaryCtxRetain (the pin); and where a fault loses a context, DeviceGetCount, DevicePrimaryCtxGetState,
-//             DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
+//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), StreamIsCapturing and
+//             StreamGetCaptureInfo (while a capture is open: whether a launch, a copy or a fill becomes a node, and which), DeviceGet and
+//             DeviceGetName (once, for the journal's header), DevicePrimaryCtxRetain (the pin); and where a fault loses a context,
+//             DeviceGetCount, DevicePrimaryCtxGetState, DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
 //   Source    ours; `how` words as in fault.h.
 //
 // A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
@@ -42,13 +42,15 @@ namespace cuaudit::faults {
 struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
-  std::uint64_t child = 0;  // the graph that a node is made of, as given: the driver writes the copy's handle over it
+  std::uint64_t child = 0;   // the graph that a node is made of, as given: the driver writes the copy's handle over it
+  std::uint64_t stream = 0;  // where the work is queued, if that is `captured`
   Record* record = nullptr;
   const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
   std::uint64_t outer_begin = 0;
   CUresult injected = CUDA_SUCCESS;
   How how = How::Refuse;
   bool forward = true;
+  bool captured = false;
 };
 
 // Told of each call that the program itself makes, before its record is begun.
@@ -138,6 +140,7 @@ class Gate {
   void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
   void RecordAddresses(const Passage& passage) noexcept;
   void CountCaptures(const Passage& passage, CUresult result) noexcept;
+  void SeeCapture(Passage* passage) const noexcept;
   static std::uint64_t ChildOf(const Passage& passage) noexcept;
   void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;

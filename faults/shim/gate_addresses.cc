@@ -31,44 +31,49 @@ T* As(std::uint64_t word) noexcept {
   return reinterpret_cast<T*>(word);
 }
 
-// The arguments of a launch: a pointer each, or all of them packed in the other array.
-struct KernelArguments {
-  void* const* each;
-  void* const* extra;
-  const unsigned char* packed = nullptr;
-  std::size_t bytes = 0;
+// The arguments of a launch: a pointer each, or all of them packed in `extra`.
+class KernelArguments {
+ public:
+  KernelArguments(void* const* each, void* const* extra) noexcept : each_(each), extra_(each == nullptr ? extra : nullptr) {}
 
-  KernelArguments(void* const* pointers, void* const* options) noexcept : each(pointers), extra(options) {
-    if (each != nullptr || extra == nullptr) return;
-    for (std::size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) packed = static_cast<const unsigned char*>(extra[i + 1]);
-      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1] != nullptr) bytes = *static_cast<const std::size_t*>(extra[i + 1]);
+  // Only of parameters that the kernel has: what it needs not nobody need have written.
+  const void* At(std::size_t i, std::size_t offset) noexcept {
+    if (each_ != nullptr) return each_[i];
+    Unpack();
+    return packed_ != nullptr && offset + sizeof(std::uint64_t) <= bytes_ ? packed_ + offset : nullptr;
+  }
+
+ private:
+  void Unpack() noexcept {
+    if (extra_ == nullptr) return;
+    for (void* const* at = extra_; *at == CU_LAUNCH_PARAM_BUFFER_POINTER || *at == CU_LAUNCH_PARAM_BUFFER_SIZE; at += 2) {
+      if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) packed_ = static_cast<const unsigned char*>(at[1]);
+      if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE && at[1] != nullptr) bytes_ = *static_cast<const std::size_t*>(at[1]);
     }
+    extra_ = nullptr;
   }
-  const void* At(std::size_t i, std::size_t offset) const noexcept {
-    if (each != nullptr) return each[i];
-    return packed != nullptr && offset + sizeof(std::uint64_t) <= bytes ? packed + offset : nullptr;
-  }
-  bool none() const noexcept { return each == nullptr && packed == nullptr; }
+
+  void* const* each_;
+  void* const* extra_;
+  const unsigned char* packed_ = nullptr;
+  std::size_t bytes_ = 0;
 };
 
-// Of a function, or of a kernel, which may stand for one where the call takes both; a driver tells them apart.
-CUresult ParameterInfo(const driver::DriverRef& next, CUfunction function, CUkernel kernel, std::size_t i, std::size_t* offset,
-                       std::size_t* size) noexcept {
-  const CUresult result = function != nullptr ? next.FuncGetParamInfo(function, i, offset, size) : CUDA_ERROR_INVALID_HANDLE;
-  if (result != CUDA_ERROR_INVALID_HANDLE) return result;
-  if (function != nullptr) kernel = reinterpret_cast<CUkernel>(function);
-  return next.KernelGetParamInfo(kernel, i, offset, size);
-}
-
-// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none.
-void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, const KernelArguments& arguments,
+// Only eight-byte parameters can be addresses; the driver knows their sizes since 12.4 and older ones give none. A kernel may stand for a
+// function in launches: a driver tells them apart.
+void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, KernelArguments arguments,
                    Addresses* addresses) noexcept {
-  if (arguments.none() || (function == nullptr && kernel == nullptr)) return;
   for (std::size_t i = 0; i < kMaxKernelParameters; ++i) {
     std::size_t offset = 0;
     std::size_t size = 0;
-    if (ParameterInfo(next, function, kernel, i, &offset, &size) != CUDA_SUCCESS) return;
+    CUresult known = CUDA_ERROR_INVALID_HANDLE;
+    if (function != nullptr) known = next.FuncGetParamInfo(function, i, &offset, &size);
+    if (i == 0 && known == CUDA_ERROR_INVALID_HANDLE && function != nullptr) {
+      kernel = reinterpret_cast<CUkernel>(function);
+      function = nullptr;
+    }
+    if (function == nullptr && kernel != nullptr) known = next.KernelGetParamInfo(kernel, i, &offset, &size);
+    if (known != CUDA_SUCCESS) return;
     const void* const argument = size == sizeof(std::uint64_t) ? arguments.At(i, offset) : nullptr;
     if (argument == nullptr) continue;
     std::uint64_t word = 0;
@@ -89,7 +94,7 @@ void AddFill(const CUDA_MEMSET_NODE_PARAMS* fill, Addresses* addresses) noexcept
   if (fill != nullptr) addresses->Add(fill->dst);
 }
 
-template <typename Copy>  // of two dimensions or of three
+template <typename Copy>  // of two dimensions, of three, or between contexts
 void AddCopy(const Copy* copy, Addresses* addresses) noexcept {
   if (copy == nullptr) return;
   if (copy->srcMemoryType == CU_MEMORYTYPE_DEVICE || copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->srcDevice);
@@ -123,37 +128,105 @@ const CUgraphNodeParams* GenericNode(const Passage& passage) noexcept {
   return As<const CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
 }
 
-CUfunction Function(std::uint64_t word) noexcept { return reinterpret_cast<CUfunction>(word); }
-
-bool IsCaptured(const driver::DriverRef& next, const Passage& passage, std::uint64_t stream) noexcept {
-  if (stream == 0 && driver::Row(passage.id).per_thread) stream = reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD);
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return next.StreamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+void AddOperations(const CUstreamBatchMemOpParams* operation, std::uint64_t count, Addresses* addresses) noexcept {
+  for (std::uint64_t i = 0; operation != nullptr && i < count; ++i) {
+    switch (operation[i].operation) {
+      case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+      case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        addresses->Add(operation[i].waitValue.address);
+        break;
+      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        addresses->Add(operation[i].writeValue.address);
+        break;
+      default:
+        break;
+    }
+  }
 }
 
-// What hides its addresses behind a pointer; those of other calls are arguments. The first versions of copies had addresses of 32 bits.
-void CollectCaptured(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
-  const auto& value = passage.value;
-  const driver::BaseId base = driver::BaseOf(passage.id);
+CUfunction Function(std::uint64_t word) noexcept { return reinterpret_cast<CUfunction>(word); }
+
+// Calls whose addresses are not among their arguments.
+bool HidesAddresses(driver::BaseId base) noexcept {
   switch (base) {
     case driver::BaseId::LaunchKernel:
-    case driver::BaseId::LaunchCooperativeKernel: {
-      void* const* const extra = base == driver::BaseId::LaunchKernel ? As<void*>(value[10]) : nullptr;
-      if (IsCaptured(next, passage, value[8])) AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), extra}, addresses);
-      return;
-    }
-    case driver::BaseId::LaunchKernelEx: {
-      const auto* const launch = As<const CUlaunchConfig>(value[0]);
-      if (launch != nullptr && IsCaptured(next, passage, reinterpret_cast<std::uintptr_t>(launch->hStream)))
-        AddKernelNode(next, Function(value[1]), nullptr, {As<void*>(value[2]), As<void*>(value[3])}, addresses);
-      return;
-    }
+    case driver::BaseId::LaunchKernelEx:
+    case driver::BaseId::LaunchCooperativeKernel:
+    case driver::BaseId::GraphLaunch:
     case driver::BaseId::Memcpy2DAsync:
-      if (passage.id != CallId::Memcpy2DAsync && IsCaptured(next, passage, value[1])) AddCopy(As<const CUDA_MEMCPY2D>(value[0]), addresses);
+    case driver::BaseId::Memcpy3DAsync:
+    case driver::BaseId::Memcpy3DPeerAsync:
+    case driver::BaseId::StreamBatchMemOp:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The stream that a call queues work on which touches memory.
+bool QueuesOn(const Passage& passage, std::uint64_t* stream) noexcept {
+  const driver::BaseId base = driver::BaseOf(passage.id);
+  const Effect effect = driver::EffectOf(base).effect;
+  if (effect != Effect::Uses && effect != Effect::LaunchesGraph) return false;
+  if (base == driver::BaseId::LaunchKernelEx) {
+    const auto* const launch = As<const CUlaunchConfig>(passage.value[0]);
+    if (launch != nullptr) *stream = reinterpret_cast<std::uintptr_t>(launch->hStream);
+    return launch != nullptr;
+  }
+  const driver::Shape& shape = driver::ShapeOf(passage.id);
+  bool touches = HidesAddresses(base);
+  bool queues = false;
+  for (std::size_t i = 0; i < shape.count; ++i) {
+    if (shape.parameter[i].output) continue;
+    touches = touches || shape.parameter[i].family == driver::Family::Pointer;
+    if (shape.parameter[i].family != driver::Family::Stream) continue;
+    *stream = passage.value[i];
+    queues = true;
+  }
+  return queues && touches;
+}
+
+CUstream StreamOf(const Passage& passage) noexcept {
+  const bool own = passage.stream == 0 && driver::Row(passage.id).per_thread;
+  return own ? CU_STREAM_PER_THREAD : reinterpret_cast<CUstream>(passage.stream);
+}
+
+// What the stream's next work depends on: the node that this call has just become. 0 where the driver does not say.
+std::uint64_t NodeOf(const driver::DriverRef& next, CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+#if CUDA_VERSION >= 13000
+  const CUgraphEdgeData* edges = nullptr;
+  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count);
+#else
+  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &count);
+#endif
+  const bool known = result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1;
+  return known ? reinterpret_cast<std::uintptr_t>(nodes[0]) : 0;
+}
+
+// Of a call that became a node. The first versions of copies had addresses of 32 bits.
+void CollectCaptured(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
+  const auto& value = passage.value;
+  switch (driver::BaseOf(passage.id)) {
+    case driver::BaseId::LaunchKernel:
+      return AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), As<void*>(value[10])}, addresses);
+    case driver::BaseId::LaunchCooperativeKernel:
+      return AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), nullptr}, addresses);
+    case driver::BaseId::LaunchKernelEx:
+      return AddKernelNode(next, Function(value[1]), nullptr, {As<void*>(value[2]), As<void*>(value[3])}, addresses);
+    case driver::BaseId::Memcpy2DAsync:
+      if (passage.id != CallId::Memcpy2DAsync) AddCopy(As<const CUDA_MEMCPY2D>(value[0]), addresses);
       return;
     case driver::BaseId::Memcpy3DAsync:
-      if (passage.id != CallId::Memcpy3DAsync && IsCaptured(next, passage, value[1])) AddCopy(As<const CUDA_MEMCPY3D>(value[0]), addresses);
+      if (passage.id != CallId::Memcpy3DAsync) AddCopy(As<const CUDA_MEMCPY3D>(value[0]), addresses);
       return;
+    case driver::BaseId::Memcpy3DPeerAsync:
+      return AddCopy(As<const CUDA_MEMCPY3D_PEER>(value[0]), addresses);
+    case driver::BaseId::StreamBatchMemOp:
+      return AddOperations(As<const CUstreamBatchMemOpParams>(value[2]), value[1], addresses);
     default:
       return;
   }
@@ -231,10 +304,25 @@ std::uint64_t Gate::ChildOf(const Passage& passage) noexcept {
   return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_GRAPH ? 0 : reinterpret_cast<std::uintptr_t>(node->graph.graph);
 }
 
+void Gate::SeeCapture(Passage* passage) const noexcept {
+  if (!QueuesOn(*passage, &passage->stream)) return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  passage->captured = next_.StreamIsCapturing(StreamOf(*passage), &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
 void Gate::RecordAddresses(const Passage& passage) noexcept {
   Addresses addresses;
   Collect(next_, passage, &addresses);
-  if (captures_.load(std::memory_order_relaxed) > 0) CollectCaptured(next_, passage, &addresses);
+  if (passage.captured) {
+    CollectCaptured(next_, passage, &addresses);
+    Record* const record = NewRecord(RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
+    if (record == nullptr) return;
+    record->context = passage.record->begin;
+    record->flags = kCapturedNode;
+    record->argument[0] = NodeOf(next_, StreamOf(passage));
+    record->argument[1] = passage.stream;
+    journal_->Finish(record);
+  }
   for (std::size_t first = 0; first < addresses.count; first += kRecordArguments) {
     Record* record = NewRecord(RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
     if (record == nullptr) return;

@@ -139,7 +139,6 @@ void ForgetStream(World& world, Stream* stream) noexcept {
     other->capture = nullptr;
     other->capture_tips.Truncate(0);
   }
-  LeadNowhere(capture);
   Capture** at = &world.capture_list;
   while (*at != capture) at = &(*at)->next;
   *at = capture->next;

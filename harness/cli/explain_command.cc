@@ -167,6 +167,8 @@ std::string RecordLine(const faults::Record& record) {
         return fmt::format("child graph moved by call {}: {:#x}", record.context, record.argument[0]);
       if ((record.flags & faults::kCopiedGraph) != 0)
         return fmt::format("child graph copied by call {}: {:#x}", record.context, record.argument[0]);
+      if ((record.flags & faults::kCapturedNode) != 0)
+        return fmt::format("node of call {}: {:#x}, captured on stream {:#x}", record.context, record.argument[0], record.argument[1]);
       return fmt::format("addresses for call {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
                          record.argument[2]);
     case faults::RecordKind::Mark:

@@ -20,9 +20,12 @@ bool Ends(const faults::Record& record) {
   return Releases(OutcomeOf(record)) || driver::IsCaptureOver(result) || result == CUDA_ERROR_ILLEGAL_STATE;
 }
 
-// CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL: a node that records the event, or waits for it, in each launch. The event takes no
-// part in the capture itself.
-bool IsExternal(const faults::Record& record) { return BaseOf(record) != BaseId::EventRecord && (record.argument[2] & 1) != 0; }
+// A node that records the event, or waits for it, in each launch. The event takes no part in the capture itself.
+bool IsExternal(const faults::Record& record) {
+  const std::uint64_t external =
+      BaseOf(record) == BaseId::StreamWaitEvent ? std::uint64_t{CU_EVENT_WAIT_EXTERNAL} : std::uint64_t{CU_EVENT_RECORD_EXTERNAL};
+  return BaseOf(record) != BaseId::EventRecord && (record.argument[2] & external) != 0;
+}
 
 }  // namespace
 
@@ -73,15 +76,17 @@ bool Graphs::EndCapture(const faults::Record& record) {
   const std::uint64_t handle = record.argument[1];
   const bool failed = record.result != 0 || handle == 0;
   if (!failed && state.graph != handle) Begin(handle);
-  if (!failed && !state.addresses.empty()) {
-    Addresses& all = Change(graphs_[handle]).nodes[0];
-    all.insert(all.end(), state.addresses.begin(), state.addresses.end());
+  for (const auto& [node, addresses] : state.nodes) {
+    if (failed) break;
+    Addresses& all = Change(graphs_[handle]).nodes[node];
+    all.insert(all.end(), addresses.begin(), addresses.end());
+    if (node != 0) graph_of_node_[node] = handle;
   }
   if (!failed && !state.memory.empty()) {
     std::vector<Memory>& all = Change(graphs_[handle]).memory[0];
     all.insert(all.end(), state.memory.begin(), state.memory.end());
   }
-  state.addresses.clear();
+  state.nodes.clear();
   state.memory.clear();
   return state.graph != 0 && state.graph == handle;
 }
@@ -104,9 +109,6 @@ void Graphs::FollowEvents(const faults::Record& record) {
     case BaseId::CtxRecordEvent:  // of streams that are not captured, or it fails
     case BaseId::GreenCtxRecordEvent:
       RecordEvent(record.argument[1], -1);
-      return;
-    case BaseId::EventDestroy:
-      RecordEvent(record.argument[0], -1);
       return;
     case BaseId::StreamWaitEvent: {
       const auto event = capture_of_event_.find(record.argument[1]);
@@ -136,20 +138,20 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) {
     const auto found = capture_of_stream_.find(StreamKey(record, record.argument[i]));
     return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
   }
-  // The stream is hidden in a structure (cuLaunchKernelEx): the capture that this thread has begun is the likely one.
-  if (BaseOf(record) != BaseId::LaunchKernelEx) return -1;
-  for (std::size_t i = captures_.size(); i-- > 0;) {
-    if (captures_[i].active && captures_[i].tid == record.tid && !IsOver(static_cast<std::int64_t>(i))) return static_cast<std::int64_t>(i);
-  }
-  return -1;
+  const auto named = captured_.find(record.begin);  // the stream is hidden in a structure
+  if (named == captured_.end()) return -1;
+  const auto found = capture_of_stream_.find(StreamKey(record, named->second.stream));
+  return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
 }
 
 void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes) {
   captures_[static_cast<std::size_t>(capture)].memory.push_back({address, bytes});
 }
 
-void Graphs::Capture(std::int64_t capture, const Addresses& addresses) {
-  Addresses& all = captures_[static_cast<std::size_t>(capture)].addresses;
+void Graphs::Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses) {
+  if (addresses.empty()) return;
+  const auto named = captured_.find(record.begin);
+  Addresses& all = captures_[static_cast<std::size_t>(capture)].nodes[named == captured_.end() ? 0 : named->second.node];
   all.insert(all.end(), addresses.begin(), addresses.end());
 }
 

@@ -237,7 +237,7 @@ void Graphs::Launch(const faults::Record& record) {
   Graph& executable = found->second;
   if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
     CaptureState& state = captures_[static_cast<std::size_t>(capture)];
-    for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, addresses);
+    for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, record, addresses);
     for (const auto& [node, memory] : executable.content->memory) state.memory.insert(state.memory.end(), memory.begin(), memory.end());
     return;
   }
@@ -331,6 +331,10 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
       if (account_->books().object(node).state != State::Live) continue;
       graph_of_node_.erase(account_->books().object(node).handle);
       account_->Close(node, State::Released, site);
+    }
+    for (const auto& [node, addresses] : found->second.content->nodes) {  // captured ones are nobody's objects
+      const auto of = graph_of_node_.find(node);
+      if (of != graph_of_node_.end() && of->second == found->first) graph_of_node_.erase(of);
     }
     for (const auto& [node, child] : found->second.children) {
       owner_.erase(child);

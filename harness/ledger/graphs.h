@@ -39,6 +39,9 @@ class Graphs {
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
   // The memory that the node allocates; `bytes` 0: that it frees.
   void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
+  // The node that it has become, 0 where nobody knows, and the stream under capture.
+  void NameCaptured(std::uint64_t call, std::uint64_t node, std::uint64_t stream) { captured_[call] = {node, stream}; }
+  void ForgetCaptured(std::uint64_t call) { captured_.erase(call); }
   // The one that it copies into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
   // The driver has told the handle of the graph that is in the node: what is added there is the parent's too.
@@ -65,11 +68,12 @@ class Graphs {
   void ForgetStream(std::uint64_t stream);
   // True when the graph is one that the capture was begun into, so that no new object is made.
   bool EndCapture(const faults::Record& record);
+  void ForgetEvent(std::uint64_t event) { capture_of_event_.erase(event); }  // it is made anew
   // Events carry a capture from stream to stream.
   void FollowEvents(const faults::Record& record);
   // The capture that this call is recorded into instead of being executed, -1 for none.
   std::int64_t CaptureOf(const faults::Record& record);
-  void Capture(std::int64_t capture, const Addresses& addresses);
+  void Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses);
   // An allocation of stream-ordered memory, or the release of one (`bytes` 0), becomes a node.
   void CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes);
 
@@ -85,7 +89,7 @@ class Graphs {
     std::uint64_t bytes = 0;
   };
   struct Content {
-    std::map<std::uint64_t, Addresses> nodes;  // node 0: everything captured
+    std::map<std::uint64_t, Addresses> nodes;  // node 0: of captured ones that nobody could name
     std::map<std::uint64_t, std::uint64_t> user_objects;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
     std::map<std::uint64_t, std::vector<std::uint64_t>> inner;                 // of a whole: the nodes of the graph in a node
@@ -100,10 +104,10 @@ class Graphs {
   struct CaptureState {
     std::uint64_t stream = 0;
     std::uint32_t tid = 0;
-    std::uint64_t graph = 0;    // given by cuStreamBeginCaptureToGraph
-    std::uint64_t context = 0;  // of a stream that nobody made, which has no handle that dies with it
-    std::uint64_t deaths = 0;   // of that context, before
-    Addresses addresses;
+    std::uint64_t graph = 0;                   // given by cuStreamBeginCaptureToGraph
+    std::uint64_t context = 0;                 // of a stream that nobody made, which has no handle that dies with it
+    std::uint64_t deaths = 0;                  // of that context, before
+    std::map<std::uint64_t, Addresses> nodes;  // as in Content
     std::vector<Memory> memory;
     bool active = true;
   };
@@ -135,6 +139,11 @@ class Graphs {
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;
+  struct CapturedCall {
+    std::uint64_t node = 0;
+    std::uint64_t stream = 0;
+  };
+  std::unordered_map<std::uint64_t, CapturedCall> captured_;
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;

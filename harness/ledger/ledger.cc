@@ -108,7 +108,7 @@ void Folding::Take(std::span<const Record> records) {
     if (record.begin == 0) continue;
     if (IsProgramCall(record)) Count(record);
     if (record.kind != RecordKind::Argument) continue;
-    if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph | faults::kCopiedGraph)) != 0) {
+    if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph | faults::kCopiedGraph | faults::kCapturedNode)) != 0) {
       contents_[record.context] = &record;
       continue;
     }
@@ -136,10 +136,12 @@ void Folding::Apply(const Event& event) {
   const Record& record = *event.record;
   switch (record.kind) {
     case RecordKind::Call:
+      // What became a node is looked at when it is entered, what a node was given when it has been added.
+      if (const auto content = contents_.find(record.begin); content != contents_.end()) {
+        const bool captured = (content->second->flags & faults::kCapturedNode) != 0;
+        if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second);
+      }
       if (event.returned) {
-        if (const auto content = contents_.find(record.begin); content != contents_.end()) {
-          ProcessOf(record.pid).NodeContent(*content->second);
-        }
         ProcessOf(record.pid).Return(record, AddressesOf(record));
       } else {
         ProcessOf(record.pid).Enter(record, AddressesOf(record));

@@ -139,7 +139,7 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
   for (std::size_t i = 0; i < Arguments(call); ++i) {
     if (ArgumentFamily(call, i) == Family::Pointer && !driver::ShapeOf(call).parameter[i].output) all.push_back(record.argument[i]);
   }
-  graphs_.Capture(capture, all);
+  graphs_.Capture(capture, record, all);
 }
 
 void ProcessFold::BorrowAnswers(const faults::Record& record) {
@@ -162,6 +162,7 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.kind == Kind::Graph) graphs_.Begin(handle);
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
   if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
+  if (row.kind == Kind::Event) graphs_.ForgetEvent(handle);
 }
 
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
@@ -188,11 +189,13 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   account_.Acquire(object, record);
   if (row.kind == Kind::Graph) graphs_.Begin(object.handle);
   if (row.kind == Kind::Stream) graphs_.ForgetStream(object.handle);
+  if (row.kind == Kind::Event) graphs_.ForgetEvent(object.handle);
 }
 
 void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
+  graphs_.ForgetCaptured(record.begin);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
   if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);
   if (row.effect == Effect::EndsCapture && outcome != Outcome::Refused) {
@@ -309,6 +312,7 @@ void ProcessFold::NodeContent(const faults::Record& record) {
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
   }
   if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
+  if ((record.flags & faults::kCapturedNode) != 0) graphs_.NameCaptured(record.context, record.argument[0], record.argument[1]);
 }
 
 void ProcessFold::Mark(const faults::Record& record) {

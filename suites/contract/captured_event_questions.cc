@@ -179,6 +179,23 @@ constexpr Question kQuestions[] = {
          (void)b.d.StreamDestroy(third);
        });
      }},
+    {"captured.ended_event_elapsed", "SUCCESS SUCCESS SUCCESS INVALID_VALUE INVALID_VALUE INVALID_VALUE 0 ILLEGAL_STATE", Manner::Plain,
+     [](Asker& a) {
+       AfterRecord(a, [](Asker& b, CUcontext, CUstream captured, CUevent e) {
+         CUgraph g = nullptr;
+         CUevent f = nullptr;
+         float milliseconds = 0;
+         b.Prepare(b.d.EventCreate(&f, 0));
+         b(b.d.EventRecord(e, captured));
+         b(b.d.StreamEndCapture(captured, &g));
+         if (g != nullptr) (void)b.d.GraphDestroy(g);
+         b(b.d.EventRecord(f, captured));
+         (void)b.d.StreamSynchronize(captured);
+         b(b.d.EventElapsedTime(&milliseconds, e, f));
+         b(b.d.EventElapsedTime(&milliseconds, f, e));
+         (void)b.d.EventDestroy(f);
+       });
+     }},
 };
 
 }  // namespace

@@ -220,6 +220,68 @@ constexpr Question kQuestions[] = {
          return IsCapturing(d, CU_STREAM_PER_THREAD);
        });
      }},
+    {"captured.function_parameters", "SUCCESS SUCCESS SUCCESS SUCCESS", Manner::Plain,
+     [](Asker& a) {
+       for (const bool relaxed : {false, true}) {
+         const Ready ready(a);
+         CUlibrary l = nullptr;
+         CUkernel k = nullptr;
+         CUfunction f = nullptr;
+         CUstream s = nullptr;
+         CUgraph g = nullptr;
+         std::size_t offset = 0;
+         std::size_t size = 0;
+         a.Prepare(a.d.LibraryLoadData(&l, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
+         a.Prepare(a.d.LibraryGetKernel(&k, l, "fill"));
+         a.Prepare(a.d.KernelGetFunction(&f, k));
+         a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+         a.Prepare(a.d.StreamBeginCapture(s, relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL));
+         const CUresult of_function = a.d.FuncGetParamInfo(f, 0, &offset, &size);
+         const CUresult of_kernel = a.d.KernelGetParamInfo(k, 0, &offset, &size);
+         a(of_function == CUDA_SUCCESS ? of_kernel : of_function);
+         a(a.d.StreamEndCapture(s, &g));
+         if (g != nullptr) (void)a.d.GraphDestroy(g);
+         (void)a.d.StreamDestroy(s);
+         (void)a.d.LibraryUnload(l);
+       }
+     }},
+    {"captured.node_that_a_call_becomes", "SUCCESS 1 1 SUCCESS 1 1 SUCCESS 2 1 1", Manner::Plain,
+     [](Asker& a) {
+       const Ready ready(a);
+       CUstream s = nullptr;
+       CUgraph g = nullptr;
+       CUgraph shown = nullptr;
+       CUdeviceptr p = 0;
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+       a.Prepare(a.d.MemAlloc(&p, 64));
+       a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+       CUgraphNode seen[2] = {};
+       for (CUgraphNode& one : seen) {
+         a(a.d.MemsetD8Async(p, 0, 64, s));
+         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+         const CUgraphNode* nodes = nullptr;
+         std::size_t count = 0;
+#if CUDA_VERSION >= 13000
+         const CUgraphEdgeData* edges = nullptr;
+         (void)a.d.StreamGetCaptureInfo(s, &status, nullptr, &shown, &nodes, &edges, &count);
+#else
+         (void)a.d.StreamGetCaptureInfo(s, &status, nullptr, &shown, &nodes, &count);
+#endif
+         a.Value(status);
+         a.Value(static_cast<long long>(count));
+         if (count == 1) one = nodes[0];
+       }
+       a(a.d.StreamEndCapture(s, &g));
+       CUgraphNode made[2] = {};
+       std::size_t count = 2;
+       (void)a.d.GraphGetNodes(g, made, &count);
+       a.Value(static_cast<long long>(count));
+       a.Value((made[0] == seen[0] && made[1] == seen[1]) || (made[0] == seen[1] && made[1] == seen[0]));
+       a.Value(shown == g);
+       if (g != nullptr) (void)a.d.GraphDestroy(g);
+       (void)a.d.StreamDestroy(s);
+       (void)a.d.MemFree(p);
+     }},
 };
 
 }  // namespace

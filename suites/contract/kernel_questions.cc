@@ -214,6 +214,29 @@ constexpr Question kQuestions[] = {
        a(a.d.OccupancyMaxPotentialBlockSize(&blocks, &threads, f, nullptr, 0, 0));
        a(a.d.OccupancyAvailableDynamicSMemPerBlock(&bytes, f, 1, 32));
      }},
+    {"kernel.as_a_function_captured", "SUCCESS SUCCESS 1 1 0 SUCCESS SUCCESS", Manner::Risky,
+     [](Asker& a) {
+       const Ready ready(a);
+       const Loaded l(a);
+       CUstream s = nullptr;
+       CUgraph g = nullptr;
+       CUgraphNode n = nullptr;
+       CUgraphExec x = nullptr;
+       std::size_t count = 1;
+       CUDA_KERNEL_NODE_PARAMS node{};
+       a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+       a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+       a(a.d.LaunchKernel(reinterpret_cast<CUfunction>(l.kernel), 1, 1, 1, 1, 1, 1, 0, s, nullptr, nullptr));
+       a.Prepare(a.d.StreamEndCapture(s, &g));
+       a.Prepare(a.d.GraphGetNodes(g, &n, &count));
+       a(a.d.GraphKernelNodeGetParams(n, &node));
+       a.Value(node.func != nullptr);
+       a.Value(node.func != reinterpret_cast<CUfunction>(l.kernel));
+       a.Value(node.kern != nullptr);
+       a.Prepare(a.d.GraphInstantiateWithFlags(&x, g, 0));
+       a(a.d.GraphKernelNodeSetParams(n, &node));
+       a(a.d.GraphExecKernelNodeSetParams(x, n, &node));
+     }},
     {"kernel.as_a_function_in_a_node", "INVALID_HANDLE 0 0", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);

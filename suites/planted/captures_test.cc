@@ -50,11 +50,11 @@ CUAUDIT_CASE(Leak, AnEventRecordedByANodeLeadsIntoNoCapture) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));
 }
 
-CUAUDIT_CASE(Leak, AnEventRecordedOfAWholeContextLeadsIntoNoCapture) {
+CUAUDIT_CASE(Leak, AnEventRecordedOfAGreenContextLeadsIntoNoCapture) {
   Trace t;
   t.Call(CallId::StreamBeginCapture_v2).In(0, kOrigin);
   t.Call(CallId::EventRecord).In(0, kEvent).In(1, kOrigin);
-  t.Call(CallId::CtxRecordEvent).In(0, 0x77).In(1, kEvent);  // another one than that of the captured stream
+  t.Call(CallId::GreenCtxRecordEvent).In(0, 0x77).In(1, kEvent);  // whose streams are not captured
   t.Call(CallId::StreamWaitEvent).In(0, kFork).In(1, kEvent);
   AllocAsync(t, kFork);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream_ordered_memory 1"));

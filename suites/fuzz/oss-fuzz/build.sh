@@ -23,4 +23,4 @@ for target in "${targets[@]}"; do
     driver | allocator | lifecycle) printf '[libfuzzer]\nmax_len = 320\nentropic = 0\n' >"$OUT/fuzz_$target.options" ;;
   esac
 done
-readelf -d "$OUT"/fuzz_* 2>/dev/null | grep -q 'rpath: \[$ORIGIN/lib\]'
+for target in "${targets[@]}"; do readelf -d "$OUT/fuzz_$target" | grep -F 'rpath: [$ORIGIN/lib]' >/dev/null; done

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "suites/unit/shim/gated_world.h"
@@ -48,14 +49,38 @@ struct Captured : GatedWorld {
     std::vector<std::uint64_t> addresses;
     const Record call = Last(base);
     for (const Record& record : Records()) {
-      if (record.kind != RecordKind::Argument || record.context != call.begin) continue;
+      if (record.kind != RecordKind::Argument || record.context != call.begin || record.flags == kCapturedNode) continue;
       for (const std::uint64_t address : record.argument) {
         if (address != 0) addresses.push_back(address);
       }
     }
     return addresses;
   }
+  // The node and the stream that are told of the last call of that name.
+  std::pair<CUgraphNode, CUstream> Node(BaseId base) const {
+    const Record call = Last(base);
+    for (const Record& record : Records()) {
+      if (record.kind == RecordKind::Argument && record.context == call.begin && record.flags == kCapturedNode)
+        return {reinterpret_cast<CUgraphNode>(record.argument[0]), reinterpret_cast<CUstream>(record.argument[1])};
+    }
+    return {};
+  }
 };
+
+TEST(GateCaptured, ACallTellsTheNodeThatItBecomes) {
+  Captured world;
+  world.Begin();
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  ASSERT_EQ(world.d.MemsetD8Async(world.memory[0], 0, 16, world.stream), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(world.d.StreamEndCapture(world.stream, &graph), CUDA_SUCCESS);
+  CUgraphNode nodes[2] = {};
+  std::size_t count = 2;
+  ASSERT_EQ(world.d.GraphGetNodes(graph, nodes, &count), CUDA_SUCCESS);
+  ASSERT_EQ(count, 2U);
+  EXPECT_THAT(nodes, ElementsAre(world.Node(BaseId::LaunchKernel).first, world.Node(BaseId::MemsetD8Async).first));
+  EXPECT_EQ(world.Node(BaseId::LaunchKernel).second, world.stream);
+}
 
 TEST(GateCaptured, ALaunchOnAStreamUnderCaptureTellsItsAddresses) {
   Captured world;
