@@ -207,24 +207,27 @@ bool IsLibraryFile(const char* path) noexcept {
   return false;
 }
 
-bool IsTheLibrarys(int descriptor) noexcept {
+// What is behind it, as far as that says whose it is.
+uint16_t FlagsOf(int descriptor) noexcept {
   const Quiet quiet;
   char link[32];
   char path[sizeof(sockaddr_un::sun_path) + 1];
   snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
   const ssize_t length = readlink(link, path, sizeof(path) - 1);
   path[length > 0 ? length : 0] = '\0';
-  if (path[0] == '/') return IsLibraryFile(path);
+  if (path[0] == '/') return IsLibraryFile(path) ? uint16_t{kKeptByLibrary} : uint16_t{0};
+  if (strcmp(path, "anon_inode:[eventfd]") == 0 || strncmp(path, "pipe:", 5) == 0) return kEventOrPipe;
   sockaddr_un peer = {};
   socklen_t bytes = sizeof(peer) - 1;
-  return syscall(SYS_getpeername, descriptor, &peer, &bytes) == 0 && peer.sun_family == AF_UNIX && IsLibraryFile(peer.sun_path);
+  const bool connected = syscall(SYS_getpeername, descriptor, &peer, &bytes) == 0 && peer.sun_family == AF_UNIX;
+  return connected && IsLibraryFile(peer.sun_path) ? uint16_t{kKeptByLibrary} : uint16_t{0};
 }
 
 void Tell(int descriptor) noexcept {
   if (seen.Has(descriptor)) {
     Know(descriptor);
     Record* const record = ReserveBare(HostCall::DescriptorFound, Name(descriptor), 0);
-    if (record != nullptr && IsTheLibrarys(descriptor)) record->flags |= kKeptByLibrary;
+    if (record != nullptr) record->flags |= FlagsOf(descriptor);
     Finish(record);
   } else if (Unknow(descriptor)) {
     Finish(ReserveBare(HostCall::DescriptorGone, Name(descriptor), 0));

@@ -84,6 +84,8 @@ enum RecordFlag : std::uint16_t {
   kKeptByLibrary = 16,
   // A host block that belongs to a library that was loaded or to a thread, which have records of their own.
   kPartOfOther = 32,
+  // A descriptor that a census found is an event or a pipe: what a driver opens past every wrapper, beside its devices.
+  kEventOrPipe = 64,
 };
 
 // What an Argument record holds instead, when one of these is set.

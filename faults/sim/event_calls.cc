@@ -103,6 +103,8 @@ CUresult api::EventElapsedTime(Call& call, float* milliseconds, CUevent start_ha
   const Event* const end = call.world.Find<Event>(end_handle);
   if (milliseconds == nullptr || start == nullptr || end == nullptr || start->owner != end->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
+  const auto leads_nowhere = [](const Event* event) { return event->was_captured && event->capture == nullptr; };
+  if (leads_nowhere(start) || leads_nowhere(end)) return CUDA_ERROR_INVALID_VALUE;
   if (start->marker == nullptr || end->marker == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!start->marker->done || !end->marker->done) return CUDA_ERROR_NOT_READY;
   const std::int64_t nanoseconds = static_cast<std::int64_t>(end->marker->time - start->marker->time);

@@ -111,6 +111,10 @@ CUresult LaunchOn(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, CUstream ha
   Work work;
   work.type = WorkType::Kernel;
   work.kernel = kernel;
+  if (call.world.Find<Kernel>(kernel.func) != nullptr) {  // the node has both
+    work.kernel.kern = reinterpret_cast<CUkernel>(kernel.func);
+    work.kernel.func = ToHandle<CUfunction>(FindLaunched(call, kernel.func, &result));
+  }
   work.cooperative = cooperative;
   if (!CopyArguments(call.world, KernelSymbol(call.world, kernel), &work)) return CUDA_ERROR_OUT_OF_MEMORY;
   result = Submit(call, stream, CU_GRAPH_NODE_TYPE_KERNEL, work);

@@ -129,19 +129,21 @@ bool Graphs::IsOver(std::int64_t capture) const {
   return entry != nullptr && entry->top < 0 && entry->last >= 0 && !entry->borrowed;
 }
 
+std::int64_t Graphs::CaptureOn(std::uint64_t stream) const {
+  const auto found = capture_of_stream_.find(stream);
+  return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
+}
+
 std::int64_t Graphs::CaptureOf(const faults::Record& record) {
   if (active_captures_ == 0) return -1;
   const CallId call = CallOf(record);
   const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);
   for (std::size_t i = 0; i < count; ++i) {
     if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != Family::Stream) continue;
-    const auto found = capture_of_stream_.find(StreamKey(record, record.argument[i]));
-    return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
+    return CaptureOn(StreamKey(record, record.argument[i]));
   }
   const auto named = captured_.find(record.begin);  // the stream is hidden in a structure
-  if (named == captured_.end()) return -1;
-  const auto found = capture_of_stream_.find(StreamKey(record, named->second.stream));
-  return found == capture_of_stream_.end() || IsOver(found->second) ? -1 : found->second;
+  return named == captured_.end() ? -1 : CaptureOn(StreamKey(record, named->second.stream));
 }
 
 void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes) {

@@ -129,6 +129,7 @@ class Graphs {
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;
+  std::int64_t CaptureOn(std::uint64_t stream) const;
 
   Account* account_;
   const Contexts* contexts_;

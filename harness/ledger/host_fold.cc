@@ -70,6 +70,7 @@ void ProcessFold::Host(const faults::Record& record) {
   object.handle = handle;
   object.library_kept = (record.flags & faults::kKeptByLibrary) != 0;
   object.part_of_other = (record.flags & faults::kPartOfOther) != 0;
+  object.event_or_pipe = (record.flags & faults::kEventOrPipe) != 0;
   switch (static_cast<HostCall>(record.call)) {
     case HostCall::Allocate:
       account_.set_host_probed();

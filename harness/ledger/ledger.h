@@ -59,7 +59,8 @@ struct Object {
   // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther); or what a helper took that never
   // calls the driver (harness/verdict/driver_owned.h).
   bool part_of_other = false;
-  bool driver_owned = false;  // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
+  bool event_or_pipe = false;  // a descriptor that nobody saw opened
+  bool driver_owned = false;   // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the releasing, orphaning or refused call
   Site retried;   // of a released object the refused call after which it was released again; record_kind Empty for all others

@@ -94,24 +94,24 @@ const Object* KeptFromDestruction(const Ledger& ledger) {
   return nullptr;
 }
 
-// A context of a genuine driver that the trial keeps and the rehearsal did not: it holds events and pipes that the driver made past every
-// wrapper, four descriptors each on an H200.
-const Object* KeptContext(const Evidence& rehearsal, const Evidence& trial) {
-  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return nullptr;
-  const auto kept = [](const Object& object) {
-    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
-    return is_context && (object.state == State::Live || object.state == State::ReleaseRefused);
-  };
-  const auto& before = rehearsal.ledger->objects;
-  const auto& after = trial.ledger->objects;
-  if (std::count_if(after.begin(), after.end(), kept) <= std::count_if(before.begin(), before.end(), kept)) return nullptr;
-  const auto refused = [&](const Object& object) { return kept(object) && object.state == State::ReleaseRefused; };
-  const auto found = std::find_if(after.begin(), after.end(), refused);
-  return &*(found != after.end() ? found : std::find_if(after.begin(), after.end(), kept));
+bool IsKeptContext(const Object& object) {
+  const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
+  return is_context && (object.state == State::Live || object.state == State::ReleaseRefused);
 }
 
-bool WasFoundOpen(const Object& object) {
-  return IsHost(object) && object.acquired.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorFound);
+// A context of a genuine driver that the trial keeps and the rehearsal did not: it holds two events and a pipe, on an H200, that the driver
+// made past every wrapper.
+const Object* KeptContext(const Evidence& rehearsal, const Evidence& trial) {
+  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return nullptr;
+  const Object* context = nullptr;
+  std::int64_t more = 0;
+  for (const Object& object : trial.ledger->objects) {
+    if (!IsKeptContext(object)) continue;
+    ++more;
+    if (context == nullptr || object.state == State::ReleaseRefused) context = &object;
+  }
+  for (const Object& object : rehearsal.ledger->objects) more -= IsKeptContext(object) ? 1 : 0;
+  return more > 0 ? context : nullptr;
 }
 
 using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
@@ -238,7 +238,7 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       refused.Add(Refused(*left.object, left.key, kept->released));
       continue;
     }
-    if (context != nullptr && WasFoundOpen(*left.object)) {
+    if (context != nullptr && left.object->event_or_pipe && left.object->pid == context->pid) {
       if (context->state == State::ReleaseRefused) {
         refused.Add(Refused(*left.object, left.key, context->released));
       } else {

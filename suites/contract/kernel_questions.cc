@@ -214,7 +214,7 @@ constexpr Question kQuestions[] = {
        a(a.d.OccupancyMaxPotentialBlockSize(&blocks, &threads, f, nullptr, 0, 0));
        a(a.d.OccupancyAvailableDynamicSMemPerBlock(&bytes, f, 1, 32));
      }},
-    {"kernel.as_a_function_captured", "SUCCESS SUCCESS 1 1 0 SUCCESS SUCCESS", Manner::Risky,
+    {"kernel.as_a_function_captured", "SUCCESS SUCCESS 1 1 1 SUCCESS SUCCESS", Manner::Risky,
      [](Asker& a) {
        const Ready ready(a);
        const Loaded l(a);
