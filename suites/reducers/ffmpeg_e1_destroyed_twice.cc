@@ -37,12 +37,7 @@ int Run(bool owns) {
   CUcontext popped = nullptr;
   Device device;
   if (cuInit(0) != CUDA_SUCCESS) return Failed("init");
-#if CUDA_VERSION >= 13000
-  const CUresult made = cuCtxCreate(&context, nullptr, 0, 0);
-#else
-  const CUresult made = cuCtxCreate(&context, 0, 0);
-#endif
-  if (made != CUDA_SUCCESS) return Failed("context");
+  if (CreateContext(&context) != CUDA_SUCCESS) return Failed("context");
   int status = cuCtxPopCurrent(&popped) == CUDA_SUCCESS ? 0 : Failed("pop");
   const bool opened = status == 0 && Open(&device, context) == 0;
   status |= opened ? Close(device, owns) : 1;
@@ -52,7 +47,7 @@ int Run(bool owns) {
 }  // namespace
 }  // namespace cuaudit::reducers
 
-int main(int argc, char** argv) { return cuaudit::reducers::Run(argc > 1 && strcmp(argv[1], "defective") == 0); }
+int main(int argc, char** argv) { return cuaudit::reducers::Run(cuaudit::reducers::IsDefective(argc, argv)); }
 #else
 #include "suites/reducers/program_vectors.h"
 

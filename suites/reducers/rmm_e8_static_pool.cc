@@ -43,12 +43,7 @@ int Fill() {
 int Run(bool at_exit) {
   CUcontext context = nullptr;
   if (cuInit(0) != CUDA_SUCCESS) return Failed("init");
-#if CUDA_VERSION >= 13000
-  const CUresult made = cuCtxCreate(&context, nullptr, 0, 0);
-#else
-  const CUresult made = cuCtxCreate(&context, 0, 0);
-#endif
-  if (made != CUDA_SUCCESS) return Failed("context");
+  if (CreateContext(&context) != CUDA_SUCCESS) return Failed("context");
   if (at_exit) (void)atexit(AtExit);
   int status = Fill();
   if (!at_exit) status |= Empty();
@@ -58,7 +53,7 @@ int Run(bool at_exit) {
 }  // namespace
 }  // namespace cuaudit::reducers
 
-int main(int argc, char** argv) { return cuaudit::reducers::Run(argc > 1 && strcmp(argv[1], "defective") == 0); }
+int main(int argc, char** argv) { return cuaudit::reducers::Run(cuaudit::reducers::IsDefective(argc, argv)); }
 #else
 #include "suites/reducers/program_vectors.h"
 

@@ -29,6 +29,24 @@ inline int Leave() {
   return cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS && left ? 0 : Failed("leave");
 }
 
+inline bool IsDefective(int argc, char** argv) { return argc > 1 && strcmp(argv[1], "defective") == 0; }
+
+// argv: the form. With the primary context current.
+inline int Once(int argc, char** argv, int (*run)(bool defective)) {
+  if (Enter() != 0) return 1;
+  const int status = run(IsDefective(argc, argv));
+  return Leave() != 0 || status != 0 ? 1 : 0;
+}
+
+// A context of the program's own, current.
+inline CUresult CreateContext(CUcontext* context) {
+#if CUDA_VERSION >= 13000
+  return cuCtxCreate(context, nullptr, 0, 0);
+#else
+  return cuCtxCreate(context, 0, 0);
+#endif
+}
+
 // argv: the form, then how many cycles.
 inline int Cycles(int argc, char** argv, int (*cycle)(bool repaired)) {
   const bool repaired = argc > 1 && strcmp(argv[1], "repaired") == 0;

@@ -41,12 +41,7 @@ int Run(bool frees_too) {
 }  // namespace
 }  // namespace cuaudit::reducers
 
-int main(int argc, char** argv) {
-  using namespace cuaudit::reducers;
-  if (Enter() != 0) return 1;
-  const int status = Run(argc > 1 && strcmp(argv[1], "defective") == 0);
-  return Leave() != 0 || status != 0 ? 1 : 0;
-}
+int main(int argc, char** argv) { return cuaudit::reducers::Once(argc, argv, cuaudit::reducers::Run); }
 #else
 #include "suites/reducers/program_vectors.h"
 
