@@ -93,7 +93,8 @@ enum ArgumentFlag : std::uint16_t {
   kMemoryNode = 0x100,    // argument[0] = address of memory that the graph owns, [1] = its bytes; 0: the node frees it
   kMovedGraph = 0x200,    // argument[0] = the graph that became the node's: the parent destroys it
   kCopiedGraph = 0x400,   // argument[0] = the graph that was copied into the node
-  kCapturedNode = 0x800,  // argument[0] = the node that the call became, 0 where the driver did not say; [1] = the stream under capture
+  kCapturedNode = 0x800,  // argument[0] = the node that the call became, [2] = its graph, 0 where the driver did not say; [1] = the stream
+                          // under capture
 };
 
 struct Record {

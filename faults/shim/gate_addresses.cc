@@ -101,6 +101,27 @@ void AddCopy(const Copy* copy, Addresses* addresses) noexcept {
   if (copy->dstMemoryType == CU_MEMORYTYPE_DEVICE || copy->dstMemoryType == CU_MEMORYTYPE_UNIFIED) addresses->Add(copy->dstDevice);
 }
 
+void AddOperations(const CUstreamBatchMemOpParams* operation, std::uint64_t count, Addresses* addresses) noexcept {
+  for (std::uint64_t i = 0; operation != nullptr && i < count; ++i) {
+    switch (operation[i].operation) {
+      case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+      case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        addresses->Add(operation[i].waitValue.address);
+        break;
+      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        addresses->Add(operation[i].writeValue.address);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void AddOperations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1* node, Addresses* addresses) noexcept {
+  if (node != nullptr) AddOperations(node->paramArray, node->count, addresses);
+}
+
 void AddMemory(const CUDA_MEM_ALLOC_NODE_PARAMS* memory, Addresses* addresses) noexcept {
   if (memory == nullptr) return;
   addresses->flags = kMemoryNode;
@@ -126,23 +147,6 @@ bool TakesGenericNode(driver::BaseId base) noexcept {
 // The last parameter holds the node whatever the version of the call.
 const CUgraphNodeParams* GenericNode(const Passage& passage) noexcept {
   return As<const CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
-}
-
-void AddOperations(const CUstreamBatchMemOpParams* operation, std::uint64_t count, Addresses* addresses) noexcept {
-  for (std::uint64_t i = 0; operation != nullptr && i < count; ++i) {
-    switch (operation[i].operation) {
-      case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-      case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        addresses->Add(operation[i].waitValue.address);
-        break;
-      case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-      case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        addresses->Add(operation[i].writeValue.address);
-        break;
-      default:
-        break;
-    }
-  }
 }
 
 CUfunction Function(std::uint64_t word) noexcept { return reinterpret_cast<CUfunction>(word); }
@@ -192,19 +196,21 @@ CUstream StreamOf(const Passage& passage) noexcept {
   return own ? CU_STREAM_PER_THREAD : reinterpret_cast<CUstream>(passage.stream);
 }
 
-// What the stream's next work depends on: the node that this call has just become. 0 where the driver does not say.
-std::uint64_t NodeOf(const driver::DriverRef& next, CUstream stream) noexcept {
+// The node that a call has just become is what the stream's next work depends on; 0 where the driver does not say.
+void TellNode(const driver::DriverRef& next, CUstream stream, Record* record) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
   const CUgraphNode* nodes = nullptr;
   std::size_t count = 0;
 #if CUDA_VERSION >= 13000
   const CUgraphEdgeData* edges = nullptr;
-  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count);
+  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, &edges, &count);
 #else
-  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &count);
+  const CUresult result = next.StreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, &count);
 #endif
-  const bool known = result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1;
-  return known ? reinterpret_cast<std::uintptr_t>(nodes[0]) : 0;
+  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) return;
+  record->argument[0] = reinterpret_cast<std::uintptr_t>(nodes[0]);
+  record->argument[2] = reinterpret_cast<std::uintptr_t>(graph);
 }
 
 // Of a call that became a node. The first versions of copies had addresses of 32 bits.
@@ -258,6 +264,12 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
       return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[1]), addresses);
     case CallId::GraphExecMemcpyNodeSetParams:
       return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[2]), addresses);
+    case CallId::GraphAddBatchMemOpNode:
+      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[4]), addresses);
+    case CallId::GraphBatchMemOpNodeSetParams:
+      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[1]), addresses);
+    case CallId::GraphExecBatchMemOpNodeSetParams:
+      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[2]), addresses);
     case CallId::GraphAddMemAllocNode:
       return AddMemory(As<const CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
     default:
@@ -283,6 +295,7 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
     addresses->Add(node->free.dptr);
   }
   if (node->type == CU_GRAPH_NODE_TYPE_MEMSET) addresses->Add(node->memset.dst);
+  if (node->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) AddOperations(node->memOp.paramArray, node->memOp.count, addresses);
   if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY) AddCopy(&node->memcpy.copyParams, addresses);
 }
 
@@ -319,8 +332,8 @@ void Gate::RecordAddresses(const Passage& passage) noexcept {
     if (record == nullptr) return;
     record->context = passage.record->begin;
     record->flags = kCapturedNode;
-    record->argument[0] = NodeOf(next_, StreamOf(passage));
     record->argument[1] = passage.stream;
+    TellNode(next_, StreamOf(passage), record);
     journal_->Finish(record);
   }
   for (std::size_t first = 0; first < addresses.count; first += kRecordArguments) {

@@ -75,18 +75,17 @@ bool Graphs::EndCapture(const faults::Record& record) {
   Deactivate(index);
   const std::uint64_t handle = record.argument[1];
   const bool failed = record.result != 0 || handle == 0;
-  if (!failed && state.graph != handle) Begin(handle);
-  for (const auto& [node, addresses] : state.nodes) {
-    if (failed) break;
-    Addresses& all = Change(graphs_[handle]).nodes[node];
-    all.insert(all.end(), addresses.begin(), addresses.end());
-    if (node != 0) graph_of_node_[node] = handle;
+  if (failed && state.shown != 0) DestroyGraph(state.shown, SiteOf(record));
+  if (!failed && state.graph != handle && state.shown != handle) Begin(handle);
+  if (!failed && !state.addresses.empty()) {
+    Addresses& all = Change(graphs_[handle]).nodes[0];
+    all.insert(all.end(), state.addresses.begin(), state.addresses.end());
   }
   if (!failed && !state.memory.empty()) {
     std::vector<Memory>& all = Change(graphs_[handle]).memory[0];
     all.insert(all.end(), state.memory.begin(), state.memory.end());
   }
-  state.nodes.clear();
+  state.addresses.clear();
   state.memory.clear();
   return state.graph != 0 && state.graph == handle;
 }
@@ -106,8 +105,7 @@ void Graphs::FollowEvents(const faults::Record& record) {
     case BaseId::EventRecordWithFlags:
       if (!IsExternal(record)) RecordEvent(record.argument[0], CaptureOf(record));
       return;
-    case BaseId::CtxRecordEvent:  // of streams that are not captured, or it fails
-    case BaseId::GreenCtxRecordEvent:
+    case BaseId::GreenCtxRecordEvent:  // of streams that are not captured, or it fails
       RecordEvent(record.argument[1], -1);
       return;
     case BaseId::StreamWaitEvent: {
@@ -151,9 +149,19 @@ void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uin
 }
 
 void Graphs::Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses) {
-  if (addresses.empty()) return;
+  CaptureState& state = captures_[static_cast<std::size_t>(capture)];
   const auto named = captured_.find(record.begin);
-  Addresses& all = captures_[static_cast<std::size_t>(capture)].nodes[named == captured_.end() ? 0 : named->second.node];
+  if (named == captured_.end() || named->second.graph == 0) {
+    state.addresses.insert(state.addresses.end(), addresses.begin(), addresses.end());
+    return;
+  }
+  const auto& [node, stream, graph] = named->second;
+  if (state.graph == 0 && state.shown == 0) {
+    Begin(graph);
+    state.shown = graph;
+  }
+  graph_of_node_[node] = graph;
+  Addresses& all = Change(graphs_[graph]).nodes[node];
   all.insert(all.end(), addresses.begin(), addresses.end());
 }
 

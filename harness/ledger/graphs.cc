@@ -17,7 +17,8 @@ bool NamesAddresses(BaseId base) {
   constexpr BaseId kCalls[] = {BaseId::GraphKernelNodeSetParams,     BaseId::GraphMemcpyNodeSetParams,
                                BaseId::GraphMemsetNodeSetParams,     BaseId::GraphNodeSetParams,
                                BaseId::GraphExecKernelNodeSetParams, BaseId::GraphExecMemcpyNodeSetParams,
-                               BaseId::GraphExecMemsetNodeSetParams, BaseId::GraphExecNodeSetParams};
+                               BaseId::GraphExecMemsetNodeSetParams, BaseId::GraphExecNodeSetParams,
+                               BaseId::GraphBatchMemOpNodeSetParams, BaseId::GraphExecBatchMemOpNodeSetParams};
   return std::find(std::begin(kCalls), std::end(kCalls), base) != std::end(kCalls);
 }
 
@@ -132,7 +133,7 @@ void Graphs::NameChild(std::uint64_t node, std::uint64_t child) {
   if (!Own(graph, node, child)) return;
   Content& content = Change(graphs_[graph]);
   Content& own = Change(graphs_[child]);
-  if (auto all = content.nodes.extract(node); !all.empty()) own.nodes[0] = std::move(all.mapped());
+  if (const auto all = content.nodes.find(node); all != content.nodes.end()) own.nodes[0] = std::exchange(all->second, {});
   if (auto all = content.memory.extract(node); !all.empty()) own.memory[0] = std::move(all.mapped());
   const auto brought = content.of_child.extract(node);
   if (brought.empty()) return;
@@ -236,7 +237,9 @@ void Graphs::Launch(const faults::Record& record) {
   if (found == executables_.end()) return;
   Graph& executable = found->second;
   if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
+    if (!Releases(OutcomeOf(record))) return;
     CaptureState& state = captures_[static_cast<std::size_t>(capture)];
+    Capture(capture, record, {});
     for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, record, addresses);
     for (const auto& [node, memory] : executable.content->memory) state.memory.insert(state.memory.end(), memory.begin(), memory.end());
     return;

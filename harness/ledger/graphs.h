@@ -39,8 +39,13 @@ class Graphs {
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
   // The memory that the node allocates; `bytes` 0: that it frees.
   void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
-  // The node that it has become, 0 where nobody knows, and the stream under capture.
-  void NameCaptured(std::uint64_t call, std::uint64_t node, std::uint64_t stream) { captured_[call] = {node, stream}; }
+  // What a call has become on a stream under capture; node and graph 0 where nobody knows.
+  struct CapturedCall {
+    std::uint64_t node = 0;
+    std::uint64_t stream = 0;
+    std::uint64_t graph = 0;
+  };
+  void NameCaptured(std::uint64_t call, const CapturedCall& what) { captured_[call] = what; }
   void ForgetCaptured(std::uint64_t call) { captured_.erase(call); }
   // The one that it copies into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
@@ -104,10 +109,11 @@ class Graphs {
   struct CaptureState {
     std::uint64_t stream = 0;
     std::uint32_t tid = 0;
-    std::uint64_t graph = 0;                   // given by cuStreamBeginCaptureToGraph
-    std::uint64_t context = 0;                 // of a stream that nobody made, which has no handle that dies with it
-    std::uint64_t deaths = 0;                  // of that context, before
-    std::map<std::uint64_t, Addresses> nodes;  // as in Content
+    std::uint64_t graph = 0;    // given by cuStreamBeginCaptureToGraph
+    std::uint64_t context = 0;  // of a stream that nobody made, which has no handle that dies with it
+    std::uint64_t deaths = 0;   // of that context, before
+    std::uint64_t shown = 0;    // the graph that is made, where the driver has told it before the end
+    Addresses addresses;        // of nodes that nobody could name
     std::vector<Memory> memory;
     bool active = true;
   };
@@ -140,10 +146,6 @@ class Graphs {
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;
-  struct CapturedCall {
-    std::uint64_t node = 0;
-    std::uint64_t stream = 0;
-  };
   std::unordered_map<std::uint64_t, CapturedCall> captured_;
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;

@@ -70,7 +70,9 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
     }
     switch (record.kind) {
       case RecordKind::Empty:
+        break;
       case RecordKind::Argument:
+        if (begun_ && record.context <= last_ticket_) return false;  // of a call that has been taken
         break;
       case RecordKind::Call:
         returned = returned && record.end != 0;

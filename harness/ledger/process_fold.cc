@@ -134,6 +134,7 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
     for (const std::uint64_t address : addresses) account_.CheckBlocks(address, record);
     return;
   }
+  if (!Releases(OutcomeOf(record))) return;  // nor becomes a node
   Graphs::Addresses all = addresses;
   const CallId call = CallOf(record);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
@@ -312,7 +313,10 @@ void ProcessFold::NodeContent(const faults::Record& record) {
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
   }
   if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
-  if ((record.flags & faults::kCapturedNode) != 0) graphs_.NameCaptured(record.context, record.argument[0], record.argument[1]);
+  if ((record.flags & faults::kCapturedNode) != 0) {
+    graphs_.NameCaptured(record.context, {record.argument[0], record.argument[1], record.argument[2]});
+    account_.Borrow(Family::GraphNode, record.argument[0]);  // whoever had the handle before is gone
+  }
 }
 
 void ProcessFold::Mark(const faults::Record& record) {

@@ -94,24 +94,37 @@ const Object* KeptFromDestruction(const Ledger& ledger) {
   return nullptr;
 }
 
-bool IsKeptContext(const Object& object) {
-  const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
-  return is_context && (object.state == State::Live || object.state == State::ReleaseRefused);
+struct KeptContexts {
+  std::uint32_t pid = 0;
+  std::size_t count = 0;
+  const Object* context = nullptr;  // one of them; one whose release was refused, if any was
+};
+
+// Process by process, in the order in which they first took anything.
+std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger) {
+  std::vector<KeptContexts> all;
+  for (const Object& object : ledger.objects) {
+    auto own = std::find_if(all.begin(), all.end(), [&](const KeptContexts& one) { return one.pid == object.pid; });
+    if (own == all.end()) own = all.insert(all.end(), {object.pid, 0, nullptr});
+    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
+    if (!is_context || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
+    ++own->count;
+    if (own->context == nullptr || object.state == State::ReleaseRefused) own->context = &object;
+  }
+  return all;
 }
 
-// A context of a genuine driver that the trial keeps and the rehearsal did not: it holds two events and a pipe, on an H200, that the driver
-// made past every wrapper.
-const Object* KeptContext(const Evidence& rehearsal, const Evidence& trial) {
-  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return nullptr;
-  const Object* context = nullptr;
-  std::int64_t more = 0;
-  for (const Object& object : trial.ledger->objects) {
-    if (!IsKeptContext(object)) continue;
-    ++more;
-    if (context == nullptr || object.state == State::ReleaseRefused) context = &object;
+// By process: a context of a genuine driver that the trial keeps and the rehearsal did not. It holds two events and a pipe, on an H200,
+// that the driver made past every wrapper.
+std::map<std::uint32_t, const Object*> MoreContexts(const Evidence& rehearsal, const Evidence& trial) {
+  std::map<std::uint32_t, const Object*> more;
+  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return more;
+  const std::vector<KeptContexts> before = KeptContextsOf(*rehearsal.ledger);
+  const std::vector<KeptContexts> after = KeptContextsOf(*trial.ledger);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (after[i].count > (i < before.size() ? before[i].count : 0)) more[after[i].pid] = after[i].context;
   }
-  for (const Object& object : rehearsal.ledger->objects) more -= IsKeptContext(object) ? 1 : 0;
-  return more > 0 ? context : nullptr;
+  return more;
 }
 
 using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
@@ -165,9 +178,9 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
   std::set<std::uint64_t> pools;
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
-  const Object* context = nullptr;
+  std::map<std::uint32_t, const Object*> contexts;
   if (rehearsal != nullptr) {
-    context = KeptContext(*rehearsal, trial);
+    contexts = MoreContexts(*rehearsal, trial);
     allowances = AllowancesOf(*rehearsal);
     pools = PoolsOf(*rehearsal);
     vanished = Vanished(*trial.journal);
@@ -238,9 +251,10 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       refused.Add(Refused(*left.object, left.key, kept->released));
       continue;
     }
-    if (context != nullptr && left.object->event_or_pipe && left.object->pid == context->pid) {
-      if (context->state == State::ReleaseRefused) {
-        refused.Add(Refused(*left.object, left.key, context->released));
+    const auto holder = contexts.find(left.object->pid);
+    if (left.object->event_or_pipe && holder != contexts.end()) {
+      if (holder->second->state == State::ReleaseRefused) {
+        refused.Add(Refused(*left.object, left.key, holder->second->released));
       } else {
         lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
       }

@@ -68,16 +68,34 @@ CUAUDIT_CASE(UseAfterRelease, AWorkerLaunchesIntoTheCaptureOfAnother) {
 }
 
 CUAUDIT_CASE(UseAfterRelease, AnArgumentThatACapturedNodeWasGivenLater) {
+  for (const bool placeholder : {false, true}) {
+    const Capturing p;
+    CUdeviceptr after = p.Memory();
+    p.Begin(p.stream);
+    p.Kernel(placeholder ? 0 : p.Memory(), p.stream);
+    CUgraph graph = p.End(p.stream);
+    void* arguments[] = {&after};
+    const CUDA_KERNEL_NODE_PARAMS node = p.With(arguments);
+    EXPECT_EQ(p.d.GraphKernelNodeSetParams(p.OnlyNode(graph), &node), CUDA_SUCCESS);
+    CUgraphExec executable = p.Instantiate(graph);
+    EXPECT_EQ(p.d.MemFree(after), CUDA_SUCCESS);
+    (void)p.d.GraphLaunch(executable, p.stream);
+    EXPECT_THAT(Wrong(p.Fold()), ElementsAre("use_after_release device_memory")) << placeholder;
+  }
+}
+
+CUAUDIT_CASE(UseAfterRelease, ABatchOfWritesThatANodeWasGivenLater) {
   const Capturing p;
-  CUdeviceptr before = p.Memory();
-  CUdeviceptr after = p.Memory();
-  p.Begin(p.stream);
-  p.Kernel(before, p.stream);
-  CUgraph graph = p.End(p.stream);
-  void* arguments[] = {&after};
-  const CUDA_KERNEL_NODE_PARAMS node = p.With(arguments);
-  EXPECT_EQ(p.d.GraphKernelNodeSetParams(p.OnlyNode(graph), &node), CUDA_SUCCESS);
+  const CUdeviceptr after = p.Memory();
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUstreamBatchMemOpParams write = {};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS batch = p.Batch(&write, p.Memory());
+  EXPECT_EQ(p.d.GraphCreate(&graph, 0), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.GraphAddBatchMemOpNode(&node, graph, nullptr, 0, &batch), CUDA_SUCCESS);
   CUgraphExec executable = p.Instantiate(graph);
+  batch = p.Batch(&write, after);
+  EXPECT_EQ(p.d.GraphExecBatchMemOpNodeSetParams(executable, node, &batch), CUDA_SUCCESS);
   EXPECT_EQ(p.d.MemFree(after), CUDA_SUCCESS);
   (void)p.d.GraphLaunch(executable, p.stream);
   EXPECT_THAT(Wrong(p.Fold()), ElementsAre("use_after_release device_memory"));

@@ -6,6 +6,9 @@
 #error "capturing.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
 #endif
 
+#include <initializer_list>
+#include <string_view>
+
 #include "suites/planted/case.h"
 #include "suites/unit/shim/gated_world.h"
 
@@ -22,7 +25,7 @@ struct Capturing {
   CUfunction function = nullptr;
   CUmodule module = nullptr;
 
-  Capturing() {
+  explicit Capturing(std::initializer_list<std::string_view> faults = {}) : gated(faults) {
     gated.Start();
     EXPECT_EQ(d.ModuleLoadData(&module, kModule), CUDA_SUCCESS);
     EXPECT_EQ(d.ModuleGetFunction(&function, module, "ignore_pointer"), CUDA_SUCCESS);
@@ -69,6 +72,15 @@ struct Capturing {
     std::size_t count = 1;
     EXPECT_EQ(d.GraphGetNodes(graph, &node, &count), CUDA_SUCCESS);
     EXPECT_EQ(count, 1U);
+    return node;
+  }
+  CUDA_BATCH_MEM_OP_NODE_PARAMS Batch(CUstreamBatchMemOpParams* write, CUdeviceptr memory) const {
+    write->writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    write->writeValue.address = memory;
+    CUDA_BATCH_MEM_OP_NODE_PARAMS node = {};
+    EXPECT_EQ(d.CtxGetCurrent(&node.ctx), CUDA_SUCCESS);
+    node.count = 1;
+    node.paramArray = write;
     return node;
   }
   CUgraphExec Instantiate(CUgraph graph) const {

@@ -83,5 +83,69 @@ CUAUDIT_CASE(UseAfterRelease, ACapturedFillIsGivenOtherMemory) {
   EXPECT_THAT(Wrong(p.Fold()), IsEmpty());
 }
 
+CUAUDIT_CASE(UseAfterRelease, ACapturedBatchOfWritesIsGivenOtherMemory) {
+  const Capturing p;
+  const CUdeviceptr before = p.Memory();
+  CUstreamBatchMemOpParams write = {};
+  CUDA_BATCH_MEM_OP_NODE_PARAMS batch = p.Batch(&write, before);
+  p.Begin(p.stream);
+  EXPECT_EQ(p.d.StreamBatchMemOp(p.stream, 1, &write, 0), CUDA_SUCCESS);
+  CUgraph graph = p.End(p.stream);
+  CUgraphExec executable = p.Instantiate(graph);
+  batch = p.Batch(&write, p.Memory());
+  EXPECT_EQ(p.d.GraphExecBatchMemOpNodeSetParams(executable, p.OnlyNode(graph), &batch), CUDA_SUCCESS);
+  EXPECT_EQ(p.d.MemFree(before), CUDA_SUCCESS);
+  p.Launch(executable);
+  EXPECT_THAT(Wrong(p.Fold()), IsEmpty());
+}
+
+// The driver shows the graph, and so the node, before its capture is over.
+CUAUDIT_CASE(UseAfterRelease, ANodeIsGivenOtherMemoryWhileItsCaptureIsOpen) {
+  const Capturing p;
+  CUdeviceptr before = p.Memory();
+  CUdeviceptr after = p.Memory();
+  p.Begin(p.stream);
+  p.Kernel(before, p.stream);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+#if CUDA_VERSION >= 13000
+  EXPECT_EQ(p.d.StreamGetCaptureInfo(p.stream, &status, nullptr, &graph, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+#else
+  EXPECT_EQ(p.d.StreamGetCaptureInfo(p.stream, &status, nullptr, &graph, nullptr, nullptr), CUDA_SUCCESS);
+#endif
+  void* arguments[] = {&after};
+  const CUDA_KERNEL_NODE_PARAMS node = p.With(arguments);
+  EXPECT_EQ(p.d.GraphKernelNodeSetParams(p.OnlyNode(graph), &node), CUDA_SUCCESS);
+  CUgraphExec executable = p.Instantiate(p.End(p.stream));
+  EXPECT_EQ(p.d.MemFree(before), CUDA_SUCCESS);
+  p.Launch(executable);
+  EXPECT_THAT(Wrong(p.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(UseAfterRelease, WorkThatWasRefusedBecomesNoNode) {
+  const Capturing p({"cuMemsetD8Async#1=INVALID_VALUE,refuse"});
+  const CUdeviceptr memory = p.Memory();
+  p.Begin(p.stream);
+  EXPECT_EQ(p.d.MemsetD8Async(memory, 0, 16, p.stream), CUDA_ERROR_INVALID_VALUE);
+  CUgraphExec executable = p.Instantiate(p.End(p.stream));
+  EXPECT_EQ(p.d.MemFree(memory), CUDA_SUCCESS);
+  p.Launch(executable);
+  EXPECT_THAT(Wrong(p.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(UseAfterRelease, ACapturedNodeHasTheHandleOfOneThatIsGone) {
+  Trace t;
+  t.Call(driver::CallId::GraphCreate).Out(0, 0x61);
+  t.Call(driver::CallId::GraphAddEmptyNode).Out(0, 0x62).In(1, 0x61);
+  t.Call(driver::CallId::GraphDestroy).In(0, 0x61);
+  t.Call(driver::CallId::StreamBeginCapture_v2).In(0, 0x5);
+  const Step launch = t.Call(driver::CallId::LaunchKernel).In(8, 0x5);
+  t.NodeContent(launch, faults::kCapturedNode, 0x62, 0x5);
+  t.Call(driver::CallId::StreamEndCapture).In(0, 0x5).Out(1, 0x61);
+  t.Call(driver::CallId::GraphKernelNodeSetParams_v2).In(0, 0x62);
+  t.Call(driver::CallId::GraphDestroyNode).In(0, 0x62);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cuaudit::testing

@@ -257,5 +257,28 @@ TEST(JudgeDetails, AContextThatTheRehearsalKeepsTooExcusesNothing) {
   EXPECT_EQ(Descriptors(JudgePipes(ContextWithPipes(Fate::Forgotten, true), more)), 1U);
 }
 
+// The parent keeps its context in the rehearsal, too; the child's is what the trial has more.
+TEST(JudgeDetails, AContextExcusesPipesOfItsOwnProcessAlone) {
+  const auto run = [](bool rehearsal) {
+    Trace t;
+    t.Event(ProcessEvent::Start);
+    t.Call(CallId::CtxCreate_v4).Out(0, 0x70);
+    t.Event(ProcessEvent::Fork, 200, kProcess);
+    if (!rehearsal) t.Call(CallId::EventCreate).Refused();
+    t.Call(CallId::CtxCreate_v4).Out(0, 0x71).Process(200);
+    if (rehearsal) t.Call(CallId::CtxDestroy_v2).In(0, 0x71).Process(200);
+    if (!rehearsal) {
+      t.Host(faults::HostCall::DescriptorFound, 0x5).Flags(kPipe).Process(200);
+      t.Host(faults::HostCall::DescriptorFound, 0x6).Flags(kPipe);
+    }
+    t.Event(ProcessEvent::Exit, 200);
+    t.CreateStream(0x10);
+    t.DestroyStream(0x10);
+    t.Event(ProcessEvent::Exit);
+    return t;
+  };
+  EXPECT_EQ(Descriptors(JudgePipes(run(true), run(false))), 1U);  // the parent's
+}
+
 }  // namespace
 }  // namespace cuaudit::testing
