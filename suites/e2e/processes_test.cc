@@ -82,7 +82,7 @@ TEST(Disk, AFullOneIsOurErrorAndNeverTheProgramsCrash) {
   EXPECT_EQ(run.exit, 125) << run.out << run.err;
   EXPECT_THAT(run.out, HasSubstr("good 800")) << "the program does not notice";
   EXPECT_THAT(run.out, ::testing::Not(HasSubstr("crash")));
-  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("clean")));
+  EXPECT_THAT(run.out, ::testing::Not(HasSubstr(": clean")));
 }
 
 TEST(Descriptors, ClosingThemAllLosesNoRecord) {
