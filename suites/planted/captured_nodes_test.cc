@@ -68,11 +68,11 @@ CUAUDIT_CASE(UseAfterRelease, AWorkerLaunchesIntoTheCaptureOfAnother) {
 }
 
 CUAUDIT_CASE(UseAfterRelease, AnArgumentThatACapturedNodeWasGivenLater) {
-  for (const bool placeholder : {false, true}) {
+  for (const bool null_at_first : {false, true}) {
     const Capturing p;
     CUdeviceptr after = p.Memory();
     p.Begin(p.stream);
-    p.Kernel(placeholder ? 0 : p.Memory(), p.stream);
+    p.Kernel(null_at_first ? 0 : p.Memory(), p.stream);
     CUgraph graph = p.End(p.stream);
     void* arguments[] = {&after};
     const CUDA_KERNEL_NODE_PARAMS node = p.With(arguments);
@@ -80,7 +80,7 @@ CUAUDIT_CASE(UseAfterRelease, AnArgumentThatACapturedNodeWasGivenLater) {
     CUgraphExec executable = p.Instantiate(graph);
     EXPECT_EQ(p.d.MemFree(after), CUDA_SUCCESS);
     (void)p.d.GraphLaunch(executable, p.stream);
-    EXPECT_THAT(Wrong(p.Fold()), ElementsAre("use_after_release device_memory")) << placeholder;
+    EXPECT_THAT(Wrong(p.Fold()), ElementsAre("use_after_release device_memory")) << null_at_first;
   }
 }
 
