@@ -13,6 +13,12 @@ T* Zeroed(std::size_t count) noexcept {
   return static_cast<T*>(std::calloc(count, sizeof(T)));
 }
 
+bool IsLiveAt(const Block* block, CUdeviceptr from, CUdeviceptr to) noexcept {
+  if (block == nullptr || (block->state.load(std::memory_order_acquire) & kStatusMask) != kLive) return false;
+  const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
+  return address >= from && address <= to;
+}
+
 }  // namespace
 
 AddressMap::~AddressMap() {
@@ -49,6 +55,30 @@ bool AddressMap::Prepare(CUdeviceptr address, std::size_t bytes, bool large) noe
     granule.small.store(leaf, std::memory_order_release);
   }
   return true;
+}
+
+Block* AddressMap::LiveAtOrBelow(CUdeviceptr address) const noexcept {
+  if ((address >> kRootBits) != 0) return nullptr;
+  for (CUdeviceptr at = address >> kGranuleBits;; --at) {
+    const Span* const span = root_[at >> (kSpanBits - kGranuleBits)].load(std::memory_order_acquire);
+    if (span == nullptr) {
+      at &= ~CUdeviceptr{kGranules - 1};  // nothing was ever put into the rest of it
+    } else {
+      const Granule& granule = span->granule[at & (kGranules - 1)];
+      const CUdeviceptr begin = at << kGranuleBits;
+      const CUdeviceptr end = begin + (CUdeviceptr{1} << kGranuleBits) - 1;
+      const CUdeviceptr last = address < end ? address : end;
+      if (const Leaf* const leaf = granule.small.load(std::memory_order_acquire); leaf != nullptr) {
+        for (std::size_t unit = ((last - begin) >> kUnitBits) + 1; unit-- != 0;) {
+          Block* const block = leaf->block[unit].load(std::memory_order_acquire);
+          if (IsLiveAt(block, begin + (unit << kUnitBits), last)) return block;
+        }
+      }
+      Block* const large = granule.large.load(std::memory_order_acquire);
+      if (IsLiveAt(large, begin, last)) return large;
+    }
+    if (at == 0) return nullptr;
+  }
 }
 
 std::atomic<Block*>* AddressMap::Entry(CUdeviceptr address, bool large) const noexcept {

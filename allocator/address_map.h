@@ -45,6 +45,9 @@ class AddressMap {
     return leaf == nullptr ? nullptr : leaf->block[(address >> kUnitBits) & (kUnits - 1)].load(std::memory_order_acquire);
   }
 
+  // The live block with the highest address up to this one: the only one that the address may lie in.
+  Block* LiveAtOrBelow(CUdeviceptr address) const noexcept;
+
  private:
   static constexpr unsigned kUnitBits = 9;      // 512 B
   static constexpr unsigned kGranuleBits = 20;  // 1 MiB

@@ -47,11 +47,13 @@ CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUd
   *out = 0;
   if (bytes == 0) return core_->Usable("Allocate");
   if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
+  if (core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
   StreamRef ref;
   const CUresult result = core_->Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
   if (ref.device() != device)
     return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
+  core_->Remember(device, stream, ref.record());
   return core_->Allocate(bytes, ref.record(), stream, out);
 }
 
@@ -74,10 +76,7 @@ CUresult Allocator::RecordStream(CUdeviceptr address, CUstream stream) noexcept 
 CUresult Allocator::RecordStream(CUdeviceptr address, StreamRef stream) noexcept { return core_->RecordStream(address, stream.record()); }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
-  if (address == 0) return CUDA_SUCCESS;
-  StreamRef ref;
-  const CUresult result = core_->Identify(DeviceOf(address), stream, &ref);
-  return result != CUDA_SUCCESS ? result : core_->RecordUse(address, ref.record(), stream);
+  return address == 0 ? CUDA_SUCCESS : core_->RecordUseByHandle(address, DeviceOf(address), stream);
 }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {

@@ -5,7 +5,7 @@
 //             captures that it met at once), mapped host memory for Completion::StreamWrites, and one reference to each device's primary
 //             context unless a context was given. Borrows the DriverRef, contexts, streams, observers.
 //   Threads   every method from any thread, except Create, Close and the destructor: nobody else may be in a call then. No driver call
-//             is made with an arena's lock held; Free takes no lock at all. A thread that ends leaves its cache to the next one.
+//             is made with an arena's lock held; Free waits for no other thread's search. A thread that ends leaves its cache to the next one.
 //   Streams   a stream is touched only in calls that were handed it, so it may be destroyed at any time between; but one of RecordStream
 //             must live until Free, or RetireStream: its handle is used once more. A handle that is another stream's by then is found out,
 //             and answers INVALID_HANDLE; one that is nobody's crashes a genuine driver. Freeing a block of a destroyed stream is fine;
@@ -14,7 +14,7 @@
 //             kept apart from what its streams use outside, whichever StreamRef or trusted handle names them. The cached path asks the
 //             driver nothing, so it cannot know of any other capture: UP TO 60 ALLOCATIONS (capture_check_interval less one) OF A CAPTURE
 //             THAT WAS NOT ANNOUNCED MAY BE SERVED WITH MEMORY THAT OTHER WORK STILL USES OR GETS LATER. The first that
-//             finds nothing cached, or the 61st, and all after that are refused with ILLEGAL_STATE: whoever is told so throws the graph
+//             finds nothing free, or the 61st, and all after that are refused with ILLEGAL_STATE: whoever is told so throws the graph
 //             away. `capture_check_interval` 1 refuses the first. A thread's default stream is asked on its own thread only.
 //             Where only waiting for a whole context tells that memory is free, which ends every capture in it, that stays as it is while
 //             a capture that was announced may be open: until EndAllocateToPool, or until a stream of it is seen outside. Identify
@@ -61,7 +61,7 @@ class Allocator final : public Backend {
   ~Allocator() override;  // Close, whose error nobody hears
 
   // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what is proved
-  // to be ours still is tried again by the next Close, the rest is not (README.md, "Releases that fail"). Afterwards only Close,
+  // to be ours still is tried again by the next Close, the rest is not (docs/ALLOCATOR.md, "Releases that fail"). Afterwards only Close,
   // GetStatistics and the destructor may be called. Calls what EmptyCache calls, EventSynchronize, PointerGetAttribute, EventDestroy,
   // StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
   [[nodiscard]] CUresult Close(std::size_t* live_blocks = nullptr) noexcept;

@@ -51,79 +51,114 @@ void Arena::CountPending(Block* block, bool is_pending) noexcept {
 }
 
 void Arena::Insert(Block* block, Place place) noexcept {
-  const std::size_t i = Index(block->large);
   block->place = place;
-  block->age = device->searches.load(std::memory_order_relaxed);
+  if (core->options.garbage_collection_threshold > 0.0) block->age = device->searches.load(std::memory_order_relaxed);
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_relaxed);
-  CountPending(block, place == Place::Waiting);
-  if (place == Place::Waiting) {
-    block->link = nullptr;
-    block->link_back = waiting_last;
-    (waiting_last == nullptr ? waiting : waiting_last->link) = block;
-    waiting_last = block;
-    ++waiting_count;
-    waiting_large += i;
-    return;
+  if (place == Place::Ready && !block->counted_pending) [[likely]] {
+    ready[Index(block->large)].Insert(block);
+  } else {
+    InsertElsewhere(block, place);
   }
-  const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
-  block->node.value() = FreeKey{place == Place::Unmapped ? 0 : block->size, address, block};
-  FreeSet& set = place == Place::Ready ? ready[i] : place == Place::Pending ? pending[i] : unmapped[i];
-  set.insert(std::move(block->node));
+}
+
+void Arena::InsertElsewhere(Block* block, Place place) noexcept {
+  const std::size_t i = Index(block->large);
+  if (block->counted_pending != (place == Place::Waiting)) CountPending(block, place == Place::Waiting);
+  switch (place) {
+    case Place::Waiting:
+      block->link = nullptr;
+      block->link_back = waiting_last;
+      (waiting_last == nullptr ? waiting : waiting_last->link) = block;
+      waiting_last = block;
+      ++waiting_count;
+      waiting_large += i;
+      break;
+    case Place::Unmapped:
+      unmapped[i].Insert(block);
+      break;
+    case Place::Pending:
+      pending[i].Insert(block);
+      break;
+    default:
+      ready[i].Insert(block);
+  }
 }
 
 void Arena::Remove(Block* block) noexcept {
-  const std::size_t i = Index(block->large);
   const Place place = block->place;
   block->place = Place::None;
-  if (place == Place::None) return;
-  if (place == Place::Waiting) {
-    (block->link_back == nullptr ? waiting : block->link_back->link) = block->link;
-    (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
-    block->link = block->link_back = nullptr;
-    if (--waiting_count < looked_at) looked_at = waiting_count;
-    waiting_large -= i;
-    CountPending(block, false);
-    return;
+  if (place == Place::Ready) [[likely]] {
+    ready[Index(block->large)].Remove(block);
+  } else if (place != Place::None) {
+    RemoveElsewhere(block, place);
   }
-  FreeSet& set = place == Place::Ready ? ready[i] : place == Place::Pending ? pending[i] : unmapped[i];
-  const std::size_t size = place == Place::Unmapped ? 0 : block->size;
-  block->node = set.extract(set.find(FreeKey{size, block->address.load(std::memory_order_relaxed), block}));
 }
 
-// `block`, in nobody's set, takes in its neighbour, which is in one.
-bool Arena::Absorb(Block* block, Block* neighbour) noexcept {
-  if (!block->uses.Merge(neighbour->uses)) return false;  // no host memory: they stay apart
-  Remove(neighbour);
-  AddressMap& map = core->map;
-  if (neighbour == block->prev) {
-    map.Remove(block);
-    map.Remove(neighbour);
-    block->address.store(neighbour->address.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    block->prev = neighbour->prev;
-    if (block->prev != nullptr) block->prev->next = block;
-    if (block->segment->first == neighbour) block->segment->first = block;
-  } else {
-    map.Remove(neighbour);
-    block->next = neighbour->next;
-    if (block->next != nullptr) block->next->prev = block;
+void Arena::RemoveElsewhere(Block* block, Place place) noexcept {
+  const std::size_t i = Index(block->large);
+  if (place == Place::Unmapped) return unmapped[i].Remove(block);
+  if (place == Place::Pending) return pending[i].Remove(block);
+  (block->link_back == nullptr ? waiting : block->link_back->link) = block->link;
+  (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
+  block->link = block->link_back = nullptr;
+  if (--waiting_count < looked_at) looked_at = waiting_count;
+  waiting_large -= i;
+  CountPending(block, false);
+}
+
+// Of a neighbour that `block` takes in: what it is waited for, and its record.
+inline bool Arena::TakeIn(Block* block, Block* neighbour) noexcept {
+  if (neighbour->noted.load(std::memory_order_relaxed)) {
+    if (!block->uses.Merge(neighbour->uses)) return false;  // no host memory: they stay apart
+    block->noted.store(true, std::memory_order_relaxed);
   }
+  Remove(neighbour);
   block->size += neighbour->size;
   block->own_sequence = std::max(block->own_sequence, neighbour->own_sequence);
+  return true;
+}
+
+// `block`, in nobody's set, takes in the one before it, which is in one. What the map has under an address at which no block begins any
+// more stays: whoever finds it compares addresses.
+inline bool Arena::AbsorbBefore(Block* block) noexcept {
+  Block* const neighbour = block->prev;
+  if (!TakeIn(block, neighbour)) return false;
+  block->address.store(neighbour->address.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  block->prev = neighbour->prev;
+  (block->prev != nullptr ? block->prev->next : block->segment->first) = block;
   GiveRecord(neighbour);
   return true;
 }
 
-void Arena::Settle(Block* block) noexcept {
-  CapturedUse** link = &block->captured;
-  while (*link != nullptr) {
-    CapturedUse* const use = *link;
-    if (use->capture->ended.load(std::memory_order_acquire)) {
-      *link = use->next;
-      delete use;
-    } else {
-      link = &use->next;
-    }
+// The same with the one behind it.
+inline bool Arena::AbsorbBehind(Block* block) noexcept {
+  Block* const neighbour = block->next;
+  if (!TakeIn(block, neighbour)) return false;
+  block->next = neighbour->next;
+  if (block->next != nullptr) block->next->prev = block;
+  GiveRecord(neighbour);
+  return true;
+}
+
+// Both, where they are in sets of that kind. True: one of them was.
+inline bool Arena::AbsorbBoth(Block* block, Place place) noexcept {
+  const bool before = block->prev != nullptr && block->prev->place == place && AbsorbBefore(block);
+  const bool behind = block->next != nullptr && block->next->place == place && AbsorbBehind(block);
+  return before || behind;
+}
+
+bool Arena::Init() noexcept {
+  for (const bool large : {false, true}) {
+    const bool up_to_2_mib = !large && !core->options.expandable_segments;  // a small segment's; pages merge to more
+    if (!ready[Index(large)].Init(up_to_2_mib)) return false;
+    if (core->options.reuse == Reuse::Wait && !pending[Index(large)].Init(up_to_2_mib)) return false;
   }
+  return true;
+}
+
+// Of a block that uses were noted for; those that are over go.
+Place Arena::PlaceOf(Block* block) noexcept {
+  if (block->captured != nullptr) DropEnded(block);
   Recognize(block);
   block->uses.Prune([this, block](const Use& use) {
     if (use.stream->IsOver(use.sequence)) return true;
@@ -132,22 +167,23 @@ void Arena::Settle(Block* block) noexcept {
     block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
     return true;
   });
-  Place place = Place::Ready;
-  if (block->captured != nullptr || (!block->uses.empty() && core->options.reuse == Reuse::Poll)) {
-    place = Place::Waiting;
-  } else if (!block->uses.empty()) {
-    place = Place::Pending;
-  }
+  if (block->captured != nullptr) return Place::Waiting;
+  if (!block->uses.empty()) return core->options.reuse == Reuse::Poll ? Place::Waiting : Place::Pending;
+  block->noted.store(false, std::memory_order_relaxed);
+  return Place::Ready;
+}
+
+void Arena::Settle(Block* block) noexcept {
+  const Place place = block->noted.load(std::memory_order_relaxed) ? PlaceOf(block) : Place::Ready;
   if (place != Place::Waiting) {
     if (core->Traced() && block->stream != nullptr)
       core->Trace(TraceAction::FreeCompleted, this, block->address.load(std::memory_order_relaxed), block->size,
                   block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
     block->stream = nullptr;
     block->requested.store(0, std::memory_order_relaxed);
-    block->stack.store(nullptr, std::memory_order_relaxed);
-    for (Block* neighbour : {block->prev, block->next}) {
-      if (neighbour != nullptr && neighbour->place == place) (void)Absorb(block, neighbour);
-    }
+    if (block->has_stack) block->stack.store(nullptr, std::memory_order_relaxed);
+    block->has_stack = false;
+    (void)AbsorbBoth(block, place);
   }
   Insert(block, place);
 }
@@ -197,11 +233,12 @@ void Arena::Resettle(std::size_t limit) noexcept {
 }
 
 void Arena::Promote(std::size_t limit) noexcept {
-  for (FreeSet& set : pending) {
+  for (FreeBins& set : pending) {
     std::size_t left = limit;
-    for (auto at = set.begin(); at != set.end() && left != 0;) {
-      Block* const block = at->block;
-      ++at;
+    Block* next = set.First();
+    while (next != nullptr && left != 0) {
+      Block* const block = next;
+      next = set.Next(block);
       bool is_over = true;
       for (const Use& use : block->uses.entries()) is_over = is_over && IsOver(use);
       if (is_over) {
@@ -214,9 +251,9 @@ void Arena::Promote(std::size_t limit) noexcept {
   }
 }
 
-Block* Arena::FindIn(FreeSet* set, const Request& request) const noexcept {
-  const auto found = set[Index(request.large)].lower_bound(FreeKey{request.size, 0, nullptr});
-  return found != set[Index(request.large)].end() && MayServe(found->block, request) ? found->block : nullptr;
+Block* Arena::FindIn(const FreeBins* set, const Request& request) const noexcept {
+  Block* const found = set[Index(request.large)].AtLeast(request.size);
+  return found != nullptr && MayServe(found, request) ? found : nullptr;
 }
 
 // With max_split_size an oversize block, which is never split, serves none but oversize requests, and those that are not much smaller.
@@ -236,9 +273,9 @@ Block* Arena::FindImplied(const Request& request) const noexcept {
     }
     return true;
   };
-  const FreeSet& set = pending[Index(request.large)];
-  for (auto at = set.lower_bound(FreeKey{request.size, 0, nullptr}); at != set.end(); ++at) {
-    if (implied(at->block)) return at->block;
+  const FreeBins& set = pending[Index(request.large)];
+  for (Block* block = set.AtLeast(request.size); block != nullptr; block = set.Next(block)) {
+    if (implied(block)) return block;
   }
   Block* best = nullptr;
   for (Block* block = waiting; block != nullptr; block = block->link) {
@@ -259,19 +296,21 @@ bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
 void Arena::SettleUnmapped(Block* block) noexcept {
   block->mapped = false;
   block->uses.Clear();
+  block->noted.store(false, std::memory_order_relaxed);
   core->map.Remove(block);
-  for (Block* neighbour : {block->prev, block->next}) {
-    if (neighbour != nullptr && neighbour->place == Place::Unmapped) (void)Absorb(block, neighbour);
-  }
+  (void)AbsorbBoth(block, Place::Unmapped);
   Insert(block, Place::Unmapped);
 }
 
 Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
   Block* const rest = spare != nullptr ? spare : TakeRecord();
   if (rest == nullptr) return nullptr;
-  if (!rest->uses.Merge(block->uses)) {
-    GiveRecord(rest);
-    return nullptr;
+  if (block->noted.load(std::memory_order_relaxed)) {
+    if (!rest->uses.Merge(block->uses)) {
+      GiveRecord(rest);
+      return nullptr;
+    }
+    rest->noted.store(true, std::memory_order_relaxed);
   }
   rest->address.store(block->address.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
   rest->arena = this;
@@ -291,20 +330,23 @@ Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
 void Arena::Split(Block* block, std::size_t size) noexcept {
   if (!ShouldSplit(block, size)) return;
   Block* const rest = SplitAt(block, size);
-  if (rest != nullptr) Settle(rest);
+  if (rest == nullptr) return;
+  if (rest->noted.load(std::memory_order_relaxed)) return Settle(rest);
+  Insert(rest, Place::Ready);  // the block was ready, and so had taken in whatever is ready behind it
 }
 
-void Arena::GiveOut(Block* block, const Request& request) noexcept {
+inline void Arena::Hand(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept {
   block->place = Place::None;
-  block->uses.Clear();
-  block->recorded.Clear();
-  block->stream = request.stream;
-  block->key = static_cast<std::uint32_t>(request.size / kMinBlock);
-  block->given_in = request.capture;
-  block->requested.store(request.bytes, std::memory_order_relaxed);
-  block->stack.store(request.stack, std::memory_order_relaxed);
+  if (block->noted.load(std::memory_order_relaxed)) {
+    block->uses.Clear();
+    block->recorded.Clear();
+    block->noted.store(false, std::memory_order_relaxed);
+  }
+  block->stream = to;
+  block->key = static_cast<std::uint32_t>(size / kMinBlock);
+  block->requested.store(bytes, std::memory_order_relaxed);
   const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
-  block->state.store(life | kLive | (request.stream == stream ? 0 : kForeign), std::memory_order_release);
+  block->state.store(life | kLive | (to == stream ? 0 : kForeign), std::memory_order_release);
   core->map.Put(block);
   if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
     const Held held(device->totals.lock);
@@ -312,19 +354,31 @@ void Arena::GiveOut(Block* block, const Request& request) noexcept {
   }
 }
 
+void Arena::GiveOut(Block* block, const Request& request) noexcept {
+  block->given_in = request.capture;
+  if (request.stack != nullptr) block->stack.store(request.stack, std::memory_order_relaxed);
+  block->has_stack = request.stack != nullptr;
+  Hand(block, request.bytes, request.size, request.stream);
+}
+
+void Arena::GiveOut(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept {
+  block->given_in = 0;
+  block->has_stack = false;
+  Hand(block, bytes, size, to);
+}
+
 bool Arena::MergeMixed() noexcept {
   bool any = false;
-  for (FreeSet& set : pending) {
-    for (auto at = set.begin(); at != set.end();) {
-      Block* const block = at->block;
-      ++at;
+  for (FreeBins& set : pending) {
+    Block* following = set.First();
+    while (following != nullptr) {
+      Block* const block = following;
+      following = set.Next(block);
       const bool mixed =
           (block->prev != nullptr && block->prev->place == Place::Ready) || (block->next != nullptr && block->next->place == Place::Ready);
       if (!mixed) continue;
       Remove(block);
-      for (Block* neighbour : {block->prev, block->next}) {
-        if (neighbour != nullptr && (neighbour->place == Place::Ready)) any = Absorb(block, neighbour) || any;
-      }
+      any = AbsorbBoth(block, Place::Ready) || any;
       // What it has become may touch other pending blocks: they follow when their turn comes.
       Insert(block, Place::Pending);
     }

@@ -15,6 +15,7 @@
 
 #include "allocator/address_map.h"
 #include "allocator/block.h"
+#include "allocator/free_bins.h"
 #include "allocator/options.h"
 #include "allocator/stamps.h"
 
@@ -52,9 +53,10 @@ struct alignas(64) Arena {
 
   std::atomic<std::uint64_t> growths{0};
 
-  alignas(64) Lock lock;
-  FreeSet ready[2], pending[2], unmapped[2];  // [large]
-  Block* waiting = nullptr;                   // oldest first
+  alignas(64) Lock lock{LockRank::Arena};
+  FreeBins ready[2], pending[2];  // [large]
+  BlockTree<false> unmapped[2];
+  Block* waiting = nullptr;  // oldest first
   Block* waiting_last = nullptr;
   std::size_t waiting_count = 0;
   std::size_t looked_at = 0;      // of them, when somebody last looked
@@ -63,8 +65,9 @@ struct alignas(64) Arena {
   Segment* expandable[2] = {nullptr, nullptr};
   std::uint64_t stamped_frees = 0;  // frees since the last stamp for others
   std::uint64_t stamped_bytes = 0;
-  Lock growing;  // held across the driver calls that grow it; taken before `lock`
+  Lock growing{LockRank::Growing};  // held across the driver calls that grow it; taken before `lock`
 
+  // Written under `lock`.
   std::atomic<std::uint64_t> served_ready{0}, served_other{0}, served_pending{0}, served_capture{0}, served_grown{0};
 
   // Takes the block off its user's hands: it is looked at when somebody next searches. No lock.
@@ -75,6 +78,8 @@ struct alignas(64) Arena {
       block->link = head;
     } while (!returned.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
   }
+
+  bool Init() noexcept;  // false: no host memory
 
   // All below: `lock` is held.
   void Collect() noexcept;                                  // looks at what was returned
@@ -87,7 +92,7 @@ struct alignas(64) Arena {
   void Insert(Block* block, Place place) noexcept;
   void Remove(Block* block) noexcept;
   void SettleUnmapped(Block* block) noexcept;
-  Block* FindIn(FreeSet* set, const Request& request) const noexcept;
+  Block* FindIn(const FreeBins* set, const Request& request) const noexcept;
   bool MayServe(const Block* block, const Request& request) const noexcept;
   Block* FindImplied(const Request& request) const noexcept;
   bool ShouldSplit(const Block* block, std::size_t size) const noexcept;
@@ -95,6 +100,7 @@ struct alignas(64) Arena {
   void Split(Block* block, std::size_t size) noexcept;
   Block* SplitAt(Block* block, std::size_t size, Block* spare = nullptr) noexcept;  // the rest, in nobody's set; nullptr: no host memory
   void GiveOut(Block* block, const Request& request) noexcept;
+  void GiveOut(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept;  // outside captures, untraced
   // Merges pending blocks with ready neighbours; true when that made any.
   bool MergeMixed() noexcept;
   bool IsOver(const Use& use) const noexcept;
@@ -107,9 +113,21 @@ struct alignas(64) Arena {
  private:
   Block* records_ = nullptr;
   std::size_t record_count_ = 0;
-  bool Absorb(Block* block, Block* neighbour) noexcept;
+  bool TakeIn(Block* block, Block* neighbour) noexcept;
+  bool AbsorbBefore(Block* block) noexcept;
+  bool AbsorbBehind(Block* block) noexcept;
+  bool AbsorbBoth(Block* block, Place place) noexcept;
+  void InsertElsewhere(Block* block, Place place) noexcept;
+  void RemoveElsewhere(Block* block, Place place) noexcept;
+  Place PlaceOf(Block* block) noexcept;
+  void Hand(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept;
   void CountPending(Block* block, bool is_pending) noexcept;
 };
+
+// Of a counter that is written under a lock.
+inline void Raise(std::atomic<std::uint64_t>* counter) noexcept {
+  counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
 inline std::size_t Index(bool large) noexcept { return large ? 1 : 0; }
 

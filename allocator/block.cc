@@ -38,14 +38,6 @@ Block* BlockStore::Take() noexcept {
     made_.fetch_add(kBlocksPerChunk, std::memory_order_relaxed);
   }
   Block* const block = free_;
-  if (block->node.empty()) {
-    try {
-      FreeSet set;
-      block->node = set.extract(set.insert(FreeKey{0, 0, block}).first);
-    } catch (...) {
-      return nullptr;
-    }
-  }
   free_ = block->link;
   block->link = nullptr;
   return block;
@@ -56,7 +48,10 @@ void ClaimUses(Block* block) noexcept {
   for (std::size_t i = 0; i < UseSlots::kCount; ++i) {
     if (block->slots.sequence[i].load(std::memory_order_relaxed) == 0) continue;
     StreamRecord* const stream = block->slots.stream[i].load(std::memory_order_relaxed);
-    if (const std::uint64_t sequence = stream->Claim(&block->slots, i); sequence != 0) (void)block->uses.Add(stream, sequence);
+    const std::uint64_t sequence = stream->Claim(&block->slots, i);
+    if (sequence == 0) continue;
+    (void)block->uses.Add(stream, sequence);
+    block->noted.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -64,13 +59,17 @@ void BlockStore::Reset(Block* block) noexcept {
   block->state.store(block->state.load(std::memory_order_relaxed) & ~kFlagMask, std::memory_order_release);
   block->address.store(0, std::memory_order_relaxed);
   block->requested.store(0, std::memory_order_relaxed);
-  block->stack.store(nullptr, std::memory_order_relaxed);
-  block->uses.Clear();
-  block->recorded.Clear();
+  if (block->has_stack) block->stack.store(nullptr, std::memory_order_relaxed);
+  block->has_stack = false;
+  if (block->noted.load(std::memory_order_relaxed)) {
+    block->uses.Clear();
+    block->recorded.Clear();
+    block->noted.store(false, std::memory_order_relaxed);
+  }
   block->arena = nullptr;
   block->segment = nullptr;
   block->stream = nullptr;
-  block->prev = block->next = block->link_back = nullptr;
+  block->prev = block->next = block->link_back = block->parent = nullptr;
   block->size = 0;
   block->key = 0;
   block->place = Place::None;

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 
 #include "allocator/fate.h"
 #include "allocator/lock.h"
@@ -41,8 +40,11 @@ inline constexpr std::uint64_t kHasUses = 0x10;
 inline constexpr std::uint64_t kHasStreams = 0x20;  // RecordStream
 inline constexpr std::uint64_t kForeign = 0x40;     // its stream is not the arena's
 inline constexpr std::uint64_t kEditing = 0x80;     // somebody adds a use
-inline constexpr std::uint64_t kFlagMask = 0xFFFFFFFF;
-inline constexpr std::uint64_t kOneLife = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t kFlagMask = 0xFF;
+// The life stands above the flags: a record that is reused at the highest rate comes back to the same number after decades, not while a
+// call on an earlier life is under way.
+inline constexpr unsigned kLifeShift = 8;
+inline constexpr std::uint64_t kOneLife = std::uint64_t{1} << kLifeShift;
 
 // Where a free block stands; under the arena's lock.
 enum class Place : std::uint8_t {
@@ -53,45 +55,40 @@ enum class Place : std::uint8_t {
   Unmapped,  // address space only
 };
 
-struct FreeKey {
-  std::size_t size;
-  CUdeviceptr address;
-  Block* block;
-};
-struct SmallerFirst {
-  bool operator()(const FreeKey& a, const FreeKey& b) const noexcept { return a.size != b.size ? a.size < b.size : a.address < b.address; }
-};
-using FreeSet = std::set<FreeKey, SmallerFirst>;
-
+// Two cache lines are all that an allocation and a free without uses touch.
 struct alignas(64) Block {
   std::atomic<std::uint64_t> state{0};
   std::atomic<CUdeviceptr> address{0};  // read without a lock when a pointer is looked up
   std::atomic<Arena*> arena{nullptr};   // likewise
   std::size_t size = 0;
   std::atomic<std::size_t> requested{0};
-  std::uint32_t key = 0;  // the rounded size that it was given out for
+  StreamRecord* stream = nullptr;  // that it was given out for
+  std::uint32_t key = 0;           // the rounded size that it was given out for
   bool large = false;
   bool mapped = true;
   Place place = Place::None;
   bool counted_pending = false;
-  std::atomic<bool> used{false};  // there are uses in the slots, perhaps
+  std::atomic<bool> used{false};   // there are uses in the slots, perhaps
+  std::atomic<bool> noted{false};  // `uses`, `recorded` or `captured` may have entries; set with them
+  bool has_stack = false;
 
-  StreamRecord* stream = nullptr;  // that it was given out for
-  Segment* segment = nullptr;
+  alignas(64) Segment* segment = nullptr;
   Block* prev = nullptr;  // by address
   Block* next = nullptr;
-  Block* link = nullptr;           // the list that it stands in: returned, waiting, the store
-  Block* link_back = nullptr;      // waiting only
+  Block* link = nullptr;           // the list that it stands in: returned, waiting, the store; or a set: the child before it
+  Block* link_back = nullptr;      // waiting; or a set: the child behind it
+  Block* parent = nullptr;         // a set
   std::uint64_t own_sequence = 0;  // work of the arena's stream on it is over when the stream's recordings up to this are
-  std::uint64_t age = 0;           // the device's searches when it became free
+  std::uint64_t given_in = 0;      // the capture that it was given out in, as far as is known; 0: none
+
   UseSlots slots;
   UseSet uses;      // with room for what the slots hold, what `recorded` becomes, and one more
   UseSet recorded;  // streams of RecordStream; sequences unused
   CapturedUse* captured = nullptr;
-  std::uint64_t given_in = 0;  // the capture that it was given out in, as far as is known; 0: none
+  std::uint64_t age = 0;  // with garbage_collection_threshold: the device's searches when it became free
   std::atomic<void*> stack{nullptr};
-  FreeSet::node_type node;  // its place in whichever set, kept when in none
 };
+static_assert(offsetof(Block, segment) == 64 && offsetof(Block, slots) == 128);
 
 // What must have room in `uses` beyond the entries there are.
 inline std::uint32_t RoomBeyond(const Block* block) noexcept {

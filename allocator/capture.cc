@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 #include <unordered_set>
+#include <utility>
 
 #include "allocator/block.h"
 #include "allocator/stamps.h"
@@ -75,6 +76,19 @@ void DropCaptured(Block* block) noexcept {
   }
 }
 
+void DropEnded(Block* block) noexcept {
+  CapturedUse** link = &block->captured;
+  while (*link != nullptr) {
+    CapturedUse* const use = *link;
+    if (use->capture->ended.load(std::memory_order_acquire)) {
+      *link = use->next;
+      delete use;
+    } else {
+      link = &use->next;
+    }
+  }
+}
+
 bool IsInCapture(const Block* block) noexcept {
   for (const CapturedUse* use = block->captured; use != nullptr; use = use->next) {
     if (!use->capture->ended.load(std::memory_order_acquire)) return true;
@@ -83,30 +97,36 @@ bool IsInCapture(const Block* block) noexcept {
 }
 
 Captures::~Captures() {
-  while (first_ != nullptr) {
-    Capture* const capture = first_;
-    first_ = capture->next;
-    delete capture;
+  for (Capture* first : open_) {
+    while (first != nullptr) std::exchange(first, first->next)->Drop();
   }
 }
 
 Capture* Captures::FindOrMake(std::uint64_t id) noexcept {
   const Held held(lock_);
-  for (Capture* capture = first_; capture != nullptr; capture = capture->next) {
-    if (capture->id == id) return capture;
+  Capture*& first = open_[id % kBuckets];
+  Capture* capture = first;
+  while (capture != nullptr && capture->id != id) capture = capture->next;
+  if (capture == nullptr) {
+    capture = new (std::nothrow) Capture;
+    if (capture == nullptr) return nullptr;
+    capture->id = id;
+    capture->next = first;
+    first = capture;
   }
-  Capture* const capture = new (std::nothrow) Capture;
-  if (capture == nullptr) return nullptr;
-  capture->id = id;
-  capture->next = first_;
-  first_ = capture;
+  capture->Keep();
   return capture;
 }
 
 void Captures::End(std::uint64_t id) noexcept {
   const Held held(lock_);
-  for (Capture* capture = first_; capture != nullptr; capture = capture->next) {
-    if (capture->id == id) capture->ended.store(true, std::memory_order_release);
+  for (Capture** link = &open_[id % kBuckets]; *link != nullptr; link = &(*link)->next) {
+    Capture* const capture = *link;
+    if (capture->id != id) continue;
+    *link = capture->next;
+    capture->ended.store(true, std::memory_order_release);
+    capture->Drop();
+    return;
   }
 }
 

@@ -108,7 +108,7 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
   DropCaptured(chosen);
   arena->Split(chosen, request.size);
   arena->GiveOut(chosen, request);
-  arena->served_capture.fetch_add(1, std::memory_order_relaxed);
+  Raise(&arena->served_capture);
   return chosen;
 }
 

@@ -199,7 +199,7 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
         request.stream = arena->stream;
         arena->GiveOut(block, request);
         CountAllocated(arena->device, block, piece.requested);
-        arena->served_ready.fetch_add(1, std::memory_order_relaxed);
+        Raise(&arena->served_ready);
         out->allocated.push_back(piece.address);
       } else {
         arena->Insert(block, Place::Ready);

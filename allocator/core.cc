@@ -48,6 +48,7 @@ Core::~Core() {
   }
   for (Pool* pool = pools.load(); pool != nullptr;) {
     Pool* const next = pool->next;
+    pool->ForgetCaptures();
     delete pool;
     pool = next;
   }
@@ -126,11 +127,15 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
   serial = next_serial.fetch_add(1, std::memory_order_relaxed);
   serial_at = new (page) std::uint64_t(serial);
   process_ = getpid();
+  if (!wipes_)
+    detours.store(1, std::memory_order_relaxed);  // a forked child is told by its number alone, which only the other path asks for
   check_interval = options.capture_check_interval;
   cache_bytes =
       options.thread_cache ? (options.thread_cache_bytes < std::size_t{1} << 40 ? options.thread_cache_bytes : std::size_t{1} << 40) : 0;
+  serves_directly =
+      options.cross_stream == CrossStream::Never && options.garbage_collection_threshold <= 0.0 && options.max_split_size == 0;
   for (const std::uint32_t divisions : options.roundup_power2_divisions) {
-    if (divisions > 1) detours.store(1, std::memory_order_relaxed);
+    if (divisions > 1) detours.fetch_add(1, std::memory_order_relaxed);
   }
   if (!map.Init()) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Create: no host memory");
   CUresult result = CUDA_SUCCESS;

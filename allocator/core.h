@@ -3,9 +3,7 @@
 //
 //   Owns      what allocator.h says the allocator owns.
 //   Threads   tables grow at their heads by compare-and-exchange and never shrink before Close, so walking them needs no lock.
-//             Locks are taken in this order: Arena::growing, Device::releasing, Device::settling, Arena::lock, then any of the others. Of
-//             those a stream's is held while taking its event pool's, make_lock while an arena's is tried or a capture ends, and none
-//             else while taking another.
+//             Locks are taken in the order of lock_order.def.
 //             Driver calls are made with the first three held, of which Free, RecordUse, RecordStream, KeepAliveUntil and an allocation
 //             from the cache take none: growing is waited for by who finds nothing free there, releasing by who releases or was refused by
 //             the driver, settling by who waits for a whole context or begins a route. And with a Keeper's in_use, which nobody waits for.
@@ -47,24 +45,34 @@ struct Pool {
   std::atomic<Arena*> arenas{nullptr};
   Pool* next = nullptr;
   bool is_private = false;
-  std::vector<Capture*> captures;  // that used its blocks while it was routed; under Core::make_lock
+  std::vector<Capture*> captures;  // that used its blocks while it was routed: references; under Core::make_lock
 
   PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
   const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
 
+  void ForgetCaptures() noexcept {
+    for (Capture* const capture : captures) capture->Drop();
+    captures.clear();
+  }
+
   static constexpr PoolOptions kPlainOptions{};
 };
 
+// Under Device::routes_lock, but for `pool` and `route`, which never change.
 struct Routed {
   Pool* pool = nullptr;
   Route route;
+  std::uint64_t number = 0;  // in the order of their beginnings
+  int asking = 0;            // calls of `applies` under way, with no lock held
+  bool is_ending = false;    // nobody else asks it
 };
 
 // A stream of KeepAliveUntil.
 struct Keeper {
   CUstream stream = nullptr;
   StreamRecord* record = nullptr;
-  Lock in_use;  // by one call at a time, driver calls included; nobody waits for it: who finds it held takes another keeper
+  Lock in_use{
+      LockRank::Keeper};  // by one call at a time, driver calls included; nobody waits for it: who finds it held takes another keeper
   Keeper* next = nullptr;
 };
 
@@ -83,13 +91,14 @@ struct Device {
   std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0}, left{0};
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
-  Lock releasing;
+  Lock releasing{LockRank::Releasing};
   std::atomic<Keeper*> keepers{nullptr};
   std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
   // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
-  Lock settling;
+  Lock settling{LockRank::Settling};
   Lock routes_lock;
-  std::vector<Routed> routes;
+  std::vector<std::unique_ptr<Routed>> routes;
+  std::uint64_t routes_begun = 0;  // under routes_lock
   std::atomic<int> routed{0};
   Counters shared;  // of threads that have no cache; under totals.lock
 };
@@ -143,8 +152,14 @@ class Core {
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult Free(CUdeviceptr address) noexcept;
-  bool TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept;
-  bool Turn(ThreadCache* cache, const Arena* arena) noexcept;
+  // Without asking which stream the handle is. False: it has to be asked.
+  bool AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
+  StreamRecord* Remembered(int device, CUstream stream) noexcept;  // nullptr: to be asked again
+  void Remember(int device, CUstream stream, StreamRecord* record) noexcept;
+  bool TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
+  void FreeDirectly(Arena* arena, Block* block) noexcept;
+  bool Turn(ThreadCache* cache, Arena* arena) noexcept;
   void EmptyMagazines(Arena* arena) noexcept;
   ThreadCache* Cache() noexcept {  // this thread's; nullptr: no host memory
     const KnownCache& known = known_caches[serial % kKnownCaches];
@@ -163,7 +178,7 @@ class Core {
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
-  bool IsLookDue(const Arena* arena, const Request& request) const noexcept;
+  bool IsLookDue(const Arena* arena, bool large) const noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
@@ -229,6 +244,7 @@ class Core {
 
   // record_use.cc
   CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept;  // fast_path.cc
   void WarnOfSharing() noexcept;
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
@@ -250,7 +266,8 @@ class Core {
   CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
   CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
   void DropRoute(Pool* pool) noexcept;
-  CUresult AddRoute(Device* device, const Routed& added) noexcept;
+  CUresult AddRoute(Device* device, Pool* pool, const Route& route) noexcept;
+  bool IsAskingARoute() const noexcept;
   CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
   CUresult ReleasePool(PoolId pool) noexcept;
   Pool* FindPool(PoolId id) noexcept;
@@ -278,6 +295,7 @@ class Core {
   std::atomic<std::uint32_t> detours{0};     // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
   std::uint32_t check_interval = 0;
   std::size_t cache_bytes = 0;
+  bool serves_directly = false;  // no option asks for more than the best fit among what is free for certain
 
   const driver::DriverRef driver;
   const Options options;
@@ -304,7 +322,7 @@ class Core {
   std::atomic<StreamRecord*> by_handle[kBuckets] = {};    // with trust_stream_handles: the latest
   std::atomic<EventPool*> event_pools{nullptr};
   std::atomic<ThreadCache*> caches{nullptr};
-  Lock make_lock;  // makes streams, arenas, event pools, caches, pools: one at a time
+  Lock make_lock{LockRank::Making};  // makes streams, arenas, event pools, caches, pools: one at a time
   StampCounts stamp_counts;
   Captures captures;
   std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},

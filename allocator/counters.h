@@ -32,7 +32,7 @@ struct Line {
   std::int64_t Net(std::size_t i) const noexcept {
     return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
   }
-  void Raise(std::size_t i, std::int64_t by) noexcept {
+  [[gnu::always_inline]] void Raise(std::size_t i, std::int64_t by) noexcept {
     const std::int64_t sum = added[i].load(std::memory_order_relaxed) + by;
     added[i].store(sum, std::memory_order_relaxed);
     const std::int64_t net = sum - taken[i].load(std::memory_order_relaxed);  // reading `sum` back would wait for the store

@@ -37,7 +37,7 @@ class EventPool {
 
  private:
   const CUcontext context_;
-  Lock lock_;
+  Lock lock_{LockRank::Events};
   std::vector<CUevent> free_;
   std::size_t made_ = 0;  // under lock_: events, and those being created
   std::atomic<std::uint64_t> created_{0};

@@ -183,14 +183,14 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
   Block* before = nullptr;
   {
     const Held held(arena->lock);
-    for (const FreeKey& key : arena->unmapped[i]) {
-      Block* const previous = key.block->prev;
+    for (Block* block = arena->unmapped[i].First(); block != nullptr; block = BlockTree<false>::Next(block)) {
+      Block* const previous = block->prev;
       before = previous != nullptr && previous->place == Place::Ready ? previous : nullptr;
       const std::size_t have = before == nullptr ? 0 : before->size;
       const std::size_t needed =
           have >= request->size ? segment->page : (request->size - have + segment->page - 1) / segment->page * segment->page;
-      if (key.block->size < needed) continue;
-      room = key.block;
+      if (block->size < needed) continue;
+      room = block;
       arena->Remove(room);
       if (room->size > needed) {
         Block* const rest = arena->SplitAt(room, needed);
@@ -233,7 +233,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
   arena->Remove(block);
   arena->Split(block, request->size);
   arena->GiveOut(block, *request);
-  arena->served_grown.fetch_add(1, std::memory_order_relaxed);
+  Raise(&arena->served_grown);
   *out = block;
   return CUDA_SUCCESS;
 }

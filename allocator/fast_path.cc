@@ -14,6 +14,10 @@ void DropOwner(ThreadCache* cache) noexcept {
   if (cache->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete cache;
 }
 
+// Set when the thread's caches have been left behind: thread-local destructors that run later do without one. Not a member of what is
+// destroyed then: a compiler may drop stores to an object whose lifetime ends with them.
+constinit thread_local bool has_left_caches = false;
+
 // What the thread owns; the fast path does not touch it, so it pays for no guard.
 struct OwnedByThread {
   ThreadCache* first = nullptr;
@@ -26,9 +30,8 @@ struct OwnedByThread {
       cache->abandoned.store(true, std::memory_order_release);
       DropOwner(cache);
     }
-    ended = true;
+    has_left_caches = true;
   }
-  bool ended = false;
 };
 thread_local OwnedByThread owned;
 
@@ -56,26 +59,100 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 
 }  // namespace
 
-// False: not from what this thread has cached.
-inline bool Core::TakeCached(std::size_t bytes, const StreamRecord* stream, CUdeviceptr* out) noexcept {
+// As Serve would, from what is free for certain, where no uses are to be looked at first. nullptr: Serve has to.
+[[gnu::noinline]] Block* Core::TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept {
+  if (!serves_directly || stream->IsStampDue()) return nullptr;
+  const std::size_t size = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
+  const std::size_t i = Index(size > kSmallLimit);
+  const Held held(arena->lock);
+  arena->Collect();
+  if ((arena->waiting != nullptr || !arena->pending[1].empty()) && IsLookDue(arena, i != 0)) return nullptr;
+  Block* const block = arena->ready[i].AtLeast(size);
+  if (block == nullptr) return nullptr;
+  arena->Remove(block);
+  arena->Split(block, size);
+  arena->GiveOut(block, bytes, size, stream);
+  Raise(&arena->served_ready);
+  return block;
+}
+
+// Nobody waits in Free for another thread's search: then it is left for whoever searches next.
+[[gnu::noinline]] void Core::FreeDirectly(Arena* arena, Block* block) noexcept {
+  if (!arena->lock.try_lock()) return arena->Return(block);
+  arena->TakeBack(block, arena->stream->NextSequence());
+  arena->lock.unlock();
+}
+
+// False: neither from what this thread has cached nor, after some misses, from what is free for certain.
+[[gnu::always_inline]] inline bool Core::TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
   const std::uint64_t mine = *serial_at;
   const KnownCache& known = known_caches[mine % kKnownCaches];
   if (bytes - 1 >= kMostFast || known.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
     return false;
   ThreadCache::Latest& latest = known.cache->latest;
-  const Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
+  Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
     return false;
   if (latest.magazine == nullptr || ++latest.asked_ago >= check_interval) [[unlikely]]
     return false;
-  Block* const block = latest.magazine->Take(static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock));
-  if (block == nullptr) [[unlikely]]
-    return false;
-  Revive(block, bytes);
+  const std::uint32_t key = static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock);
+  Magazine& magazine = *latest.magazine;
+  Block* block = nullptr;
+  if (magazine.is_passed_by()) {
+    magazine.NoteRequest(key);
+    block = TakeDirectly(arena, bytes, stream);
+    if (block == nullptr) [[unlikely]]
+      return false;
+  } else {
+    block = magazine.Take(key);
+    if (block == nullptr) [[unlikely]]
+      return false;
+    Revive(block, bytes);
+  }
   latest.counters->Allocated(block->large, block->size, bytes);
   latest.block = block;
   *out = block->address.load(std::memory_order_relaxed);
   return true;
+}
+
+inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
+  const std::uint64_t mine = *serial_at;
+  const KnownCache& known = known_caches[mine % kKnownCaches];
+  if (known.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return nullptr;
+  ThreadCache::Named& named = known.cache->NamedAt(stream);
+  if (named.left == 0 || named.handle != stream || named.device != device || named.record->retired.load(std::memory_order_relaxed))
+    return nullptr;
+  --named.left;
+  return named.record;
+}
+
+// What a handle is in a capture is asked each time: nothing but the driver tells when that is over.
+void Core::Remember(int device, CUstream stream, StreamRecord* record) noexcept {
+  if (options.handle_check_interval == 1 || record->scope != Scope::Stream || record->device == nullptr) return;
+  ThreadCache* const cache = record->device->index == device ? Cache() : nullptr;
+  if (cache != nullptr) cache->NamedAt(stream) = {stream, record, device, options.handle_check_interval - 1};
+}
+
+bool Core::AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  StreamRecord* const record = Remembered(device, stream);
+  return record != nullptr && TakeCached(bytes, record, out);
+}
+
+// Its use of its own handle is recorded by the driver in its own order, whatever stream it is by now; a captured one has to be asked who it
+// is there.
+CUresult Core::RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept {
+  StreamRecord* record = Remembered(device, stream);
+  if (record != nullptr && !record->is_default) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (driver.StreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE)
+      return RecordUse(address, record, stream);
+  }
+  StreamRef ref;
+  const CUresult result = Identify(device, stream, &ref);
+  if (result != CUDA_SUCCESS) return result;
+  Remember(device, stream, ref.record());
+  return RecordUse(address, ref.record(), stream);
 }
 
 CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
@@ -116,13 +193,18 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
     return CUDA_SUCCESS;
   }
   latest.counters->Freed(block->large, block->size, requested);
+  if (latest.magazine != nullptr && latest.magazine->is_passed_by()) {
+    latest.magazine->NoteFreed(block->key);
+    FreeDirectly(arena, block);
+    return CUDA_SUCCESS;
+  }
   if (latest.magazine == nullptr || !latest.magazine->Put(block, cache_bytes)) [[unlikely]]
     arena->Return(block);
   return CUDA_SUCCESS;
 }
 
 // The thread turns to another arena. False: it has no counters for that one's device.
-bool Core::Turn(ThreadCache* cache, const Arena* arena) noexcept {
+[[gnu::noinline]] bool Core::Turn(ThreadCache* cache, Arena* arena) noexcept {
   if (arena == nullptr) return false;
   Counters* const counters = cache->counters(arena->device->index);
   if (counters == nullptr) return false;
@@ -135,7 +217,7 @@ bool Core::Turn(ThreadCache* cache, const Arena* arena) noexcept {
 
 // Cold: the thread's first slow call for this allocator, or one that shares its place with another's.
 ThreadCache* Core::FindOrMakeCache() noexcept {
-  if (!options.thread_cache || owned.ended) return nullptr;
+  if (!options.thread_cache || has_left_caches) return nullptr;
   ThreadCache* cache = owned.first;
   while (cache != nullptr && cache->serial != serial) cache = cache->next_of_thread;
   if (cache == nullptr) {
@@ -146,6 +228,7 @@ ThreadCache* Core::FindOrMakeCache() noexcept {
       bool abandoned = true;
       if (cache->abandoned.compare_exchange_strong(abandoned, false, std::memory_order_acq_rel)) {
         cache->owners.fetch_add(1, std::memory_order_relaxed);
+        cache->ForgetNames();
         break;
       }
       cache = cache->next;

@@ -21,7 +21,7 @@ CUresult Core::MakeKeeper(Device* device, Keeper** out) noexcept {
     if (driver.StreamDestroy(keeper->stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
     return result;
   }
-  keeper->in_use.lock();  // the caller's
+  (void)keeper->in_use.try_lock();  // the caller's; nobody else knows it yet
   keeper->next = device->keepers.load(std::memory_order_relaxed);
   *out = keeper.release();
   while (!device->keepers.compare_exchange_weak((*out)->next, *out, std::memory_order_acq_rel)) {

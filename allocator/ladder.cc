@@ -114,8 +114,9 @@ CUresult Core::OutOfMemoryOf(Arena* arena, const Request& request, std::size_t s
   }
   {
     const Held held(arena->lock);
-    for (const FreeSet* set : {&arena->ready[Index(request.large)], &arena->pending[Index(request.large)]}) {
-      if (!set->empty() && set->rbegin()->size > account.largest_free) account.largest_free = set->rbegin()->size;
+    for (const FreeBins* set : {&arena->ready[Index(request.large)], &arena->pending[Index(request.large)]}) {
+      const Block* const largest = set->Last();
+      if (largest != nullptr && largest->size > account.largest_free) account.largest_free = largest->size;
     }
   }
   LastAccount() = account;

@@ -5,6 +5,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 
 namespace cuaudit::alloc {
 
@@ -26,6 +30,30 @@ void Waiter::Pause() noexcept {
     (void)nanosleep(&span, nullptr);
   }
 }
+
+#ifndef NDEBUG
+namespace {
+
+constexpr const char* kWhich[] = {
+#define CUAUDIT_ALLOC_LOCK(rank, which, across_calls) which,
+#include "allocator/lock_order.def"
+#undef CUAUDIT_ALLOC_LOCK
+};
+constinit thread_local std::array<std::uint16_t, std::size(kWhich)> held_by_this_thread{};
+
+}  // namespace
+
+void Lock::CheckOrder(LockRank rank) noexcept {
+  for (std::size_t later = static_cast<std::size_t>(rank); later < held_by_this_thread.size(); ++later) {
+    if (held_by_this_thread[later] == 0) continue;
+    std::fprintf(stderr, "allocator: %s is taken by a thread that holds %s: see lock_order.def\n", kWhich[static_cast<std::size_t>(rank)],
+                 kWhich[later]);
+    std::abort();
+  }
+}
+void Lock::NoteTaken(LockRank rank) noexcept { ++held_by_this_thread[static_cast<std::size_t>(rank)]; }
+void Lock::NoteLeft(LockRank rank) noexcept { --held_by_this_thread[static_cast<std::size_t>(rank)]; }
+#endif
 
 void Lock::Wait() noexcept {
   for (Waiter waiter;; waiter.Pause()) {

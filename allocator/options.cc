@@ -21,6 +21,7 @@ const char* Check(const Options& options) noexcept {
     return "garbage_collection_threshold: 0 for off, or a fraction less than 1";
   if (options.max_stamps_per_stream < 4 || options.max_stamps_per_stream > 1024) return "max_stamps_per_stream: 4 to 1024";
   if (options.capture_check_interval < 1 || options.capture_check_interval > 1048576) return "capture_check_interval: 1 to 1048576";
+  if (options.handle_check_interval < 1 || options.handle_check_interval > 1048576) return "handle_check_interval: 1 to 1048576";
   if (options.deterministic && options.reuse != Reuse::Wait) return "deterministic: needs reuse=wait, since polling looks at GPU progress";
   if (options.completion == Completion::StreamWrites && options.reuse == Reuse::Wait)
     return "completion: stream_writes needs reuse=poll, since streams wait for events";

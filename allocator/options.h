@@ -72,6 +72,11 @@ struct Options {
   // each time, so that a capture that the allocator was not told of is always refused, never given what other work may still use.
   std::uint32_t capture_check_interval = 61;
 
+  // How often a thread asks whether a stream's handle still means the same stream, in calls that name streams by handle: every so many
+  // calls, and whenever it finds nothing free. 1: each time. Safe as long as the driver gives no handle to a new stream before the
+  // destroyed one's work is over (docs/ALLOCATOR.md, "Streams named by handle"). The plug-in's default is 61.
+  std::uint32_t handle_check_interval = 1;
+
   // The cache of each thread and stream: blocks of exactly the size that is asked for, reached without a lock.
   bool thread_cache = true;
   std::size_t thread_cache_bytes = std::size_t{64} << 20;  // for one thread and stream; larger blocks are never kept there

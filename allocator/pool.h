@@ -35,8 +35,9 @@ struct PoolOptions {
 };
 
 // Which allocations of a device go to the pool, between BeginAllocateToPool and EndAllocateToPool. Null: all of them.
-// `stream.handle()` tells a captured stream; its other properties are those that Identify gives it. `applies` is called with a lock held:
-// it may not call the allocator.
+// `stream.handle()` tells a captured stream; its other properties are those that Identify gives it. `applies` is called with no lock held,
+// by several threads at once, until EndAllocateToPool has returned. It may call the allocator, but not end a route; what it allocates
+// goes to the shared pool, no filter being asked about it.
 struct Route {
   bool (*applies)(void* user, StreamRef stream) noexcept = nullptr;
   void* user = nullptr;

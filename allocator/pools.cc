@@ -7,6 +7,22 @@
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
+namespace {
+
+// The allocators whose route filters this thread is in, the innermost first.
+struct Asking {
+  const Core* core;
+  const Asking* outer;
+};
+constinit thread_local const Asking* asking = nullptr;
+
+}  // namespace
+
+bool Core::IsAskingARoute() const noexcept {
+  const Asking* one = asking;
+  while (one != nullptr && one->core != this) one = one->outer;
+  return one != nullptr;
+}
 
 Pool* Core::FindPool(PoolId id) noexcept {
   const Held held(make_lock);
@@ -63,7 +79,7 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
   }
   pool->number.store(next_pool.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
   pool->known.store(known, std::memory_order_release);
-  pool->captures.clear();
+  pool->ForgetCaptures();
   pool->users.store(1, std::memory_order_release);
   *out = pool->id();
   return CUDA_SUCCESS;
@@ -83,7 +99,7 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
     pool->users.fetch_add(1, std::memory_order_acq_rel);
     pool->routes.fetch_add(1, std::memory_order_acq_rel);
   }
-  const CUresult added = AddRoute(target, Routed{pool, route});
+  const CUresult added = AddRoute(target, pool, route);
   if (added != CUDA_SUCCESS) {
     DropRoute(pool);
     const Held held(make_lock);
@@ -100,7 +116,7 @@ void Core::DropRoute(Pool* pool) noexcept {
   const Held held(make_lock);
   if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (const Capture* capture : pool->captures) EndCapture(capture->id);
-  pool->captures.clear();
+  pool->ForgetCaptures();
   // As far as is known their streams are in none any more.
   for (const StreamRecord* inside = streams.load(std::memory_order_acquire); inside != nullptr; inside = inside->next_all) {
     if (inside->scope != Scope::Pool || inside->scope_id != pool->id().second) continue;
@@ -108,14 +124,14 @@ void Core::DropRoute(Pool* pool) noexcept {
   }
 }
 
-CUresult Core::AddRoute(Device* device, const Routed& added) noexcept {
+CUresult Core::AddRoute(Device* device, Pool* pool, const Route& route) noexcept {
   const Held held(device->routes_lock);
-  for (const Routed& routed : device->routes) {
-    if (routed.pool == added.pool)
+  for (const std::unique_ptr<Routed>& routed : device->routes) {
+    if (routed->pool == pool)
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "BeginAllocateToPool: allocations go to the pool already: end that first");
   }
   try {
-    device->routes.push_back(added);
+    device->routes.push_back(std::make_unique<Routed>(Routed{pool, route, ++device->routes_begun}));
   } catch (...) {
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "BeginAllocateToPool: no host memory");
   }
@@ -129,13 +145,24 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
   Device* const target = DeviceAt(device, "EndAllocateToPool");
   Pool* const pool = FindPool(id);
   if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (IsAskingARoute())
+    return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: called by the filter of a route, which it would wait for");
+  Routed* ending = nullptr;
   {
     const Held held(target->routes_lock);
-    const auto at =
-        std::find_if(target->routes.begin(), target->routes.end(), [pool](const Routed& routed) { return routed.pool == pool; });
-    if (pool == nullptr || at == target->routes.end())
+    for (const std::unique_ptr<Routed>& routed : target->routes) {
+      if (routed->pool == pool && !routed->is_ending) ending = routed.get();
+    }
+    if (pool == nullptr || ending == nullptr)
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: no allocations go to this pool: begin first");
-    target->routes.erase(at);
+    ending->is_ending = true;
+  }
+  // The filter and what it refers to are the caller's: they may go when this has returned.
+  for (Waiter waiter;; waiter.Pause()) {
+    const Held held(target->routes_lock);
+    if (ending->asking != 0) continue;
+    std::erase_if(target->routes, [ending](const std::unique_ptr<Routed>& routed) { return routed.get() == ending; });
+    break;
   }
   detours.fetch_sub(1, std::memory_order_acq_rel);
   target->routed.fetch_sub(1, std::memory_order_acq_rel);
@@ -161,12 +188,30 @@ CUresult Core::ReleasePool(PoolId id) noexcept {
 }
 
 Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
-  if (device->routed.load(std::memory_order_acquire) == 0) return &shared_pool;
-  const Held held(device->routes_lock);
-  for (auto at = device->routes.rbegin(); at != device->routes.rend(); ++at) {
-    if (at->route.applies == nullptr || at->route.applies(at->route.user, StreamRef(stream))) return at->pool;
+  if (device->routed.load(std::memory_order_acquire) == 0 || IsAskingARoute()) return &shared_pool;
+  for (std::uint64_t before = std::numeric_limits<std::uint64_t>::max();;) {
+    Routed* asked = nullptr;
+    {
+      const Held held(device->routes_lock);
+      for (auto at = device->routes.rbegin(); at != device->routes.rend() && asked == nullptr; ++at) {
+        if ((*at)->number < before && !(*at)->is_ending) asked = at->get();
+      }
+      if (asked == nullptr) return &shared_pool;
+      if (asked->route.applies == nullptr) return asked->pool;
+      ++asked->asking;  // so it stays
+    }
+    const Asking here{this, asking};
+    asking = &here;
+    const bool applies = asked->route.applies(asked->route.user, StreamRef(stream));
+    asking = here.outer;
+    Pool* const pool = asked->pool;
+    before = asked->number;
+    {
+      const Held held(device->routes_lock);
+      --asked->asking;
+    }
+    if (applies) return pool;
   }
-  return &shared_pool;
 }
 
 // The captures of the streams that a route applies to are the route's: they end with it. A pool that merely lent them blocks may be done
@@ -174,9 +219,19 @@ Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
 void Core::NoteCapture(Pool* pool, Capture* capture) noexcept {
   if (pool->routes.load(std::memory_order_acquire) == 0) return;
   const Held held(make_lock);
-  if (std::find(pool->captures.begin(), pool->captures.end(), capture) != pool->captures.end()) return;
+  std::vector<Capture*>& noted = pool->captures;
+  if (std::find(noted.begin(), noted.end(), capture) != noted.end()) return;
+  if (noted.size() == noted.capacity()) {  // a route that lasts sees many captures end
+    const auto drop = [](Capture* one) {
+      const bool is_over = one->ended.load(std::memory_order_acquire);
+      if (is_over) one->Drop();
+      return is_over;
+    };
+    std::erase_if(noted, drop);
+  }
   try {
-    pool->captures.push_back(capture);
+    noted.push_back(capture);
+    capture->Keep();
   } catch (...) {
     // Then it ends when a stream of it is seen outside: later, not earlier.
   }

@@ -23,6 +23,7 @@ namespace cuaudit::alloc {
 // Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
 CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
   const bool done = block->uses.Add(stream, sequence, RoomBeyond(block), before);
+  if (done) block->noted.store(true, std::memory_order_relaxed);
   EndEdit(block, done ? kHasUses : 0);
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
 }
@@ -51,7 +52,10 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
     if (at == UseSlots::kCount && block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block))) {
       at = UseSlots::kCount - 1;
       StreamRecord* const other = slots.stream[at].load(std::memory_order_relaxed);
-      if (const std::uint64_t sequence = other->Vacate(&slots, at); sequence != 0) (void)block->uses.Add(other, sequence);
+      if (const std::uint64_t sequence = other->Vacate(&slots, at); sequence != 0) {
+        (void)block->uses.Add(other, sequence);
+        block->noted.store(true, std::memory_order_relaxed);
+      }
       flags = kHasUses;
     }
     if (at != UseSlots::kCount) {

@@ -77,8 +77,8 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
         }
       };
       for (Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
-      for (const FreeSet& set : arena->pending) {
-        for (const FreeKey& key : set) look(key.block);
+      for (const FreeBins& set : arena->pending) {
+        for (Block* block = set.First(); block != nullptr; block = set.Next(block)) look(block);
       }
     }
     if (next == nullptr) break;
@@ -88,11 +88,12 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     if (result != CUDA_SUCCESS) return result;
   }
   const Held held(arena->lock);
-  for (FreeSet& set : arena->pending) {
+  for (FreeBins& set : arena->pending) {
     Block* over = nullptr;
-    for (auto at = set.begin(); at != set.end();) {
-      Block* const block = at->block;
-      ++at;
+    Block* following = set.First();
+    while (following != nullptr) {
+      Block* const block = following;
+      following = set.Next(block);
       const auto uses = block->uses.entries();
       if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return arena->IsOver(use); })) continue;
       arena->Remove(block);
@@ -132,10 +133,11 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
     // A pool gets its first user, and its number, when it has no segment: so what there is now was given to nobody else.
     const Pool* const pool = arena->pool;
     const bool may_go = only != nullptr ? pool->id() == *only : !pool->is_private || pool->users.load(std::memory_order_acquire) == 0;
-    for (FreeSet& set : arena->ready) {
-      for (auto at = set.begin(); may_go && at != set.end();) {
-        Block* const block = at->block;
-        ++at;
+    for (FreeBins& set : arena->ready) {
+      Block* following = may_go ? set.First() : nullptr;
+      while (following != nullptr) {
+        Block* const block = following;
+        following = set.Next(block);
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options().release != nullptr;
@@ -235,12 +237,12 @@ bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
     Block* block = nullptr;
     {
       const Held held(arena->lock);
-      FreeSet& set = arena->ready[1];
-      auto at = set.lower_bound(FreeKey{wanted - released, 0, nullptr});
-      if (at == set.end() && !set.empty()) at = std::prev(set.end());
-      while (at != set.end() && at->size >= options.max_split_size && (!IsWhole(at->block) || at->block->segment->expandable)) ++at;
-      if (at == set.end() || at->size < options.max_split_size) break;
-      block = at->block;
+      const FreeBins& set = arena->ready[1];
+      block = set.AtLeast(wanted - released);
+      if (block == nullptr) block = set.Last();
+      while (block != nullptr && block->size >= options.max_split_size && (!IsWhole(block) || block->segment->expandable))
+        block = set.Next(block);
+      if (block == nullptr || block->size < options.max_split_size) break;
       arena->Remove(block);
     }
     const std::size_t bytes = block->size;
@@ -262,9 +264,10 @@ void Core::CollectGarbage(Device* device, const Request& request) noexcept {
       const Held held(arena->lock);
       arena->Collect();  // if nobody searched here since a block was freed, its age begins now
       const std::uint64_t now = device->searches.load(std::memory_order_relaxed);
-      for (auto at = arena->ready[1].begin(); at != arena->ready[1].end();) {
-        Block* const block = at->block;
-        ++at;
+      Block* following = arena->ready[1].First();
+      while (following != nullptr) {
+        Block* const block = following;
+        following = arena->ready[1].Next(block);
         if (IsWhole(block) && !block->segment->expandable) look(arena, now - std::min(now, block->age), block);
       }
     }

@@ -18,7 +18,7 @@ void ReportBlock(const Block* block, SnapshotSegment* segment) {
   out.state = status == kLive ? BlockState::ActiveAllocated : active ? BlockState::ActivePendingFree : BlockState::Inactive;
   out.in_thread_cache = status == kCached;
   out.stream = block->stream == nullptr ? segment->stream : block->stream->id;
-  out.generation = state >> 32;
+  out.generation = state >> kLifeShift;
   out.stack = active ? block->stack.load(std::memory_order_relaxed) : nullptr;
   // Uses of live blocks are being edited by their users' calls: whoever holds the editing bit has them.
   if (status == kFree) {
@@ -69,13 +69,13 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
     if (arena->device != device) continue;
     const Held held(arena->lock);
     if (!closed.load(std::memory_order_relaxed)) arena->Collect();
-    for (const FreeSet* sets : {arena->ready, arena->pending}) {
+    for (const FreeBins* sets : {arena->ready, arena->pending}) {
       for (std::size_t i = 0; i < 2; ++i) {
-        for (const FreeKey& key : sets[i]) {
-          if (key.block->prev == nullptr && key.block->next == nullptr) continue;
+        for (const Block* block = sets[i].First(); block != nullptr; block = sets[i].Next(block)) {
+          if (block->prev == nullptr && block->next == nullptr) continue;
           for (const std::size_t k : {std::size_t{0}, i + 1}) {
             ++split[0][k];
-            split[1][k] += static_cast<std::int64_t>(key.size);
+            split[1][k] += static_cast<std::int64_t>(block->size);
           }
         }
       }
@@ -260,19 +260,17 @@ CUresult Core::TakeSnapshot(Snapshot* out) noexcept {
 
 bool Core::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept {
   if (Forked()) return false;
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
-    const Held held(arena->lock);
-    for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
-      if (address < segment->address || address - segment->address >= segment->size) continue;
-      const Block* block = segment->first;
-      while (block != nullptr && block->address.load(std::memory_order_relaxed) + block->size <= address) block = block->next;
-      if (block == nullptr || (block->state.load(std::memory_order_acquire) & kStatusMask) != kLive) return false;
-      *base = block->address.load(std::memory_order_relaxed);
-      *size = block->size;
-      return true;
-    }
-  }
-  return false;
+  const Block* const block = map.LiveAtOrBelow(address);
+  Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
+  if (arena == nullptr) return false;
+  const Held held(arena->lock);  // a block of somebody else's may be freed meanwhile
+  const CUdeviceptr begin = block->address.load(std::memory_order_relaxed);
+  if (block->arena.load(std::memory_order_relaxed) != arena || (block->state.load(std::memory_order_acquire) & kStatusMask) != kLive)
+    return false;
+  if (begin > address || address - begin >= block->size) return false;
+  *base = begin;
+  *size = block->size;
+  return true;
 }
 
 }  // namespace cuaudit::alloc

@@ -100,7 +100,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   }
   arena->Split(block, request->size);
   arena->GiveOut(block, *request);
-  arena->served_grown.fetch_add(1, std::memory_order_relaxed);
+  Raise(&arena->served_grown);
   *out = block;
   return CUDA_SUCCESS;
 }

@@ -11,7 +11,7 @@ namespace cuaudit::alloc {
 namespace {
 
 constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kCandidates = 8;  // pending blocks whose debts are compared
 constexpr std::uint64_t kFreesPerStamp = 64;
 constexpr std::uint64_t kBytesPerStamp = std::uint64_t{64} << 20;
@@ -77,14 +77,18 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   Magazine* const magazine = counters == nullptr || Traced() ? nullptr : cache->FindOrMake(arena->index);
   Block* block = nullptr;
-  if (magazine != nullptr && request.size < (std::size_t{1} << 40))
+  if (magazine != nullptr && !magazine->is_passed_by() && request.size < (std::size_t{1} << 40)) {
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
+    if (block == nullptr) {
+      magazine->Empty([arena](Block* kept) { arena->Return(kept); });
+      magazine->NoteEmptied();
+    }
+  }
   if (block != nullptr) {
     block->state.store(((block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife) | kLive, std::memory_order_release);
     block->requested.store(bytes, std::memory_order_relaxed);
     block->given_in = request.capture;
   }
-  if (block == nullptr && magazine != nullptr) magazine->Empty([arena](Block* kept) { arena->Return(kept); });
   if (block == nullptr) error = StampForOthers(arena, request);
   if (block == nullptr && error == CUDA_SUCCESS) block = TakeReady(arena, request, false, &error);
   if (block == nullptr && error == CUDA_SUCCESS) block = TakeReady(arena, request, true, &error);
@@ -149,9 +153,9 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
       for (const Block* block = arena->waiting; block != nullptr && left-- != 0; block = block->link) {
         if (!IsInCapture(block)) consider(block);
       }
-      for (const FreeSet& set : arena->pending) {
+      for (const FreeBins& set : arena->pending) {
         left = is_wait && !options.deterministic ? limit : 0;
-        for (auto at = set.begin(); at != set.end() && left-- != 0; ++at) consider(at->block);
+        for (const Block* block = set.First(); block != nullptr && left-- != 0; block = set.Next(block)) consider(block);
       }
       arena->looked_at = arena->waiting_count;
     }
@@ -169,9 +173,9 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
 
 // Whether to look at the uses of freed blocks though others may fit. Of large ones always, else larger ones are cut up meanwhile, and the
 // pieces stay; small ones are too many for that, and at most some segments of theirs are made too many.
-bool Core::IsLookDue(const Arena* arena, const Request& request) const noexcept {
+bool Core::IsLookDue(const Arena* arena, bool large) const noexcept {
   if (arena->waiting_count >= arena->looked_at + kGlance / 2) return true;
-  return request.large && (arena->waiting_large != 0 || (!options.deterministic && !arena->pending[Index(true)].empty()));
+  return large && (arena->waiting_large != 0 || (!options.deterministic && !arena->pending[Index(true)].empty()));
 }
 
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
@@ -183,20 +187,20 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
       if (options.garbage_collection_threshold > 0.0) arena->device->searches.fetch_add(1, std::memory_order_relaxed);
       arena->Collect();
       const bool may_look = arena->waiting != nullptr || (thorough && options.reuse == Reuse::Wait && !options.deterministic);
-      const bool due = !polled && (IsLookDue(arena, request) || (thorough && may_look));
+      const bool due = !polled && (IsLookDue(arena, request.large) || (thorough && may_look));
       if (thorough && !due) (void)arena->MergeMixed();
       Block* const block = due ? nullptr : arena->FindIn(arena->ready, request);
       if (block != nullptr) {
         arena->Remove(block);
         arena->Split(block, request.size);
         arena->GiveOut(block, request);
-        arena->served_ready.fetch_add(1, std::memory_order_relaxed);
+        Raise(&arena->served_ready);
         return block;
       }
       if (polled || (!due && !may_look)) return nullptr;
     }
     polled = true;
-    *error = PollWaiting(arena, thorough ? kAll : kGlance);
+    *error = PollWaiting(arena, thorough ? kEverything : kGlance);
     if (*error != CUDA_SUCCESS) return nullptr;
   }
   return nullptr;
@@ -242,7 +246,7 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     // The part that stays keeps its uses: other streams may get it.
     other->Split(block, request.size);
     other->GiveOut(block, request);
-    (waited ? other->served_pending : other->served_other).fetch_add(1, std::memory_order_relaxed);
+    Raise(waited ? &other->served_pending : &other->served_other);
     return block;
   }
   return nullptr;
@@ -286,24 +290,26 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
   Block* chosen = nullptr;
   {
     const Held held(arena->lock);
-    FreeSet& set = arena->pending[Index(request.large)];
-    Block* const best = arena->FindIn(arena->pending, request);
-    auto at = best == nullptr ? set.end() : set.find(FreeKey{best->size, best->address.load(std::memory_order_relaxed), best});
-    std::size_t least = kAll;
-    for (std::size_t i = 0; i < kCandidates && at != set.end(); ++i, ++at) {
+    const FreeBins& set = arena->pending[Index(request.large)];
+    const Block* const best = arena->FindIn(arena->pending, request);
+    Block* next = arena->FindIn(arena->pending, request);
+    std::size_t least = kEverything;
+    for (std::size_t i = 0; i < kCandidates && next != nullptr; ++i) {
+      Block* const block = next;
+      next = set.Next(block);
       // A larger one must not be much larger: debts are short, fragments stay.
-      if (best != nullptr && request.large && at->size > best->size + options.max_non_split_rounding) break;
-      if (!arena->MayServe(at->block, request)) break;
+      if (request.large && block->size > best->size + options.max_non_split_rounding) break;
+      if (!arena->MayServe(block, request)) break;
       std::size_t debt = 0;
-      arena->Recognize(at->block);
-      for (const Use& use : at->block->uses.entries()) {
+      arena->Recognize(block);
+      for (const Use& use : block->uses.entries()) {
         if (arena->IsOver(use)) continue;
-        debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kAll : debt + 1;
-        if (debt == kAll) break;
+        debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kEverything : debt + 1;
+        if (debt == kEverything) break;
       }
       if (debt >= least) continue;
       least = debt;
-      chosen = at->block;
+      chosen = block;
     }
     if (chosen == nullptr) return nullptr;
     arena->Remove(chosen);
@@ -333,7 +339,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
   chosen->own_sequence = arena->stream->NextSequence();  // behind the waits: they count for whoever waits for this stream
   arena->Split(chosen, request.size);
   arena->GiveOut(chosen, request);
-  arena->served_pending.fetch_add(1, std::memory_order_relaxed);
+  Raise(&arena->served_pending);
   return chosen;
 }
 

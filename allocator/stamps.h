@@ -227,7 +227,7 @@ struct StreamRecord {
 
   // Where recordings tell that they have returned: the sequence. Those that find the place of an earlier one taken use the lock.
   std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
-  Lock lock_;
+  Lock lock_{LockRank::Stream};
   // Guarded by lock_:
   std::vector<Stamp> stamps_;             // by sequence, and by value
   std::size_t room_ = 0;                  // for so many stamps there is host memory, and so many may be

@@ -326,13 +326,13 @@ Arena* Core::ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept 
   if (Arena* const arena = find(); arena != nullptr) return arena;
   const Held held(make_lock);
   if (Arena* const arena = find(); arena != nullptr) return arena;
-  Arena* arena = nullptr;
-  try {
-    arena = new (std::nothrow) Arena;  // its sets may ask for memory of their own
-  } catch (...) {
-  }
+  Arena* const arena = new (std::nothrow) Arena;
   if (arena == nullptr) return nullptr;
   arena->core = this;
+  if (!arena->Init()) {
+    delete arena;
+    return nullptr;
+  }
   arena->device = device;
   arena->pool = pool;
   arena->stream = stream;

@@ -2,8 +2,9 @@
 // thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest` and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a slot has
-//             the block.
+//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a
+//   slot
+//             has the block.
 //   Units     keys are rounded sizes in units of 512 bytes.
 //   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
@@ -26,8 +27,12 @@ namespace cuaudit::alloc {
 inline constexpr std::size_t kSlots = 16;
 inline constexpr std::size_t kMaxDevices = 64;
 
+// A magazine that keeps missing is passed by: blocks go to and from the arena at once, and the magazine only remembers what it would have
+// had. When that would have served several requests in a row, it keeps blocks again.
 class alignas(64) Magazine {
  public:
+  bool is_passed_by() const noexcept { return is_passed_by_; }  // then neither Take nor Put may be called
+
   Block* Take(std::uint32_t key) noexcept {
     // What was put last is mostly asked for next, and one key is read sooner than sixteen just after one of them was written.
     if (key_[last_] == key) [[likely]] {
@@ -39,7 +44,33 @@ class alignas(64) Magazine {
       Block* const block = TakeAt(static_cast<unsigned>(__builtin_ctz(hits)));
       if (block != nullptr) return block;
     }
+    ++misses_;
     return nullptr;
+  }
+  // After a miss, when all that was kept has gone back.
+  void NoteEmptied() noexcept {
+    if (misses_ < kMostMisses) return;
+    is_passed_by_ = true;
+    key_.fill(0);
+    misses_ = would_hit_ = 0;
+  }
+  // While it is passed by: what it would have been asked for and given.
+  void NoteRequest(std::uint32_t key) noexcept {
+    const unsigned hits = Match(key);
+    if (hits == 0) {
+      key_.fill(0);
+      would_hit_ = 0;
+      return;
+    }
+    key_[static_cast<unsigned>(__builtin_ctz(hits))] = 0;
+    if (++would_hit_ < kHitsToReturn) return;
+    is_passed_by_ = false;
+    key_.fill(0);
+    bytes_ = 0;
+  }
+  void NoteFreed(std::uint32_t key) noexcept {
+    key_[last_] = key;
+    last_ = (last_ + 1) % kSlots;
   }
 
   bool Put(Block* block, std::size_t limit) noexcept {
@@ -68,6 +99,9 @@ class alignas(64) Magazine {
   }
 
  private:
+  static constexpr unsigned kMostMisses = 8;    // in a row; a request that misses asks twice
+  static constexpr unsigned kHitsToReturn = 8;  // likewise
+
   // One bit for each slot with that key.
   unsigned Match(std::uint32_t key) const noexcept {
 #if defined(__SSE2__)
@@ -89,7 +123,9 @@ class alignas(64) Magazine {
     last_ = i;
     key_[i] = 0;
     Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
-    if (block != nullptr) bytes_ -= block->size;
+    if (block == nullptr) return nullptr;
+    bytes_ -= block->size;
+    misses_ = 0;
     return block;
   }
   // Forgets what others have taken. True: that made room for so many bytes more.
@@ -112,6 +148,8 @@ class alignas(64) Magazine {
   std::array<std::atomic<Block*>, kSlots> slot_{};
   std::size_t bytes_ = 0;
   unsigned last_ = 0;  // the slot that was last used
+  unsigned misses_ = 0, would_hit_ = 0;
+  bool is_passed_by_ = false;
   std::array<std::size_t, kSlots> size_{};
 };
 
@@ -137,13 +175,24 @@ class ThreadCache {
 
   // The thread's parts for the arena that it last used, and the block that it was last given: what saves the way there.
   struct Latest {
-    const Arena* arena = nullptr;
+    Arena* arena = nullptr;
     Magazine* magazine = nullptr;
     Counters* counters = nullptr;
     Block* block = nullptr;
     std::uint32_t asked_ago = 0;  // allocations since one whose stream was asked whether it is being captured
   };
   Latest latest;  // by the owner alone
+
+  // Which streams handles were, when they were last asked about, and for how many calls that is believed.
+  struct Named {
+    CUstream handle = nullptr;
+    StreamRecord* record = nullptr;  // null: none
+    int device = 0;
+    std::uint32_t left = 0;
+  };
+  Named& NamedAt(CUstream handle) noexcept { return named_[(reinterpret_cast<std::uintptr_t>(handle) * 0x9E3779B97F4A7C15U) >> 61]; }
+  // Another thread takes it over, to whom a thread's default stream is another.
+  void ForgetNames() noexcept { named_.fill(Named()); }
 
   const std::uint64_t serial;             // the allocator's; survives it
   ThreadCache* next = nullptr;            // the allocator's list
@@ -164,6 +213,7 @@ class ThreadCache {
   };
   std::array<std::atomic<Page*>, kPages> pages_{};
   std::array<std::atomic<Counters*>, kMaxDevices> counters_{};
+  std::array<Named, 8> named_{};
 };
 
 // The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the

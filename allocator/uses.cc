@@ -95,7 +95,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   if ((state & kForeign) != 0) Owe(block, block->stream);
   ThreadCache* const cache = Cache();
   Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
-  if (magazine != nullptr && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
+  if (magazine != nullptr && !magazine->is_passed_by() && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
     block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);
     if (magazine->Put(block, cache_bytes)) return first;
   }
@@ -107,6 +107,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
 void Core::Owe(Block* block, StreamRecord* stream) noexcept {
   const std::uint64_t sequence = stream->NextSequence();
   (void)block->uses.Add(stream, sequence);
+  block->noted.store(true, std::memory_order_relaxed);
   stream->Want(sequence);
 }
 
@@ -157,6 +158,7 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
     }
     use->next = block->captured;
     block->captured = use;
+    block->noted.store(true, std::memory_order_relaxed);
     NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
     return CUDA_SUCCESS;
@@ -171,6 +173,7 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   result = stream->Record(driver, named->handle, &sequence);
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
+  block->noted.store(true, std::memory_order_relaxed);
   if (Traced())
     Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
           sequence);
@@ -201,6 +204,7 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   if (block == nullptr) return error;
   const bool own = stream == block->stream;
   const bool done = own || (block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block)) && block->recorded.Add(stream, 0));
+  if (!own && done) block->noted.store(true, std::memory_order_relaxed);
   EndEdit(block, own || !done ? 0 : kHasStreams);
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
@@ -218,6 +222,7 @@ bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) n
   const std::uint64_t sequence = stream->NextSequence();
   std::uint64_t before = 0;
   if (!block->uses.Add(stream, sequence, RoomBeyond(block), &before)) return false;
+  block->noted.store(true, std::memory_order_relaxed);
   stream->Want(sequence);
   return true;
 }
@@ -248,6 +253,7 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
     EndEdit(block, 0);
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   }
+  DropEnded(block);  // a block that lives through many captures
   CapturedUse* same = block->captured;
   while (same != nullptr && (same->stream != stream || same->capture != capture)) same = same->next;
   if (same != nullptr) {
@@ -256,6 +262,7 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   } else {
     use->next = block->captured;
     block->captured = use.release();
+    block->noted.store(true, std::memory_order_relaxed);
   }
   NoteCapture(routed, capture);
   uses_captured.fetch_add(1, std::memory_order_relaxed);

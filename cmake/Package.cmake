@@ -44,7 +44,8 @@ set_target_properties(cuaudit_interpose PROPERTIES EXPORT_NAME dropin)
 # Whoever links cuaudit::cuaudit has the host drop-in too, before the C library, since its malloc is to be found first. A program that brings
 # an allocator of its own sets the property CUAUDIT_NO_HOST, and its audits say what they do not see.
 set_target_properties(cuaudit_host PROPERTIES EXPORT_NAME host)
-target_link_options(cuaudit_host INTERFACE LINKER:--undefined=cuaudit_host_watch)  # linkers that drop what nobody asks for
+# Compilers that link with --as-needed drop a library that nobody asks for by name.
+target_link_options(cuaudit_host INTERFACE LINKER:--no-as-needed)
 target_link_libraries(cuaudit_package INTERFACE "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:CUAUDIT_NO_HOST>>>:cuaudit::host>")
 set_target_properties(cuaudit PROPERTIES EXPORT_NAME tool)
 add_library(cuaudit::cuaudit ALIAS cuaudit_package)

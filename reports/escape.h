@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// escape.h: makes any bytes safe to show on a terminal, in XML and in a shell command.
+// escape.h: makes any bytes safe to show on a terminal, in XML and in a shell command. Bytes that are not UTF-8 become U+FFFD, one per
+// byte; no function fails.
 //
-//   Owns      nothing; pure functions.
-//   Threads   safe everywhere; no state.
-//   Errors    never fails: bytes that are not UTF-8 become U+FFFD, one per byte.
-//   Faults    makes no driver calls.
-//   Source    Unicode 15, table 3-7 (well-formed UTF-8); XML 1.0, section 2.2 (Char).
+// Sources: Unicode 15, table 3-7 (well-formed UTF-8); XML 1.0, section 2.2 (Char).
 #pragma once
 
 #include <string>
@@ -14,17 +11,16 @@
 
 namespace cuaudit::report {
 
-// Control characters, the C1 range included, become \n, \t or \x1b, so that a path cannot steer the terminal.
+// Writes control characters, including the C1 range, as \n, \t or \x1b, so that a path cannot control the terminal.
 std::string ForTerminal(std::string_view bytes);
 
-// Characters that XML 1.0 forbids become U+FFFD; markup characters are left to the XML writer.
+// Replaces characters that XML 1.0 forbids by U+FFFD. The XML writer escapes markup characters.
 std::string ForXml(std::string_view bytes);
 
-// One word that a shell reads back as it is: without quotes when it needs none, always one line. Control characters take $'...', which bash
-// and POSIX.1-2024 know.
+// Quotes a word for a shell, where needed, on one line. Control characters are written as $'...', which bash and POSIX.1-2024 define.
 std::string ShellWord(std::string_view word);
 
-// One line that a shell reads back as the same words.
+// Quotes each word and joins them with spaces.
 std::string ForShell(const std::vector<std::string>& words);
 
 }  // namespace cuaudit::report

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// host_notes.h: what was seen of the host and judged by nobody, in a few words: a report that is clean says so where it says clean.
-//
-//   Owns      nothing.
-//   Threads   pure.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// host_notes.h: counts notes about host resources that the audit saw but did not judge, so that a clean report can mention them.
 #pragma once
 
 #include <string>
@@ -15,11 +9,11 @@
 
 namespace cuaudit::report {
 
-// Rules that change no outcome: one note for each place.
+// Rules that never change the outcome. Each has one note per place.
 inline constexpr std::string_view kHostLeft = "host_left";
 inline constexpr std::string_view kHostMisused = "host_misused";
 
-// "3 host places left, 1 misused, judged with --host"; empty where there are none.
+// "3 host places left, 1 misused, judged with --host"; empty when there are none.
 std::string HostNotes(const Run& run);
 
 }  // namespace cuaudit::report

@@ -44,7 +44,7 @@ Json FaultOrNull(const std::optional<Fault>& fault) {
               {"text", fault->text}, {"stack", Stack(fault->stack)}};
 }
 
-// Keys that most findings have no use for are there when they say something.
+// Adds the keys that most findings do not need, when they have a value.
 void AddRare(const Finding& finding, Json* json) {
   if (!finding.then.empty()) {
     Json then = Json::array();
@@ -131,6 +131,12 @@ Json MetersOf(const Meters& meters) {
               {"absent", absent}};
 }
 
+Json FaultsOf(const Run& run) {
+  Json rows = Json::array();
+  for (const Replayed& fault : run.faults) rows.push_back(Json{{"text", fault.text}, {"code_chosen", fault.code_chosen}});
+  return rows;
+}
+
 Json Live(const Run& run) {
   Json rows = Json::array();
   for (const LiveRow& row : run.live) {
@@ -156,7 +162,11 @@ bool WriteJson(const Run& run, std::ostream& out) {
   }
   json["outcome"] = run.outcome;
   if (!run.message.empty()) json["message"] = run.message;
+  if (const auto& one = run.interrupted) {
+    json["interrupted"] = Json{{"signal", one->signal}, {"done", one->done}, {"planned", one->planned}};
+  }
   json["command"] = run.command;
+  if (!run.faults.empty()) json["faults"] = FaultsOf(run);
   json["scope"] = run.scope;
   json["host"] = Json{{"probes", run.host.probes}, {"left_out", run.host.left_out}};
   json["totals"] = Json{{"calls", run.totals.calls},

@@ -28,7 +28,7 @@ void AppendStack(const std::vector<Frame>& stack, std::string* text) {
   for (const Frame& frame : ShownFrames(stack)) *text += "  " + Describe(frame) + "\n";
 }
 
-// pugixml's own writer to a stream wants the C++ library that pugixml was built with.
+// Used instead of pugi::xml_writer_stream, which must be linked against the C++ library that pugixml was built with.
 class StreamWriter final : public pugi::xml_writer {
  public:
   explicit StreamWriter(std::ostream* out) : out_(out) {}
@@ -109,7 +109,7 @@ struct Suite {
     return test;
   }
 
-  // The fingerprint keeps the name of a finding the same from run to run, so that a reader can follow it.
+  // The name ends in the fingerprint, so that it is the same from run to run and a CI system can follow the finding.
   pugi::xml_node Case(const Finding& finding) {
     std::string name = finding.kind.empty() ? finding.rule : finding.kind;
     if (!finding.fingerprint.empty()) name += " " + finding.fingerprint;
@@ -119,7 +119,7 @@ struct Suite {
 
 void AppendOutcome(Suite* suite) {
   const Run& run = suite->run;
-  const bool broken = run.outcome == "error" || run.outcome == "not_exercised";
+  const bool broken = run.outcome == "error" || run.outcome == "not_exercised" || run.outcome == "interrupted";
   pugi::xml_node test = suite->Case("outcome", "outcome");
   if (broken) {
     ++suite->counter.errors;
@@ -188,6 +188,7 @@ bool WriteJunit(const Run& run, std::ostream& out) {
     Property(properties, "kernels.idle", std::to_string(run.driver.kernels->idle));
     Property(properties, "kernels.mismatched", std::to_string(run.driver.kernels->mismatched));
   }
+  for (const Replayed& fault : run.faults) Property(properties, fault.code_chosen ? "fault.code_chosen" : "fault", fault.text);
   Property(properties, "scope", run.scope);
   std::string probes;
   for (const std::string& probe : run.host.probes) probes += (probes.empty() ? "" : ",") + probe;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// junit_writer.h: a report as JUnit XML, for continuous integration.
+// junit_writer.h: writes a report as JUnit XML, for continuous integration.
 //
-//   Owns      nothing; borrows the run and the stream for the call.
-//   Threads   safe on different streams.
-//   Errors    false when the stream failed. Characters that XML forbids become U+FFFD.
-//   Faults    makes no driver calls.
-//   Source    the elements that Jenkins, GitLab and GitHub readers agree on: testsuites, testsuite, properties, testcase with
-//             failure, error or skipped, system-out.
+// Uses only elements that the readers of Jenkins, GitLab and GitHub have in common: testsuites, testsuite, properties, testcase with
+// failure, error or skipped, and system-out.
 #pragma once
 
 #include <ostream>
@@ -15,8 +11,9 @@
 
 namespace cuaudit::report {
 
-// One testsuite per run. A finding is a failed case, a verdict that passes is a passed case, a note is a skipped case, and an outcome of
-// not_exercised or error is a case in error: a run that proved nothing never looks green.
+// Writes one testsuite per run. A finding is a failed case, a passing verdict a passed case and a note a skipped case. An outcome of
+// not_exercised, interrupted or error is a case in error, so that a run that proved nothing never looks green. Characters that XML
+// forbids become U+FFFD. Returns false when the stream failed.
 bool WriteJunit(const Run& run, std::ostream& out);
 
 }  // namespace cuaudit::report

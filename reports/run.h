@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // run.h: the document model of a report: what one command of cuaudit found, as plain values.
 //
-//   Owns      its strings. Knows nothing of CUDA, of the harness or of how findings are made.
-//   Threads   a value; no shared state.
-//   Units     bytes where the name says so.
-//   Errors    none here; writers report failures of the file system.
-//   Faults    makes no driver calls.
-//   Source    ours; JSON form in reports/schema/report.schema.json.
+// The harness fills in a Run; the writers of this room turn it into text, JSON (reports/schema/report.schema.json) or JUnit XML. The
+// model knows nothing of CUDA, of the harness or of how findings are made. Sizes are in bytes where the name says so.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +13,24 @@
 
 namespace cuaudit::report {
 
-// What became of the kernels that ran on the simulated driver.
+// Number of kernel launches on the simulated driver, by what ran.
 struct Kernels {
-  std::uint64_t hosted = 0;      // a host function stood in
-  std::uint64_t idle = 0;        // nothing did: they read and wrote nothing
-  std::uint64_t mismatched = 0;  // of the idle ones, those whose host function expects other parameters
+  std::uint64_t hosted = 0;      // a registered host function ran in place of the kernel
+  std::uint64_t idle = 0;        // nothing ran: the launch read and wrote nothing
+  std::uint64_t mismatched = 0;  // idle launches whose registered host function expects other parameters
 };
 
 struct Driver {
   std::string kind;                     // "sim" or "real"
   std::string version;                  // "13.0"
-  std::string path;                     // of the genuine libcuda; empty for sim
+  std::string path;                     // file of the genuine libcuda; empty for sim
   std::string device;                   // device name as the driver gave it
-  std::string runtime = {};             // the CUDA runtime when it was cuaudit's own: "cuaudit's own, 13.0"; otherwise empty
-  std::string world = {};               // what the simulated driver was asked for: "schedule=lazy;devices=1;..."; empty for real
-  std::optional<Kernels> kernels = {};  // of the run that nothing was made to fail in; none ran, or the driver was real: absent
+  std::string runtime = {};             // "cuaudit's own, 13.0" when the program used cuaudit's CUDA runtime; otherwise empty
+  std::string world = {};               // options of the simulated driver: "schedule=lazy;devices=1;..."; empty for real
+  std::optional<Kernels> kernels = {};  // launches of the fault-free run; absent when none ran or the driver was real
 };
 
-// Which host resources were looked at, by kind, and why others were not.
+// Kinds of host resource that were audited, and the reasons why others were left out.
 struct Host {
   std::vector<std::string> probes;
   std::map<std::string, std::string> left_out;
@@ -53,7 +49,7 @@ struct Fault {
   std::uint32_t occurrence = 0;
   std::string how;
   std::string code;
-  std::string text;  // the round-tripping text form
+  std::string text;  // text form that `cuaudit replay` accepts
   std::vector<Frame> stack;
 };
 
@@ -68,62 +64,62 @@ struct Finding {
   std::string kind;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::string verdict;  // what the trial amounts to, see Totals::verdicts
+  std::string verdict;  // verdict of the trial, a key of Totals::verdicts
   std::optional<Fault> fault;
-  std::vector<Fault> then = {};               // the faults after it, in the order in which they fire
-  std::vector<std::string> shrunk_from = {};  // the faults of the trial that first showed it, where fewer or shorter ones do
+  std::vector<Fault> then = {};               // further faults of the trial, in the order in which they fire
+  std::vector<std::string> shrunk_from = {};  // faults of the trial that first showed the finding, when fewer or shorter ones suffice
   std::string detail = {};                    // what the title does not say; may be empty
-  Acquired acquired;                          // for violations: the object's origin, empty when unknown
-  std::string where;                          // for violations, crashes and hangs: the call at which it showed
+  Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
+  std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
   std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call whose operation the one at `where` collides with; empty for all other rules
+  Acquired other;  // for proved misuse: the call whose operation collides with the one at `where`; empty for all other rules
   std::string fingerprint;
-  std::string reproduce;     // one command line
-  std::uint64_t trials = 1;  // how many trials showed the same fingerprint; of host_left, after how many faults
+  std::string reproduce;     // command line that shows the finding again
+  std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
 };
 
 struct Totals {
   std::uint64_t calls = 0;  // driver calls of the fault-free run
-  std::uint64_t sites = 0;  // distinct (call, stack) pairs among them
+  std::uint64_t sites = 0;  // distinct (call, stack) pairs among those calls
   std::uint64_t trials = 0;
-  std::uint64_t fired = 0;  // trials whose fault hit
+  std::uint64_t fired = 0;  // trials whose fault fired
   std::map<std::string, std::uint64_t> verdicts;
-  std::map<std::string, std::uint64_t> skipped;      // reason -> how many calls or checks were left out
-  std::map<std::string, std::uint64_t> pruned = {};  // reason -> how many faults another one stood for
-  std::uint64_t recovered = 0;                       // trials after whose faulted cycle a clean one was looked at
-  std::uint64_t shrinking = 0;                       // runs beside the trials, to find the fewest faults that show a finding
-  std::uint64_t forced = 0;                          // how often work that nobody waited for had to be run on the program's behalf
-  // What the trials ran in: "fork", "spawn", "cycle"; of those that could not run as they were to: "spawn: reason".
+  std::map<std::string, std::uint64_t> skipped;      // reason -> number of calls or checks left out
+  std::map<std::string, std::uint64_t> pruned = {};  // reason -> number of faults not tried because an equal one was
+  std::uint64_t recovered = 0;                       // trials whose next, clean cycle was checked
+  std::uint64_t shrinking = 0;                       // extra runs that look for the fewest faults that show a finding
+  std::uint64_t forced = 0;                          // times that queued work ran although no driver call waited for it
+  // Isolation -> number of trials: "fork", "spawn", "cycle"; "spawn: reason" for trials that could not run in the chosen isolation.
   std::map<std::string, std::uint64_t> isolation = {};
 };
 
-// A way to fail that no trial reached.
+// A way to fail (place, phase, error, way) that no trial reached.
 struct NotReached {
   std::string call;
   std::string code;
   std::string how;
   std::string phase;
-  bool unwinding = false;  // on the way back from another fault
+  bool unwinding = false;  // the call is made while unwinding from another fault
   std::string why;
   std::vector<Frame> stack;
 };
 
-// Places, phases, errors and ways: how many of those that the program can reach were reached.
+// Number of ways to fail (place, phase, error, way) that the program can reach, and how many of them the sweep reached.
 struct Coverage {
   std::uint64_t reachable = 0;
   std::uint64_t reached = 0;
-  std::uint64_t codes_tried = 0;       // pairs of call and error
-  std::uint64_t codes_documented = 0;  // for the same calls
+  std::uint64_t codes_tried = 0;       // pairs of call and error that were tried
+  std::uint64_t codes_documented = 0;  // pairs documented for the same calls
   std::vector<NotReached> not_reached;
-  std::uint64_t pruned = 0;  // faults, not ways: not tried, because one in an equal state was to be
+  std::uint64_t pruned = 0;  // faults (not ways to fail) that were not tried because a fault in an equal state was planned
 };
 
-// In tenths of a percent, rounded down: 1000 only when all were reached.
+// Coverage in tenths of a percent, rounded down, so that 1000 means that everything was reached.
 inline std::uint64_t PerMille(const Coverage& coverage) {
   return coverage.reachable == 0 ? 0 : coverage.reached * 1000 / coverage.reachable;
 }
 
-// One row of the `cycles` table: live objects at exit, by kind and acquire site.
+// One row of the table of `cuaudit cycles`: live objects at exit, by kind and place of acquisition.
 struct CycleRow {
   std::string kind;
   Acquired acquired;
@@ -132,57 +128,72 @@ struct CycleRow {
   std::uint64_t bytes_per_cycle = 0;
 };
 
-// What a noisy meter said over the cycles, beside the same cycles of a lifecycle that does nothing.
+// Growth of one noisy meter over the cycles, compared with a control arm: the same number of cycles of a lifecycle that does nothing.
 struct Meter {
   std::string name;
-  std::uint64_t cycles = 0;  // that were judged
+  std::uint64_t cycles = 0;  // cycles that were judged
   bool grows = false;
-  double per_cycle = 0;          // bytes
-  std::uint64_t detectable = 0;  // bytes: a leak of so much per cycle would have been seen
+  double per_cycle = 0;          // growth in bytes
+  std::uint64_t detectable = 0;  // smallest leak per cycle, in bytes, that would have been seen
   std::uint64_t noise = 0;       // bytes
   std::uint64_t drift = 0;       // bytes that a block of the control arm gains
-  // How often the rule fired on the control arm alone, in windows that do not overlap.
+  // Number of times that the rule fired on the control arm alone, in windows that do not overlap.
   std::uint64_t control_cycles = 0;
   std::uint64_t false_alarms = 0;
   std::uint64_t windows = 0;
 };
 
 struct Meters {
-  std::uint64_t warm_up = 0;  // cycles not judged
-  std::uint64_t asked = 0;    // bytes per cycle that were to be detected; 0: nothing was asked
-  bool of_runs = false;       // judged at the ends of processes, not at the ends of cycles
+  std::uint64_t warm_up = 0;  // first cycles, which are not judged
+  std::uint64_t asked = 0;    // leak per cycle, in bytes, that the caller wanted to detect; 0: none was given
+  bool of_runs = false;       // true: judged at the ends of processes instead of at the ends of cycles
   std::vector<Meter> rows;
-  std::map<std::string, std::string> absent;  // meter, or "all" -> why it says nothing
+  std::map<std::string, std::string> absent;  // meter, or "all" -> reason why there is no judgement
 };
 
-// One row of the live-object table of `run`.
+// One row of the table of live objects of `cuaudit run`.
 struct LiveRow {
   std::string kind;
   std::uint64_t acquired = 0;
   std::uint64_t released = 0;
   std::uint64_t live = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t orphaned = 0;  // never released, died with their context
+  std::uint64_t orphaned = 0;  // objects that were never released and died with their context
+};
+
+// A fault that was given to `cuaudit replay`.
+struct Replayed {
+  std::string text;          // text form that `cuaudit replay` accepts
+  bool code_chosen = false;  // the fault was given without an error, and the likeliest documented one was chosen
+};
+
+// Present when a signal ended the command early. The report holds what was known by then.
+struct Interrupted {
+  std::string signal;         // "SIGINT"
+  std::uint64_t done = 0;     // finished trials; for `cycles` and `run`, finished runs of the program
+  std::uint64_t planned = 0;  // planned trials or runs as far as known; 0: the fault-free runs had not ended
 };
 
 struct Run {
-  std::string mode;     // "sweep", "cycles", "run"
-  std::string outcome;  // "clean", "findings", "not_exercised", "error"
-  std::string message;  // one line for not_exercised and error; for clean what it does not say
+  std::string mode;     // "sweep", "cycles", "run", "replay"
+  std::string outcome;  // "clean", "findings", "not_exercised", "interrupted", "error"
+  std::string message;  // one line for not_exercised, interrupted and error; for clean what the outcome does not say
+  std::optional<Interrupted> interrupted;
+  std::vector<Replayed> faults;
   std::vector<std::string> command;
   Driver driver;
   std::string scope;  // "pinned" or "process"
   Host host;
   Totals totals;
   std::vector<std::uint64_t> cycle_counts;
-  std::map<std::string, double> per_cycle;  // growth per cycle and kind
+  std::map<std::string, double> per_cycle;  // kind -> growth per cycle
   std::vector<CycleRow> cycle_rows;
-  std::optional<Meters> meters;  // of `cycles`
+  std::optional<Meters> meters;  // only for `cycles`
   std::vector<LiveRow> live;
-  std::optional<Coverage> coverage;  // of a sweep
+  std::optional<Coverage> coverage;  // only for a sweep
   std::vector<Finding> findings;
   std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
-  std::string generated;       // header only: the one field that may differ between equal runs
+  std::string generated;       // date, written into the header only: the one field that may differ between equal runs
   std::string tool_version;
 };
 

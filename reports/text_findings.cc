@@ -16,9 +16,9 @@
 namespace cuaudit::report {
 namespace {
 
-constexpr std::size_t kShownCalls = 20;         // failing calls of one group
-constexpr std::size_t kShownReproductions = 3;  // with more, the first line has to do for all
-constexpr std::size_t kShownNotes = 5;          // of one rule
+constexpr std::size_t kShownCalls = 20;         // failing calls shown per group
+constexpr std::size_t kShownReproductions = 3;  // a group with more failing calls shows only the first command
+constexpr std::size_t kShownNotes = 5;          // notes shown per rule
 constexpr std::size_t kShownLeft = 10;
 constexpr std::string_view kProcessLifetime = "process_lifetime";
 
@@ -36,7 +36,7 @@ bool SamePlace(const Finding& a, const Finding& b) {
          SamePlace(a.other.stack, b.other.stack);
 }
 
-// "3 stream, 4096 bytes, in 2 trials"; what does not apply is left out.
+// "3 stream, 4096 bytes, in 2 trials". Parts that do not apply are left out.
 std::string Amount(const Finding& finding) {
   std::string text = finding.kind.empty() ? "" : fmt::format("{} {}", finding.count, ForTerminal(finding.kind));
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -58,7 +58,7 @@ void AppendStack(const std::vector<Frame>& stack, Page* page) {
   for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
 }
 
-// The operation that the one at `where` collides with, by the call that queued it.
+// Writes the call that queued the operation which collides with the one at `where`.
 void AppendOther(const Finding& finding, Page* page) {
   if (finding.other.call.empty() && finding.other.stack.empty()) return;
   const bool same = !finding.other.stack.empty() && SamePlace(finding.other.stack, finding.where_stack);

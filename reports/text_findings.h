@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text_findings.h: findings and notes of a report as text: what happened at one place is told once.
-//
-//   Owns      groups borrow the findings they were made from.
-//   Threads   safe on different pages.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// text_findings.h: writes the findings and notes of a report as text. Findings at one place are written once.
 #pragma once
 
 #include <vector>
@@ -15,26 +9,26 @@
 
 namespace cuaudit::report {
 
-// Findings of one rule about one kind, acquired at one place and, where the rule has such, seen at one place. They differ in the call
-// that was made to fail.
+// Findings with the same rule, kind and place of acquisition, and the same place where the finding showed if the rule has one. They
+// differ in the call that was made to fail. The pointers are borrowed from the vector that was grouped.
 using Group = std::vector<const Finding*>;
 
-// In the order of each group's first finding.
+// Orders the groups by their first findings.
 std::vector<Group> GroupByPlace(const std::vector<Finding>& findings);
 
 void AppendFindings(const std::vector<Group>& groups, Page* page);
 
-// How many objects the run left at its end, and from which places.
+// Number of objects that the run left at its end.
 enum class Of : std::uint8_t { Driver, Host };
 std::uint64_t LeftAtExit(const Run& run, Of of);
-// How many it never released that died with their context.
+// Number of objects that the run never released and that died with their context.
 std::uint64_t OrphanedBeforeExit(const Run& run);
 void AppendLeftAtExit(const Run& run, Page* page);
 
-// What a sweep could have failed and did not, by reason.
+// Writes the ways to fail that the sweep did not reach, by reason.
 void AppendNotReached(const Run& run, Page* page);
 
-// Counts per rule, and some notes of each. For `run`, what is left at exit stands under its table instead.
+// Writes the number of notes of each rule, and some of the notes. For `cuaudit run`, objects left at exit are below their table instead.
 void AppendNotes(const Run& run, Page* page);
 
 }  // namespace cuaudit::report

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text_page.h: what the parts of the text report write into.
-//
-//   Owns      the text written so far.
-//   Threads   one thread.
-//   Errors    none. Strings of the run must pass ForTerminal before they come here.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// text_page.h: the buffer that the parts of the text report write into. Strings from the run must pass ForTerminal before they get here.
 #pragma once
 
 #include <fmt/format.h>

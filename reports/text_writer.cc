@@ -26,13 +26,14 @@ std::string Number(double value) {
   return text.ends_with(".00") ? text.substr(0, text.size() - 3) : text;
 }
 
-std::string Counts(const std::map<std::string, std::uint64_t>& counts) {
+std::string CountsText(const std::map<std::string, std::uint64_t>& counts) {
   std::string line;
   for (const auto& [name, count] : counts) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, ForTerminal(name));
   return line;
 }
 
-// A trial with several notes counts once: by its verdict, or, where something else was the verdict, by its most frequent note.
+// Number of trials that exited right after the fault. A trial with several notes counts once: by its verdict, or, when it has another
+// verdict, by the largest of its notes.
 std::uint64_t TrialsAbandoned(const Run& run) {
   const auto verdict = run.totals.verdicts.find("abandoned_at_exit");
   std::uint64_t trials = verdict == run.totals.verdicts.end() ? 0 : verdict->second;
@@ -48,7 +49,9 @@ struct Outcome {
 };
 
 Outcome OutcomeOf(const Run& run, std::size_t places) {
-  if (run.outcome == "findings") return {Plural(run.findings.size(), "finding") + " at " + Plural(places, "place"), kRed};
+  const std::string found = Plural(run.findings.size(), "finding") + " at " + Plural(places, "place");
+  if (run.outcome == "findings") return {found, kRed};
+  if (run.outcome == "interrupted") return {run.message + (run.findings.empty() ? "" : "; " + found), kYellow};
   if (run.outcome == "clean") {
     const std::uint64_t left = LeftAtExit(run, Of::Driver);
     const std::uint64_t left_of_host = LeftAtExit(run, Of::Host);  // every program leaves some
@@ -85,14 +88,18 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
                               : run.driver.kind == "real" ? " on the real driver"
                                                           : "";
   page->Line("cuaudit {}{}: {}", run.mode, on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
-  // The outcome already says it.
+  // Removes from the message what the headline already says.
   constexpr std::string_view kAgain = "not exercised: ";
   std::string_view message = run.message;
   if (run.outcome == "not_exercised" && message.starts_with(kAgain)) message.remove_prefix(kAgain.size());
   const std::string shown = "; " + HostNotes(run);
   if (run.outcome == "clean" && message.ends_with(shown)) message.remove_suffix(shown.size());
-  if (!message.empty() && message != run.outcome) page->Line("  {}", ForTerminal(std::string(message)));
+  if (!message.empty() && message != run.outcome && run.outcome != "interrupted") page->Line("  {}", ForTerminal(std::string(message)));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
+  for (const Replayed& fault : run.faults) {
+    page->Line("  fault    {}{}", ForTerminal(fault.text),
+               fault.code_chosen ? " (given without an error: this is the likeliest documented one)" : "");
+  }
   const Driver& driver = run.driver;
   std::string line = driver.kind == "sim" ? "simulated" : driver.kind;
   if (line.empty() || line == "none") line = "none was reached";
@@ -111,20 +118,20 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   line = fmt::format("{} at {}", Plural(totals.calls, "driver call"), Plural(totals.sites, "site"));
   if (totals.trials != 0) line += fmt::format(", {}, {} fired", Plural(totals.trials, "trial"), totals.fired);
   page->Line("  totals   {}", line);
-  if (!totals.verdicts.empty()) page->Line("  verdicts {}", Counts(totals.verdicts));
-  if (!totals.isolation.empty()) page->Line("  trials   {}", Counts(totals.isolation));
+  if (!totals.verdicts.empty()) page->Line("  verdicts {}", CountsText(totals.verdicts));
+  if (!totals.isolation.empty()) page->Line("  trials   {}", CountsText(totals.isolation));
   if (totals.forced != 0) {
     page->Line("  progress forced {}: work was queued that no driver call waited for",
                totals.forced == 1 ? "once" : fmt::format("{} times", totals.forced));
   }
-  if (!totals.pruned.empty()) page->Line("  pruned   {}", Counts(totals.pruned));
+  if (!totals.pruned.empty()) page->Line("  pruned   {}", CountsText(totals.pruned));
   if (run.coverage) page->Line("  coverage {}", Describe(*run.coverage));
   if (totals.recovered != 0) page->Line("  recovery checked after {}", Plural(totals.recovered, "trial"));
   if (totals.shrinking != 0) page->Line("  shrink   {} to find the fewest faults", Plural(totals.shrinking, "run"));
-  if (!totals.skipped.empty()) page->Line("  skipped  {}", Counts(totals.skipped));
+  if (!totals.skipped.empty()) page->Line("  skipped  {}", CountsText(totals.skipped));
 }
 
-// Columns as wide as their widest cell; the first two are text, the others numbers.
+// Writes a table with columns as wide as their widest cell. The first `text_columns` are aligned left, the others right.
 void AppendTable(const std::vector<std::vector<std::string>>& rows, std::size_t text_columns, Page* page) {
   std::vector<std::size_t> width(rows.front().size(), 0);
   for (const auto& row : rows) {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text_writer.h: a report as text, for the person at the terminal.
-//
-//   Owns      nothing; borrows the run and the stream for the call.
-//   Threads   safe on different streams.
-//   Errors    false when the stream failed. Control characters in strings are shown escaped.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// text_writer.h: writes a report as text, for the person at the terminal. Control characters in strings are shown escaped.
 #pragma once
 
 #include <ostream>
@@ -17,10 +11,10 @@
 
 namespace cuaudit::report {
 
-// Findings that differ only in the call that was made to fail are told as one. JSON has them all.
+// Writes findings that differ only in the failing call as one; WriteJson writes each. Returns false when the stream failed.
 bool WriteText(const Run& run, std::ostream& out, bool colour);
 
-// "Function file.c:12", "Function (module)" or "module+0x1f30": as much as is known.
+// "Function file.c:12", "Function (module)" or "module+0x1f30", depending on what is known.
 std::string Describe(const Frame& frame);
 
 // "host kernels stood in for 4; 2 launches of kernels did nothing: ..."
@@ -29,15 +23,15 @@ std::string Describe(const Kernels& kernels);
 // "96.1 %: 124 of 129 ways to fail, 12 of 148 documented errors of these calls"
 std::string Describe(const Coverage& coverage);
 
-// One place for one line: the innermost frame with a function name, and after it the innermost one with a source line when that is
-// another. Without any name the innermost frame.
+// Describes a place in one line: the innermost frame with a function name, followed by the innermost frame with a source line when that
+// is another frame. A stack without any function name is described by its innermost frame.
 std::string DescribeOrigin(const std::vector<Frame>& stack);
 
-// The frames worth showing of a stack, innermost first, 16 at most: all whose function is known, and of neighbours of one module
-// without a name the innermost. A stack without any name is shown as it is.
+// At most 16 frames of a stack, innermost first: every frame with a function name, and the innermost of neighbouring frames of one
+// module without a name. A stack without any name is not filtered.
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack);
 
-// Rules about objects that a failing call made the program lose; of the others it only came before.
+// True for rules about objects that the program lost because a call failed. For other rules the failing call merely came before.
 bool WasLost(std::string_view rule);
 
 }  // namespace cuaudit::report

@@ -57,11 +57,22 @@ def inside(name, places):
     return any(name == place or name.startswith(place + "/") for place in places)
 
 
+def compiled(commands):
+    """The files that a build compiles, those included: a unity build compiles lists of them."""
+    files = set()
+    for row in json.loads(commands.read_text()):
+        path = Path(row["directory"], row["file"]).resolve()
+        files.add(path)
+        if path.parent.name == "Unity" and path.is_file():
+            files.update(Path(own).resolve() for own, _ in INCLUDE.findall(path.read_text()))
+    return files
+
+
 def check(root, commands):
     problems = []
     sources = sorted(p for pattern in ("*.h", "*.cc", "*.c", "*.def") for top in ("faults", "allocator", "harness", "reports", "suites", "include")
                      for p in (root / top).rglob(pattern))
-    built = {Path(row["directory"], row["file"]).resolve() for row in json.loads(commands.read_text())} if commands else None
+    built = compiled(commands) if commands else None
     for path in sources:
         name = path.relative_to(root).as_posix()
         room = room_of(name)

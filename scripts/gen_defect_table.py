@@ -9,8 +9,7 @@ silent, on the simulated driver and on GPUs. Every verdict comes from recorded r
                                             each of them said in suites/reducers/simulated_results.json; --only PROGRAM runs the tests
                                             of that program (ctest: of check_vectors.py) and leaves the other results as they are
 
-Results of GPUs are the `tests` of each suites/gpu/recorded/*/summary.json, as scripts/gpu_check wrote them; of two for the same test the later
-one's counts, by its date and time.
+Results of GPUs are the runs in measurements/*/gpu_check.json (scripts/measurements.py); of two for the same test the later one's counts.
 """
 import argparse
 import json
@@ -22,10 +21,12 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+import measurements  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = {"defective": ("found", "**not found**"), "repaired": ("silent", "**not silent**")}
 STEP = re.compile(r"(?:second order )?(?P<program>\w+) (?P<form>defective|repaired|only_a4)(?: (?P<mode>sweep|cycles))?")
-LOGGED = re.compile(r"(?P<mark>PASS|FAIL) (?P<name>\w+ \w+ (?:sweep|cycles)) \{")
 
 
 def fail(message):
@@ -89,32 +90,23 @@ def record(index, build, only, results):
     return {"driver": "simulated", "tests": results}
 
 
-def gpu_results(recorded):
-    """program -> test -> (result, directory); the device of each directory."""
+def gpu_results(root):
+    """program -> test -> (result, run); the device of each run."""
     tests, devices = {}, {}
-    runs = []
-    for directory in (path for path in recorded.iterdir() if path.is_dir()) if recorded.is_dir() else []:
-        summary = directory / "summary.json"
-        data = load(summary) if summary.is_file() else {}
-        if data.get("gpu") == "simulated":
-            fail(f"{summary}: expected results of a GPU, these are of the simulated driver")
-        runs.append((data.get("date", ""), data.get("time", ""), directory.name, directory, data))
-    for _, _, _, directory, data in sorted(runs, key=lambda run: run[:3]):
-        said = {program: dict(results) for program, results in data.get("tests", {}).items()}
+    for run in measurements.runs(root):
+        said = {program: dict(results) for program, results in run.get("tests", {}).items()}
         # What check_vectors.py said; a sweep that was cut off was not held against its vector, a rejudged one against a wrong one.
-        steps = {step["name"]: step["passed"] for step in data.get("results", []) if not step.get("rejudged") and not step.get("partial")}
-        for log in sorted(directory.glob("*.log")):
-            steps.update((match["name"], match["mark"] == "PASS") for match in map(LOGGED.match, log.read_text().splitlines()) if match)
-        for name, passed in steps.items():
-            step = STEP.fullmatch(name)
-            if step and (step["mode"] or name.startswith("second order ")):
+        for entry in run.get("results", []):
+            step = STEP.fullmatch(entry["name"])
+            if step and (step["mode"] or entry["name"].startswith("second order ")) and not entry.get("rejudged") and not entry.get("partial"):
                 test = f"reducer_{step['program']}_{step['form']}_{step['mode'] or 'sweep'}"
-                said.setdefault("ctest", {}).setdefault(test, "passed" if passed else "failed")
+                said.setdefault("ctest", {}).setdefault(test, "passed" if entry["passed"] else "failed")
+        name = measurements.name_of(run)
         for program, results in said.items():
             for test, result in results.items():
-                tests.setdefault(program, {})[test] = (result, directory.name)
+                tests.setdefault(program, {})[test] = (result, name)
         if said:
-            devices[directory.name] = f"{data.get('gpu', '')}, code as of {data.get('commit') or 'its day, no commit was recorded'}"
+            devices[name] = f"{run['gpu']}, {run['driver']}, code as of {run.get('commit') or 'its day, no commit was recorded'}"
     return tests, devices
 
 
@@ -148,7 +140,7 @@ def count_of(word):
 def build(root):
     folder = root / "suites/reducers"
     index, simulated = load(folder / "reducers.json"), load(folder / "simulated_results.json")["tests"]
-    gpu, devices = gpu_results(root / "suites/gpu/recorded")
+    gpu, devices = gpu_results(root)
     gpu_said = {program: {test: result for test, (result, _) in results.items()} for program, results in gpu.items()}
     used = {gpu[r["judged_by"]][t][1] for _, r in reducers(index) for form in WORDS for t in r.get(form, []) if t in gpu.get(r["judged_by"], {})}
     lines, notes, count = [], [], {}
@@ -167,15 +159,15 @@ def build(root):
     lacking = sorted(f"{program}: {test}" for program, tests in wanted(index).items() for test in tests if test not in simulated.get(program, {}))
     text = ["# Defects and what the harness says about them", "",
             "Generated by `scripts/gen_defect_table.py` from `reducers.json` (what each test stands for), `simulated_results.json` and",
-            "`suites/gpu/recorded` (what the tests said). *found*: the test holds the defective form to its exact vector, fault by fault, and passed.",
+            "`measurements` (what the tests said). *found*: the test holds the defective form to its exact vector, fault by fault, and passed.",
             "*silent*: not one finding in the repaired form. *not run*: no recorded run of it. Of a C program on the H200 each failing place is held to its",
-            "vector once; every turn of its loops, too, where the step of `summary.json` says `exact`, as all do on the simulated driver.", ""]
+            "vector once; every turn of its loops, too, where the step of `gpu_check.json` says `exact`, as all do on the simulated driver.", ""]
     for place, words in count.items():
         text.append(f"- {place}: " + ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))))
     text += ["", "| row | defect | reducer | expected of the defective form | simulated, defective | simulated, repaired | H200, defective | H200, repaired |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |", *lines, ""]
     text += [f"[{number}] simulated driver only: {note}." for number, note in enumerate(dict.fromkeys(notes), 1)]
-    text += ([""] if notes else []) + ["H200 results, of each test the latest:", ""] + [f"- `{name}`: {devices[name]}" for name in sorted(used)]
+    text += ([""] if notes else []) + ["H200 results, of each test the latest:", ""] + [f"- {name}: {devices[name]}" for name in sorted(used)]
     text += [] if used else ["none recorded"]
     return "\n".join(text) + "\n", lacking
 

@@ -8,14 +8,15 @@ fuzzing, and what grows in libraries of others. No figure is typed in.
 """
 import argparse
 import csv
-import json
 import re
-import subprocess
 import sys
+import tarfile
+from collections import Counter
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 import gen_defect_table  # noqa: E402
+import measurements  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -66,18 +67,28 @@ def mutants(root):
             *table(["code", "mutants", "killed", "survived"], rows), "", "Survivors, with the reason why nothing can tell them:", "", *survivors]
 
 
+def fuzz_inputs(root, target):
+    """How many inputs of each kind the archive of a fuzz target has (scripts/fuzz_inputs)."""
+    name = f"suites/fuzz/inputs/{target}.tar.gz"
+    try:
+        with tarfile.open(root / name) as archive:
+            return Counter(member.partition("/")[0] for member in archive.getnames())
+    except (OSError, tarfile.TarError, EOFError) as why:
+        fail(f"{name}: expected the archive of a fuzz target: {why}")
+
+
 def fuzzing(root):
     runs = {}
-    for row in csv.DictReader(read(root, "suites/fuzz/recorded/runs.tsv").splitlines(), delimiter="\t"):
+    for row in csv.DictReader(read(root, "measurements/two_cores/fuzz_runs.tsv").splitlines(), delimiter="\t"):
         runs.setdefault(row["target"], []).append({key: int(row[key]) for key in ("cpu_seconds", "executions", "edges", "features", "finds")})
     rows = []
     for target, of in sorted(runs.items()):
         seconds, executions = (sum(run[key] for run in of) for key in ("cpu_seconds", "executions"))
-        inputs = [len(list((root / f"suites/fuzz/{kind}/{target}").glob("*"))) for kind in ("corpus", "regressions")]
+        inputs = fuzz_inputs(root, target)
         rows.append([f"`{target}`", f"{seconds / 60:.1f}", executions, executions // max(seconds, 1), *(max(run[key] for run in of) for key in ("edges", "features")),
-                     sum(run["finds"] for run in of), inputs[1], inputs[0]])
+                     sum(run["finds"] for run in of), inputs["regressions"], inputs["corpus"]])
     whole = sum(run["cpu_seconds"] for of in runs.values() for run in of)
-    return ["## Fuzzing", "", "All recorded runs (`suites/fuzz/recorded/runs.tsv`), AddressSanitizer and UndefinedBehaviorSanitizer on, on cores that others used too;",
+    return ["## Fuzzing", "", "All recorded runs (`measurements/two_cores/fuzz_runs.tsv`), AddressSanitizer and UndefinedBehaviorSanitizer on, on cores that others used too;",
             "how fast a quiet core is and what was found: [`suites/fuzz/README.md`](../suites/fuzz/README.md). A find is an input that ended a run; each became a",
             "regression input with the mend, those found while a mend was being written stand for the same one.", "",
             *table(["target", "CPU minutes", "executions", "a second", "edges", "features", "finds", "regression inputs", "corpus"], rows), "",
@@ -92,19 +103,20 @@ def growth(row):
 
 
 def libraries(root):
-    newest = None
-    for path in sorted((root / "suites/gpu/recorded").glob("*/summary.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if any(result["name"].startswith("libraries ") and result.get("version") for result in data["results"]):
-            if newest is None or (data["date"], data.get("time", "")) > newest[1:3]:
-                newest = (data, data["date"], data.get("time", ""), path.parent.name)
+    results, skips, newest = {}, {}, None
+    for run in measurements.runs(root):  # of each library the latest
+        found = [result for result in run.get("results", []) if result["name"].startswith("libraries ") and result.get("version")]
+        left_out = [entry for entry in run.get("skipped", []) if entry["name"].startswith("libraries ")]
+        for entry in found + left_out:
+            results.pop(entry["name"], None)
+            skips.pop(entry["name"], None)
+        results.update((result["name"], result) for result in found)
+        skips.update((entry["name"], entry) for entry in left_out)
+        newest = run if found else newest
     if newest is None:
-        fail("suites/gpu/recorded: expected a summary.json with results of libraries")
-    data, name = newest[0], newest[3]
+        fail("measurements: expected a gpu_check.json with results of libraries")
     rows = []
-    for result in data["results"]:
-        if not result["name"].startswith("libraries "):
-            continue
+    for result in results.values():
         kinds = [row for row in result["rows"] if not row["kind"].startswith("lost_")]
         planted = [row for row in result["rows"] if row["kind"].startswith("lost_")]
         grows = [f"{row['kind']}: {growth(row)}" for row in kinds if row["outcome"] == "grows"]
@@ -114,9 +126,9 @@ def libraries(root):
         rows.append([result["version"], ", ".join(row["kind"] for row in kinds if row["outcome"] in ("grows", "nothing grows")),
                      f"linked: {', '.join(linked)}" if linked else "dlopen", "; ".join(grows) or "nothing", ", ".join(f"`{rule}`" for rule in others) or "none",
                      "; ".join(left_out + [f"{row['kind']} {'found' if row['outcome'] == 'grows' else '**not found**'}" for row in planted]) or ""])
-    skipped = [f"- not exercised: {entry['name']}: {entry['reason']}" for entry in data["skipped"] if entry["name"].startswith("libraries ")]
+    skipped = [f"- not exercised: {entry['name']}: {entry['reason']}" for entry in skips.values()]
     return ["## Libraries that no one here wrote", "",
-            f"`scripts/gpu_check --only libraries` on an {data['gpu']}, {data['date']} (`suites/gpu/recorded/{name}`), alone on the GPU: ten and more marked cycles of each",
+            f"`scripts/gpu_check --only libraries` on an {newest['gpu']}, {newest['driver']}, {newest['date']} (`measurements`), alone on the GPU: ten and more marked cycles of each",
             "kind of object made, used and destroyed. How to do that to another one: [`suites/gpu/LIBRARIES.md`](../suites/gpu/LIBRARIES.md).", "",
             *table(["library", "kinds tried", "finds the driver by", "grows", "other rules", "left out, planted"], rows), "", *skipped]
 

@@ -90,6 +90,7 @@ CUresult PluginState::Make(int device) {
   slot.owned = std::move(backend);
   slot.native = native;
   slot.backend.store(slot.owned.get(), std::memory_order_release);
+  if (device_end_.load(std::memory_order_relaxed) <= device) device_end_.store(device + 1, std::memory_order_release);
   return CUDA_SUCCESS;
 }
 
@@ -120,16 +121,17 @@ Allocator* PluginState::Native(int device) const noexcept {
 }
 
 Backend* PluginState::Owner(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept {
-  for (int device = 0; device < kMaxDevices; ++device) {
+  const int end = device_end_.load(std::memory_order_acquire);
+  for (int device = 0; device < end; ++device) {
     Backend* const backend = Existing(device);
     if (backend != nullptr && backend->FindBlock(address, base, size)) return backend;
   }
   return nullptr;
 }
 
-bool PluginState::Applies(void* pool, StreamRef stream) noexcept {
-  const std::function<bool(CUstream)>& filter = static_cast<const Pool*>(pool)->filter;
-  return filter == nullptr || filter(stream.handle());
+bool PluginState::Applies(void* filter, StreamRef stream) noexcept {
+  const Filter& applies = *static_cast<const Filter*>(filter);
+  return applies == nullptr || applies(stream.handle());
 }
 
 // PyTorch's pool begins to exist with the first begin, and each begin is one use of it.
@@ -142,14 +144,15 @@ CUresult PluginState::BeginPool(int device, PoolKey key, std::function<bool(CUst
     std::unique_ptr<Pool>& pool = slots_[static_cast<std::size_t>(device)].pools[key];
     const bool is_new = pool == nullptr;
     if (is_new) pool = std::make_unique<Pool>();
-    pool->filter = std::move(filter);
+    std::unique_ptr<Filter> asked = std::make_unique<Filter>(std::move(filter));
     CUresult result = is_new ? native->CreatePool({}, &pool->id) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
-      result = native->BeginAllocateToPool(kOnlyDevice, pool->id, {.applies = Applies, .user = pool.get()});
+      result = native->BeginAllocateToPool(kOnlyDevice, pool->id, {.applies = Applies, .user = asked.get()});
       if (is_new) (void)native->ReleasePool(pool->id);  // its maker's use: the begin's remains, or none
     }
     if (result == CUDA_SUCCESS) {
       ++pool->uses;
+      pool->filter = std::move(asked);  // the one before it is asked no more: else this begin would have been refused
     } else if (is_new) {
       slots_[static_cast<std::size_t>(device)].pools.erase(key);
     }
@@ -162,11 +165,23 @@ CUresult PluginState::BeginPool(int device, PoolKey key, std::function<bool(CUst
 CUresult PluginState::EndPool(int device, PoolKey key) noexcept {
   Allocator* const native = Native(device);
   if (native == nullptr) return CUDA_SUCCESS;
-  const std::lock_guard lock(mutex_);
   auto& pools = slots_[static_cast<std::size_t>(device)].pools;
+  PoolId id;
+  const Filter* ended = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pools.find(key);
+    if (found == pools.end()) return CUDA_ERROR_INVALID_VALUE;
+    id = found->second->id;
+    ended = found->second->filter.get();
+  }
+  // Without the lock: this waits for whoever asks the filter, which may come here itself.
+  const CUresult result = native->EndAllocateToPool(kOnlyDevice, id);
+  if (result != CUDA_SUCCESS) return result;
+  const std::lock_guard lock(mutex_);
   const auto found = pools.find(key);
-  if (found == pools.end()) return CUDA_ERROR_INVALID_VALUE;
-  return native->EndAllocateToPool(kOnlyDevice, found->second->id);
+  if (found != pools.end() && found->second->filter.get() == ended) found->second->filter.reset();
+  return result;
 }
 
 CUresult PluginState::ReleasePool(int device, PoolKey key) noexcept {
@@ -176,8 +191,9 @@ CUresult PluginState::ReleasePool(int device, PoolKey key) noexcept {
   auto& pools = slots_[static_cast<std::size_t>(device)].pools;
   const auto found = pools.find(key);
   if (found == pools.end()) return CUDA_ERROR_INVALID_VALUE;
+  // Refused as long as allocations are directed to the pool: then it and its filter stay, and it can be released again.
   const CUresult result = native->ReleasePool(found->second->id);
-  if (--found->second->uses == 0) pools.erase(found);
+  if (result == CUDA_SUCCESS && --found->second->uses == 0) pools.erase(found);
   return result;
 }
 

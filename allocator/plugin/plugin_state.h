@@ -52,10 +52,11 @@ class PluginState {
   static const char* Error() noexcept;
 
  private:
+  using Filter = std::function<bool(CUstream)>;
   struct Pool {
     PoolId id;
     int uses = 0;
-    std::function<bool(CUstream)> filter;
+    std::unique_ptr<const Filter> filter;  // of the route that is begun: other threads ask it until that has ended
   };
   struct Slot {
     std::atomic<Backend*> backend{nullptr};  // an index into nothing: read without the lock
@@ -66,7 +67,7 @@ class PluginState {
 
   PluginState() = default;
   CUresult Make(int device);
-  static bool Applies(void* pool, StreamRef stream) noexcept;
+  static bool Applies(void* filter, StreamRef stream) noexcept;
 
   std::mutex mutex_;
   bool has_settings_ = false;
@@ -75,6 +76,7 @@ class PluginState {
   driver::GenuineDriver driver_;
   History history_;
   std::array<Slot, kMaxDevices> slots_;
+  std::atomic<int> device_end_{0};  // no backend is at this index or behind it
 };
 
 }  // namespace cuaudit::alloc

@@ -36,7 +36,7 @@ bool PointerMap::Put(const void* key, void* value) noexcept {
   return true;
 }
 
-// The entries behind the hole move up, so that no search ends early and no tombstones remain.
+// Entries after the removed one move up. A search then stops at the first empty entry, and no tombstones are needed.
 void PointerMap::Remove(const void* key) noexcept {
   if (Find(key) == nullptr) return;
   std::size_t hole = HomeOf(key);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// arena.h: storage for the runtime's books, outside malloc, so that host-leak tools count the program's blocks only.
+// arena.h: memory for the runtime's own records. It does not come from malloc, so that host leak checkers count only the program's blocks.
 //
-//   Slots<T>    fixed-size records with a free list; addresses never change, memory is never given back.
-//   PointerMap  address -> record, open addressing, doubles when three quarters full.
-//   Owns        its mappings, for the rest of the process.
-//   Threads     not thread-safe; the owner's lock is held by every caller.
-//   Errors      nullptr or false when the system gives no memory.
-//   Faults      makes no driver calls.
-//   Source      ours.
+//   Slots<T>   fixed-size records with a free list. Addresses never change, and pages are never returned to the system.
+//   PointerMap a hash map from address to record (open addressing). It doubles when it is three quarters full.
+//   Owns       its mappings, until the process ends.
+//   Threads    not thread-safe; every caller holds the lock of the owning table.
+//   Errors     nullptr or false when mmap fails.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +15,7 @@
 
 namespace cuaudit::cudart {
 
-// Zeroed pages, or nullptr.
+// Maps zeroed pages. Returns nullptr when mmap fails.
 void* MapPages(std::size_t bytes) noexcept;
 void UnmapPages(void* pages, std::size_t bytes) noexcept;
 
@@ -59,7 +57,7 @@ class Slots {
 class PointerMap {
  public:
   void* Find(const void* key) const noexcept;
-  // Replaces what was there. False: no memory, nothing changed.
+  // Replaces an existing entry. Returns false, and changes nothing, when there is no memory.
   bool Put(const void* key, void* value) noexcept;
   void Remove(const void* key) noexcept;
 

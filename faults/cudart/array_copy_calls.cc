@@ -6,7 +6,7 @@
 namespace cuaudit::cudart {
 namespace {
 
-// Now for a call without a stream: the synchronous entry point.
+// Tag for a call without a stream, which uses the synchronous entry point.
 struct Now {};
 
 CUresult Copy(DriverRef driver, const CUDA_MEMCPY2D& plan, Now) noexcept { return driver.Memcpy2DUnaligned(&plan); }
@@ -36,7 +36,7 @@ cudaError_t RowBytes(DriverRef driver, cudaArray_const_t array, size_t* bytes) n
   return From(result);
 }
 
-// A linear range that starts within a row and wraps: the rest of the first row, whole rows, the beginning of the last.
+// Splits a linear range that starts within a row and wraps: the rest of the first row, whole rows, the start of the last row.
 template <typename When>
 cudaError_t Linear(DriverRef driver, cudaArray_const_t array, size_t x, size_t y, const void* pointer, size_t count, CUmemorytype type,
                    bool to_array, When when) noexcept {
@@ -60,7 +60,7 @@ cudaError_t Linear(DriverRef driver, cudaArray_const_t array, size_t x, size_t y
   return cudaSuccess;
 }
 
-// From one linear range to another, row by row of either side.
+// Copies one linear range to another, row by row of either side.
 cudaError_t BetweenArrays(DriverRef driver, cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from, size_t from_x, size_t from_y,
                           size_t count) noexcept {
   size_t to_row = 0;

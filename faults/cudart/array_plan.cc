@@ -6,7 +6,7 @@
 namespace cuaudit::cudart {
 namespace {
 
-// Formats that are one kind of their own: the channels' bits say nothing more.
+// Formats that a channel kind determines alone; the channels' bit counts add nothing.
 struct Whole {
   enum cudaChannelFormatKind kind;
   CUarray_format format;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// array_plan.h: descriptions of arrays, textures and surfaces, from the runtime's structures to the driver's and back.
+// array_plan.h: converts descriptions of arrays, textures and surfaces between the runtime's structures and the driver's.
 //
-//   Owns      nothing.
-//   Threads   no state.
 //   Units     elements for extents, bytes for pitches.
 //   Errors    cudaErrorInvalidChannelDescriptor for a format that no array can have.
-//   Faults    makes no driver calls.
 //   Source    CUDA Runtime API 13.0: texture_types.h, surface_types.h, channel format kinds.
 #pragma once
 

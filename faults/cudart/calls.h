@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// calls.h: the runtime's functions, one per row of calls.def, as cuaudit::cudart::<name without cuda>.
+// calls.h: declares the implementation of every runtime function in calls.def. Here cudaMalloc is cuaudit::cudart::Malloc, and so on.
 //
-//   Owns      nothing; what a function acquires is the program's.
-//   Threads   safe; as the driver below.
-//   Streams   the DriverRef that a function is given already knows what stream 0 means.
-//   Errors    cudaError_t. The way out (process.h) notes it as the thread's last error; functions only return.
-//   Faults    each makes the driver calls that its text names.
-//   Source    CUDA Runtime API 13.0. Each function stands in the .cc file of its family; the declarations are generated from the
-//             headers, so a definition with another signature does not link.
+//   Streams   the DriverRef passed to a function already selects the legacy or the per-thread default stream for stream 0.
+//   Errors    functions only return a cudaError_t. Record() in process.h stores the result as the thread's last error.
+//   Source    CUDA Runtime API 13.0. The declarations are generated from its headers, so a definition with another signature does not link.
+//             Each function is defined in the .cc file that calls.def names for its group.
 #pragma once
 
 #include <cuda_profiler_api.h>
@@ -19,7 +16,7 @@ namespace cuaudit::cudart {
 
 #include "cudart_declarations.inc"
 
-// What FromDriver is in a chain: `return From(driver.StreamQuery(stream));`
+// Short name of FromDriver for one-line implementations: `return From(driver.StreamQuery(stream));`
 inline cudaError_t From(CUresult result) noexcept { return FromDriver(result); }
 
 inline CUdeviceptr Address(const void* pointer) noexcept { return reinterpret_cast<CUdeviceptr>(pointer); }

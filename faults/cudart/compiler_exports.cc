@@ -22,7 +22,7 @@ CUDART_PUBLIC void** __cudaRegisterFatBinary(void* wrapper) { return reinterpret
 
 CUDART_PUBLIC void __cudaRegisterFatBinaryEnd(void**) {}
 
-// From exit handlers, or when a plug-in is closed. What the runtime itself holds goes with the last binary.
+// Called from exit handlers, or when a plug-in is closed. The last binary to go releases what the runtime itself holds.
 CUDART_PUBLIC void __cudaUnregisterFatBinary(void** handle) {
   if (handle == nullptr) return;
   UnregisterBinary(BinaryOf(handle));
@@ -41,10 +41,10 @@ CUDART_PUBLIC void __cudaRegisterManagedVar(void** handle, void** host, char*, c
   if (handle != nullptr) RegisterVariable(BinaryOf(handle), host, name, bytes, host);
 }
 
-// A host variable that kernels may read: host memory is where it is, and nothing has to be done for it.
+// A host variable that kernels may read. It already lies in host memory, so there is nothing to do.
 CUDART_PUBLIC void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 
-// Before the first use of a __managed__ variable by host code.
+// Called before host code first uses a __managed__ variable.
 CUDART_PUBLIC char __cudaInitModule(void** handle) {
   if (handle == nullptr) return 0;
   return Run<Need::context, false>([&](DriverRef driver) noexcept { return InitialiseManaged(driver, BinaryOf(handle)); }) == cudaSuccess;
@@ -68,8 +68,8 @@ CUDART_PUBLIC cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, si
   return cudaSuccess;
 }
 
-// Generated code asks once per stub, ignores the result and keeps the handle. So the handle stands for the registered kernel, whether it
-// could be loaded now or not, and the address itself for one that is not registered: a launch tries again.
+// Generated code calls this once per stub, ignores the result and keeps the handle. The handle therefore stands for the registered kernel
+// even if it could not be loaded now: a launch tries again. For a kernel that is not registered the handle is the address itself.
 CUDART_PUBLIC cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   if (kernel == nullptr) return Record(cudaErrorInvalidDeviceFunction);
   Function* const function = FindFunction(host);
@@ -97,8 +97,8 @@ CUDART_PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid
 
 namespace {
 
-// After every exit handler: libraries went with their binaries, and the primary contexts go now. NVIDIA's runtime lets the process take
-// them along, so what the program left in them is its leak and not lost by this release.
+// Runs after every exit handler: the libraries went with their binaries, and the primary contexts are released now. NVIDIA's runtime leaves
+// them to the end of the process, so what the program left in them is still counted as the program's leak.
 __attribute__((destructor)) void OnUnload() {
   const DriverRef driver = RunningDriver();
   if (driver.table == nullptr) return;

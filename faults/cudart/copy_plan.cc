@@ -99,7 +99,7 @@ cudaError_t Plan3D(DriverRef driver, const cudaMemcpy3DParms& from, CUDA_MEMCPY3
   }
   if (from.srcArray != nullptr && from.dstArray != nullptr && source_element != destination_element) return cudaErrorInvalidValue;
   const size_t width = from.extent.width * (from.srcArray != nullptr ? source_element : destination_element);
-  const bool pointers = from.srcArray == nullptr && from.dstArray == nullptr;  // where an array takes part the driver judges
+  const bool pointers = from.srcArray == nullptr && from.dstArray == nullptr;  // with an array the driver checks the sizes
   if (pointers && (width > from.srcPtr.pitch || width > from.dstPtr.pitch)) return cudaErrorInvalidPitchValue;
   *plan = {};
   plan->srcMemoryType = from.srcArray != nullptr ? CU_MEMORYTYPE_ARRAY : SourceType(from.kind);

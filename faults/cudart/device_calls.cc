@@ -15,7 +15,7 @@ cudaError_t SetDevice(DriverRef driver, int device) noexcept {
   return BindDevice(driver, device);
 }
 
-// The list says which devices may serve, and in which order, a thread that does not choose; the calling thread takes the first.
+// The list names the devices, in order, that a thread may get if it does not choose. The calling thread takes the first.
 cudaError_t SetValidDevices(DriverRef, int* device_arr, int len) noexcept {
   if (len < 0 || (len > 0 && device_arr == nullptr)) return cudaErrorInvalidValue;
   for (int i = 0; i < len; ++i) {
@@ -40,7 +40,7 @@ cudaError_t GetDeviceFlags(DriverRef driver, unsigned int* flags) noexcept {
   int active = 0;
   const CUresult result =
       Bound(This()) ? driver.CtxGetFlags(flags) : driver.DevicePrimaryCtxGetState(DeviceAt(This().device), flags, &active);
-  // Mapping host memory is always possible; after a reset there is nothing that could say so.
+  // Host memory can always be mapped, and the flag says so until the device is reset.
   if (result == CUDA_SUCCESS && !EverReset(This().device)) *flags |= cudaDeviceMapHost;
   return From(result);
 }
@@ -98,7 +98,7 @@ cudaError_t GetDriverEntryPoint(DriverRef driver, const char* symbol, void** fun
   return GetDriverEntryPointByVersion(driver, symbol, funcPtr, static_cast<unsigned>(kRuntimeVersion), flags, driverStatus);
 }
 
-// There is none: the tables are private to NVIDIA's libraries and have no public description.
+// Always fails: the export tables are private to NVIDIA's libraries and not documented.
 cudaError_t GetExportTable(const void** ppExportTable, const cudaUUID_t*) noexcept {
   static std::atomic<bool> said{false};
   if (!said.exchange(true, std::memory_order_relaxed))

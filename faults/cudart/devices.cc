@@ -6,7 +6,7 @@ namespace {
 
 struct Device {
   CUdevice device;
-  std::atomic<CUcontext> primary;  // retained; null: not
+  std::atomic<CUcontext> primary;  // null: not retained
   std::atomic<unsigned> generation;
 };
 
@@ -49,7 +49,7 @@ cudaError_t RetainDevice(DriverRef driver, int ordinal, CUcontext* context) noex
   if (const CUresult result = driver.DevicePrimaryCtxRetain(context, device->device)) return FromDriver(result);
   CUcontext none = nullptr;
   if (!device->primary.compare_exchange_strong(none, *context, std::memory_order_acq_rel)) {
-    (void)driver.DevicePrimaryCtxRelease(device->device);  // another thread was first; its reference serves both
+    (void)driver.DevicePrimaryCtxRelease(device->device);  // another thread retained it first; one reference serves both
   }
   return cudaSuccess;
 }
@@ -72,7 +72,7 @@ cudaError_t BindDevice(DriverRef driver, int ordinal) noexcept {
 cudaError_t BindContext(DriverRef driver) noexcept {
   Thread& thread = This();
   if (Bound(thread)) return cudaSuccess;
-  // Never bound, or the device was reset since: only then may another context, one of the driver API, be current.
+  // The thread has never bound a context, or the device was reset since. Only then may a context of the driver API be current.
   if (thread.generation == 0) {
     CUcontext current = nullptr;
     if (const CUresult result = driver.CtxGetCurrent(&current)) return FromDriver(result);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// devices.h: the devices as the runtime numbers them, and the primary context of each.
+// devices.h: the devices in the runtime's numbering, and the primary context of each.
 //
-//   Owns      at most one reference of each primary context, taken when a thread first needs it, given back by cudaDeviceReset or at exit.
-//   Threads   safe; two threads that retain at once end with one reference.
-//   Errors    cudaErrorNoDevice, cudaErrorInvalidDevice, or as the driver answers.
-//   Faults    makes driver calls: DeviceGetCount, DeviceGet, CtxGetCurrent, CtxGetDevice, DevicePrimaryCtxRetain, CtxSetCurrent,
+//   Owns      at most one reference to each primary context. It is taken when a thread first needs the context and released by
+//             cudaDeviceReset or at exit.
+//   Threads   safe. If two threads retain one context at the same time, one reference remains.
+//   Errors    cudaErrorNoDevice, cudaErrorInvalidDevice, or the driver's error.
+//   Faults    calls the driver: DeviceGetCount, DeviceGet, CtxGetCurrent, CtxGetDevice, DevicePrimaryCtxRetain, CtxSetCurrent,
 //             DevicePrimaryCtxReset, DevicePrimaryCtxRelease.
-//   Source    CUDA Runtime API 13.0: cudaSetDevice initialises the primary context and makes it current; a context that the program
-//             made current itself is used as it is.
+//   Source    CUDA Runtime API 13.0, Device Management and Interactions with the CUDA Driver API: cudaSetDevice initialises the primary
+//             context and makes it current; a context that the program made current itself is used unchanged.
 #pragma once
 
 #include "faults/cudart/process.h"
@@ -16,23 +17,23 @@ namespace cuaudit::cudart {
 
 inline constexpr int kMaxDevices = 64;
 
-// Called once the driver is initialised; no effect when the devices are known.
+// Call this after the driver is initialised. It does nothing when the devices are already known.
 cudaError_t FindDevices(DriverRef driver) noexcept;
 int DeviceCount() noexcept;
-CUdevice DeviceAt(int ordinal) noexcept;  // `ordinal` below DeviceCount()
-int OrdinalOf(CUdevice device) noexcept;  // -1 for none
+CUdevice DeviceAt(int ordinal) noexcept;  // requires `ordinal` < DeviceCount()
+int OrdinalOf(CUdevice device) noexcept;  // -1: not a device of this process
 
-// Gives the thread a current context: the one it has, else the primary context of its device.
+// Ensures that the thread has a current context: its present one, or else the primary context of its device.
 cudaError_t BindContext(DriverRef driver) noexcept;
-// Makes `ordinal`'s primary context current, whatever was.
+// Makes the primary context of `ordinal` current, whatever was current before.
 cudaError_t BindDevice(DriverRef driver, int ordinal) noexcept;
-// Retains `ordinal`'s primary context unless that was done, and makes nothing current.
+// Retains the primary context of `ordinal` unless that was done already. The current context stays as it is.
 cudaError_t RetainDevice(DriverRef driver, int ordinal, CUcontext* context) noexcept;
-// Resets the primary context of the thread's device. Every thread binds anew at its next call.
+// Resets the primary context of the thread's device. Each thread binds it again at its next call.
 cudaError_t ResetDevice(DriverRef driver) noexcept;
 bool Bound(const Thread& thread) noexcept;
 bool EverReset(int ordinal) noexcept;
-// At exit: gives back what was retained.
+// At exit: releases every retained primary context.
 void ReleaseDevices(DriverRef driver) noexcept;
 
 }  // namespace cuaudit::cudart

@@ -27,7 +27,7 @@ const ErrorText* Find(cudaError_t error) noexcept {
 
 }  // namespace
 
-// The two enumerations agree by number wherever the runtime has a name; what the driver alone knows is unknown to it.
+// CUresult and cudaError_t have equal numbers wherever the runtime has a name. A code that only the driver has becomes cudaErrorUnknown.
 cudaError_t FromDriver(CUresult result) noexcept {
   const cudaError_t error = static_cast<cudaError_t>(result);
   return error == cudaSuccess || Find(error) != nullptr ? error : cudaErrorUnknown;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// exports.h: how an exported function is made from its implementation: the way in, the call, the way out.
+// exports.h: makes an exported function from its implementation: Enter, the call, Record.
 //
-//   Owns      nothing.
-//   Threads   safe.
-//   Errors    a call whose thread had lost its context is tried once more after the thread got one; process.h has the rest.
-//   Faults    as the function.
-//   Source    ours.
+//   Errors    if the thread's context was destroyed meanwhile, the call binds a context again and is tried once more. process.h has the
+//             other rules.
 #pragma once
 
 #include "faults/cudart/calls.h"
@@ -25,7 +22,7 @@ cudaError_t Run(Function function) noexcept {
 }  // namespace cuaudit::cudart
 
 #define CUDART_PUBLIC extern "C" __attribute__((visibility("default")))
-// The headers of 13.0 declare some names of 12.4 with other parameters, so those get their names from the assembler.
+// The 13.0 headers declare some functions of 12.4 with other parameters. Their definitions get the exported symbol by an asm label.
 #ifdef CUDART_BY_LABEL
 #define CUDART_DEFINE(result, symbol, parameters)                     \
   CUDART_PUBLIC result labelled_##symbol parameters __asm__(#symbol); \

@@ -12,7 +12,7 @@
 namespace cuaudit::cudart {
 namespace {
 
-// cudaPointerAttributes before 13.0 had no reserved words behind it.
+// cudaPointerAttributes before 13.0 had no reserved words at its end.
 struct PointerAttributes12 {
   enum cudaMemoryType type;
   int device;

@@ -13,7 +13,7 @@
 namespace cuaudit::cudart {
 namespace {
 
-// Structures that 13.0 only made longer: what is behind was not there.
+// Structures that 13.0 only extended. The added part is zero.
 template <typename Newer, size_t bytes>
 Newer Longer(const void* older) noexcept {
   static_assert(bytes < sizeof(Newer));

@@ -6,7 +6,7 @@ namespace {
 
 unsigned char Byte(int value) noexcept { return static_cast<unsigned char>(value); }
 
-// Slices that follow each other without a gap are one rectangle.
+// Slices without a gap between them form one rectangle.
 template <typename Fill>
 cudaError_t FillSlices(const cudaPitchedPtr& to, const cudaExtent& extent, Fill fill) noexcept {
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;

@@ -24,7 +24,7 @@ void Drop() { pthread_mutex_unlock(&lock); }
 struct Locked {
   Locked() noexcept {
     Hold();
-    if (fork_safe) return;  // a child must not find the lock held by a thread that it does not have
+    if (fork_safe) return;  // else a forked child may inherit the lock held by a thread that does not exist there
     pthread_atfork(&Hold, &Drop, &Drop);
     fork_safe = true;
   }
@@ -48,7 +48,7 @@ Function* Registered(const void* address) noexcept {
 cudaError_t ResolveKernel(DriverRef driver, const void* address, CUkernel* kernel) noexcept {
   if (address == nullptr) return cudaErrorInvalidDeviceFunction;
   if (Function* const function = Registered(address)) return KernelOf(driver, function, kernel);
-  if (!IsLoaded(address)) return cudaErrorInvalidResourceHandle;  // taken for a handle, as the genuine runtime does
+  if (!IsLoaded(address)) return cudaErrorInvalidResourceHandle;  // the genuine runtime takes an unknown address for a handle, too
   *kernel = static_cast<CUkernel>(const_cast<void*>(address));
   return cudaSuccess;
 }

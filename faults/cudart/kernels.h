@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// kernels.h: the three things that a program may pass as a kernel, and the driver's kernel behind each.
+// kernels.h: finds the driver's kernel behind each of the three values that a program may pass as a kernel.
 //
-//   Owns      the list of the kernels that cudaLibraryGetKernel and cudaLibraryEnumerateKernels gave out.
+//   Owns      the list of kernels that cudaLibraryGetKernel and cudaLibraryEnumerateKernels returned.
 //   Threads   safe.
-//   Errors    cudaErrorInvalidDeviceFunction for null, cudaErrorInvalidResourceHandle for an address that stands for no kernel.
-//   Faults    makes driver calls: those of registry.h; KernelGetFunction.
-//   Source    CUDA Runtime API 13.0: a kernel's own address, a cudaKernel_t of cudaGetKernel, or one of a library.
+//   Errors    cudaErrorInvalidDeviceFunction for null, cudaErrorInvalidResourceHandle for an address that is not a kernel.
+//   Faults    calls the driver: KernelGetFunction, and the calls of registry.h.
+//   Source    CUDA Runtime API 13.0: a kernel is the address of its host stub, a cudaKernel_t of cudaGetKernel, or one of a library.
 #pragma once
 
 #include "faults/cudart/registry.h"
@@ -13,9 +13,9 @@
 namespace cuaudit::cudart {
 
 cudaError_t ResolveKernel(DriverRef driver, const void* address, CUkernel* kernel) noexcept;
-// As a CUfunction, which the driver's launches and queries take in a kernel's place.
+// The kernel as a CUfunction, which the driver's launches and queries accept.
 cudaError_t ResolveFunction(DriverRef driver, const void* address, CUfunction* function) noexcept;
-// A kernel of a library that the program loaded itself.
+// Records a kernel of a library that the program loaded itself.
 cudaError_t NoteKernel(CUkernel kernel, CUlibrary library) noexcept;
 void ForgetKernelsOf(CUlibrary library) noexcept;
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// launch.h: a registered kernel's launch, behind <<<...>>> and cudaLaunchKernel alike.
+// launch.h: launches a registered kernel, for <<<...>>> and cudaLaunchKernel alike.
 //
-//   Owns      nothing.
-//   Threads   safe.
 //   Streams   queued on `stream`.
-//   Units     bytes.
-//   Errors    cudaErrorInvalidDeviceFunction for a kernel that was never registered; else as the driver answers.
-//   Faults    makes driver calls: LibraryLoadData and LibraryGetKernel the first time, LaunchKernel or LaunchCooperativeKernel.
-//   Source    CUDA Runtime API 13.0, execution control.
+//   Errors    cudaErrorInvalidDeviceFunction for a kernel that was never registered; else the driver's error.
+//   Faults    calls the driver: LibraryLoadData and LibraryGetKernel at the first launch, then LaunchKernel or LaunchCooperativeKernel.
+//   Source    CUDA Runtime API 13.0, Execution Control.
 #pragma once
 
 #include "faults/cudart/registry.h"
@@ -17,7 +14,7 @@ namespace cuaudit::cudart {
 cudaError_t LaunchRegistered(DriverRef driver, Function* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t stream, bool cooperative) noexcept;
 
-// The driver's structure for the runtime's; attributes are the same memory in both.
+// Converts the launch configuration. The attributes have the same layout in both, so the result points to the caller's.
 CUlaunchConfig PlanLaunch(const cudaLaunchConfig_t& config) noexcept;
 
 }  // namespace cuaudit::cudart

@@ -6,7 +6,7 @@
 namespace cuaudit::cudart {
 namespace {
 
-CUfunction Launchable(CUkernel kernel) noexcept { return reinterpret_cast<CUfunction>(kernel); }  // the driver takes either
+CUfunction Launchable(CUkernel kernel) noexcept { return reinterpret_cast<CUfunction>(kernel); }  // the driver's launches accept both
 
 cudaError_t Launch(DriverRef driver, CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream,
                    bool cooperative) noexcept {

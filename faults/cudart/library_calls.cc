@@ -25,7 +25,7 @@ cudaError_t LibraryLoadFromFile(DriverRef driver, cudaLibrary_t* library, const 
                                          libraryOptionValues, numLibraryOptions));
 }
 
-// The kernels are forgotten first: their addresses may be given out again by another thread's load.
+// Forget the kernels first: another thread's load may get the same addresses.
 cudaError_t LibraryUnload(DriverRef driver, cudaLibrary_t library) noexcept {
   if (library != nullptr) ForgetKernelsOf(library);
   return From(driver.LibraryUnload(library));

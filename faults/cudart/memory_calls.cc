@@ -23,7 +23,7 @@ cudaError_t AllocatePitched(DriverRef driver, void** pointer, size_t* pitch, siz
 
 }  // namespace
 
-// A null argument is refused before there is a context.
+// A null argument is refused even without a context.
 cudaError_t Malloc(DriverRef, void** devPtr, size_t size) noexcept {
   if (devPtr == nullptr) return cudaErrorInvalidValue;
   return Run<Need::context, false>([&](DriverRef driver) noexcept {
@@ -65,7 +65,7 @@ cudaError_t HostGetDevicePointer(DriverRef driver, void** pDevice, void* pHost, 
   return From(result);
 }
 
-// All pinned memory is portable: the runtime does not say so.
+// All pinned memory is portable in the runtime, which does not report that flag.
 cudaError_t HostGetFlags(DriverRef driver, unsigned int* pFlags, void* pHost) noexcept {
   const CUresult result = driver.MemHostGetFlags(pFlags, pHost);
   if (result == CUDA_SUCCESS) *pFlags &= ~static_cast<unsigned>(cudaHostAllocPortable);
@@ -99,7 +99,7 @@ cudaError_t Malloc3D(DriverRef driver, struct cudaPitchedPtr* pitchedDevPtr, str
   return error;
 }
 
-// `driver` may be the one whose stream 0 is the thread's own.
+// `driver` may be the one for the per-thread default stream.
 cudaError_t MallocAsync(DriverRef driver, void** devPtr, size_t size, cudaStream_t hStream) noexcept {
   if (devPtr == nullptr) return cudaErrorInvalidValue;
   return Run<Need::context, false>([&](DriverRef) noexcept {
@@ -130,7 +130,7 @@ cudaError_t PointerGetAttributes(DriverRef driver, struct cudaPointerAttributes*
                                  CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* answers[] = {&memory_type, &ordinal, &device_address, &host_pointer, &managed};
   const CUresult result = driver.PointerGetAttributes(5, asked, answers, Address(ptr));
-  // Without a context there is no memory but the host's own.
+  // Without a context every pointer is unregistered host memory.
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_CONTEXT) return From(result);
   cudaPointerAttributes found{};
   found.type = managed != 0 ? cudaMemoryTypeManaged : static_cast<cudaMemoryType>(memory_type);

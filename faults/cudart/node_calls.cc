@@ -190,7 +190,7 @@ cudaError_t GraphAddMemFreeNode(DriverRef driver, cudaGraphNode_t* pGraphNode, c
   return From(driver.GraphAddMemFreeNode(pGraphNode, graph, pDependencies, numDependencies, Address(dptr)));
 }
 
-// `dptr_out` is where the address goes, although its type is void*.
+// The address is written to `dptr_out`, although its type is void*.
 cudaError_t GraphMemFreeNodeGetParams(DriverRef driver, cudaGraphNode_t node, void* dptr_out) noexcept {
   return From(driver.GraphMemFreeNodeGetParams(node, static_cast<CUdeviceptr*>(dptr_out)));
 }

@@ -6,7 +6,7 @@ namespace {
 
 bool OnHost(CUmemorytype type) noexcept { return type == CU_MEMORYTYPE_HOST; }
 
-// An array is device memory; a unified address on either side can only have come from cudaMemcpyDefault.
+// An array is device memory. A unified address on either side can only come from cudaMemcpyDefault.
 enum cudaMemcpyKind KindOf(CUmemorytype from, CUmemorytype to) noexcept {
   if (from == CU_MEMORYTYPE_UNIFIED || to == CU_MEMORYTYPE_UNIFIED) return cudaMemcpyDefault;
   if (OnHost(from)) return OnHost(to) ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;

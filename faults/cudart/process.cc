@@ -32,13 +32,13 @@ bool IsTwin(std::string_view symbol, std::string_view of) noexcept {
          memcmp(symbol.data() + of.size(), "_pt", 3) == 0;
 }
 
-// libcuda.so.1 of whoever stands in front: the drop-in under cuaudit, else the genuine one.
+// Opens the loader's libcuda.so.1: the drop-in under cuaudit, else the genuine driver.
 void Load() noexcept {
   void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return;
   for (std::size_t i = 0; i < driver::kCallCount; ++i) loaded.symbol[i] = dlsym(handle, driver::kCalls[i].symbol.data());
   loaded.handle = handle;
-  // Under cuaudit the report says whose runtime the program had.
+  // Tells cuaudit which runtime the program uses, for the report.
   if (void* const note = dlsym(handle, "cuaudit_runtime")) reinterpret_cast<void (*)(int)>(note)(kRuntimeVersion);
   exit_note = reinterpret_cast<ExitNote>(dlsym(handle, "cuaudit_runtime_exit"));
   plain = driver::Driver(&loaded);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// process.h: what every call of the runtime stands on: the driver, the thread's state, and the way into and out of a call.
+// process.h: what every runtime call needs: the driver, the thread's state, and the code that runs before and after the call.
 //
-//   Owns      the dlopen reference of libcuda.so.1, for the rest of the process; one thread-local Thread.
-//   Threads   safe everywhere. The driver is opened and initialised by the first call that needs it, and by the next one again while
-//             that failed.
-//   Errors    cudaError_t. A result other than cudaSuccess and cudaErrorNotReady becomes the thread's last error; nothing else does. After
-//             the driver has shut down its answer comes through: cudaErrorCudartUnloading.
-//   Faults    makes driver calls, so sweepable: Init, DriverGetVersion, DeviceGetCount, DeviceGet.
-//   Source    CUDA Runtime API 13.0, error handling and interaction with the driver API.
+//   Owns      the dlopen reference to libcuda.so.1, until the process ends; one thread-local Thread.
+//   Threads   safe. The first call that needs the driver opens and initialises it. If that fails, the next call tries again.
+//   Errors    every result except cudaSuccess and cudaErrorNotReady becomes the thread's last error. After the driver has shut down, calls
+//             return cudaErrorCudartUnloading.
+//   Faults    calls the driver, so a sweep can fail these calls: Init, DriverGetVersion, DeviceGetCount, DeviceGet.
+//   Source    CUDA Runtime API 13.0, Error Handling and Interactions with the CUDA Driver API.
 //
-// Nothing here is torn down and nothing has a constructor: nvcc's registration runs before our own constructors could, and programs
-// call the runtime from exit handlers.
+// Nothing here has a constructor or a destructor: nvcc's registration may run before any constructor of this library, and programs call the
+// runtime from exit handlers.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,20 +29,20 @@ struct CallConfiguration {
   cudaStream_t stream;
 };
 
-// Between <<<...>>> and the kernel's stub its arguments are evaluated, which may launch other kernels: hence a stack.
+// A stack, because the kernel's arguments are evaluated between <<<...>>> and its stub, and that evaluation may launch other kernels.
 inline constexpr unsigned kConfigurations = 6;
 
 struct Thread {
   cudaError_t last_error;
-  int device;           // what cudaSetDevice chose
-  unsigned generation;  // of that device when this thread bound a context; 0: none bound
+  int device;           // selected by cudaSetDevice
+  unsigned generation;  // that device's reset count plus one when this thread bound a context; 0: none bound
   unsigned depth;
   CallConfiguration configuration[kConfigurations];
 };
 
 Thread& This() noexcept;
 
-// 13000 or 12040: each shared library defines its own.
+// 13000 or 12040. Each of the two shared libraries defines its own value.
 extern const int kRuntimeVersion;
 
 enum class Need { driver, context };
@@ -53,34 +52,35 @@ struct Access {
   DriverRef driver;
 };
 
-// An older version of an entry point than the headers pick, for drivers before it. The arguments' types must be the entry point's own.
+// Calls an older version of an entry point than the headers select, for drivers that lack the newer one. The argument types must be exactly
+// those of the entry point.
 template <driver::CallId id, typename... P>
 CUresult Older(DriverRef driver, P... arguments) noexcept {
   return reinterpret_cast<CUresult (*)(void*, P...)>(driver.table->entry[Index(id)])(driver.self, arguments...);
 }
 
-// Makes ready what a call needs. `per_thread`: stream 0 and calls without a stream mean the thread's own default stream, so the
-// DriverRef calls the driver's per-thread twins.
+// Prepares what a call needs. `per_thread`: stream 0, and calls without a stream, use the per-thread default stream; the DriverRef then
+// calls the driver's _ptsz and _ptds entry points.
 Access Enter(Need need, bool per_thread) noexcept;
 
-// The driver alone, whatever its state; null table when there is no libcuda.so.1.
+// The driver without initialising it. The table is null when libcuda.so.1 cannot be opened.
 DriverRef LoadedDriver(bool per_thread) noexcept;
 
-// The driver when it is already initialised, else a null table: for code at exit, which must not start it.
+// The driver if it is already initialised, else a null table. For code at exit, which must not start the driver.
 DriverRef RunningDriver() noexcept;
 
-// Under cuaudit: what is released from here on is released by the runtime, not by the program.
+// Tells cuaudit, if it is present, that the runtime and not the program makes the releases that follow.
 void NoteExit() noexcept;
 
-// After cudaErrorDeviceUninitialized: true when the thread had lost its context and has one again, so that the call may be tried again.
+// Call this after cudaErrorDeviceUninitialized. True: the thread's context was gone and a new one is bound, so the call may be tried again.
 bool Rebind() noexcept;
 
-// Notes `error` as the thread's last one and returns it.
+// Stores `error` as the thread's last error and returns it.
 cudaError_t Record(cudaError_t error) noexcept;
 
 cudaError_t FromDriver(CUresult result) noexcept;
 
-// One line on stderr at the first call of each such function; returns cudaErrorNotSupported, recorded.
+// Prints one line to stderr at the first call of each such function. Records and returns cudaErrorNotSupported.
 cudaError_t NotSupported(const char* function, std::atomic<bool>* said) noexcept;
 
 // Writes "cuaudit: libcudart: <text>" to stderr.

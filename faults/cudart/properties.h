@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// properties.h: a cudaDeviceProp of any version from the driver's attributes.
+// properties.h: fills a cudaDeviceProp of any version from the driver's attributes.
 //
-//   Owns      nothing.
-//   Threads   safe.
-//   Errors    as the driver answers.
-//   Faults    makes driver calls: DeviceGetName, DeviceGetUuid, DeviceTotalMem, DeviceGetAttribute.
-//   Source    CUDA Runtime API 13.0 and 12.4: the fields up to totalGlobalMem stand at the same places in both.
+//   Errors    those of the driver.
+//   Faults    calls the driver: DeviceGetName, DeviceGetUuid, DeviceTotalMem, DeviceGetAttribute.
+//   Source    CUDA Runtime API 13.0 and 12.4: the fields up to totalGlobalMem have the same offsets in both.
 #pragma once
 
 #include <span>
@@ -16,11 +14,11 @@ namespace cuaudit::cudart {
 
 struct Property {
   unsigned short offset;
-  bool wide;  // size_t, else int
+  bool wide;  // the field is a size_t, else an int
   CUdevice_attribute attribute;
 };
 
-// `properties` is zeroed by the caller.
+// The caller zeroes `properties`.
 cudaError_t ReadProperties(DriverRef driver, CUdevice device, std::span<const Property> fields, void* properties) noexcept;
 
 }  // namespace cuaudit::cudart

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// properties_12.h: cudaDeviceProp as programs compiled by CUDA 12.x know it.
+// properties_12.h: cudaDeviceProp with the layout of CUDA 12.x.
 //
-//   Owns      nothing.
-//   Threads   safe.
-//   Errors    cudaErrorInvalidValue for null, cudaErrorInvalidDevice; else as the driver answers.
+//   Errors    cudaErrorInvalidValue for null, cudaErrorInvalidDevice; else the driver's error.
 //   Faults    makes the driver calls of properties.h.
-//   Source    CUDA Runtime API 12.4: fields that 13.0 took away, and the order of the others.
+//   Source    CUDA Runtime API 12.4. CUDA 13.0 removed fields, which moved those behind them.
 #pragma once
 
 #include "faults/cudart/process.h"
@@ -117,7 +115,7 @@ static_assert(__builtin_offsetof(DeviceProperties12, clockRate) == 348 && __buil
               __builtin_offsetof(DeviceProperties12, unifiedFunctionPointers) == 776);
 
 cudaError_t GetDeviceProperties12(DriverRef driver, void* properties, int device) noexcept;
-// What cudaChooseDevice looks at.
+// The fields that cudaChooseDevice compares.
 cudaDeviceProp Wanted12(const void* properties) noexcept;
 
 }  // namespace cuaudit::cudart

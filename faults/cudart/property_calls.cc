@@ -135,7 +135,7 @@ cudaError_t DeviceFlushGPUDirectRDMAWrites(DriverRef driver, enum cudaFlushGPUDi
 
 cudaError_t CtxResetPersistingL2Cache(DriverRef driver) noexcept { return From(driver.CtxResetPersistingL2Cache()); }
 
-// The callback's arguments have the same layout under both names.
+// The callback's argument structure has the same layout under both names.
 cudaError_t DeviceRegisterAsyncNotification(DriverRef driver, int device, cudaAsyncCallback callbackFunc, void* userData,
                                             cudaAsyncCallbackHandle_t* callback) noexcept {
   if (callbackFunc == nullptr) return cudaErrorInvalidValue;

@@ -22,11 +22,11 @@ constinit bool fork_safe = false;
 constinit Slots<Binary> binary_slots;
 constinit Slots<Function> function_slots;
 constinit Slots<Variable> variable_slots;
-constinit PointerMap by_host;   // stubs
-constinit PointerMap by_token;  // Functions themselves
+constinit PointerMap by_host;   // by host stub
+constinit PointerMap by_token;  // by address of the Function record
 constinit PointerMap variables_by_host;
 constinit Binary* binaries = nullptr;
-constinit unsigned long changes = 0;  // of the list and of what its binaries hold
+constinit unsigned long changes = 0;  // counts changes of the list and of its binaries' contents
 
 void Hold() { pthread_mutex_lock(&lock); }
 void Drop() { pthread_mutex_unlock(&lock); }
@@ -44,7 +44,7 @@ Binary* RegisterBinary(const void* wrapper) noexcept {
   Wrapper record;
   memcpy(&record, wrapper, sizeof(record));
   const Locked locked;
-  if (!fork_safe) {  // a child must not find the lock held by a thread that it does not have
+  if (!fork_safe) {  // else a forked child may inherit the lock held by a thread that does not exist there
     pthread_atfork(&Hold, &Drop, &Drop);
     fork_safe = true;
   }
@@ -126,7 +126,7 @@ Function* FindFunction(const void* host) noexcept {
 Variable* FindVariable(const void* host) noexcept {
   const Locked locked;
   if (void* const found = variables_by_host.Find(host)) return static_cast<Variable*>(found);
-  // A __managed__ variable's own name means its memory.
+  // Host code that names a __managed__ variable passes the address of the variable's memory.
   for (const Binary* binary = binaries; binary != nullptr; binary = binary->next) {
     for (Variable* variable = binary->variables; variable != nullptr; variable = variable->next) {
       if (variable->managed != nullptr && host != nullptr && *variable->managed == host) return variable;
@@ -136,7 +136,7 @@ Variable* FindVariable(const void* host) noexcept {
 }
 
 const void* HostOf(DriverRef driver, CUkernel kernel, CUfunction function) noexcept {
-  // The driver is asked without the lock, which another thread may want while it holds one of the driver's.
+  // The lock is not held across driver calls: another thread may hold a lock of the driver's and want this one.
   struct Candidate {
     const void* host;
     CUkernel kernel;
@@ -148,7 +148,7 @@ const void* HostOf(DriverRef driver, CUkernel kernel, CUfunction function) noexc
     unsigned count = 0;
     {
       const Locked locked;
-      if (seen != changes) asked = 0;  // another order: from the start
+      if (seen != changes) asked = 0;  // the list changed: start again
       seen = changes;
       unsigned long place = 0;
       for (const Binary* binary = binaries; binary != nullptr; binary = binary->next) {
@@ -161,7 +161,8 @@ const void* HostOf(DriverRef driver, CUkernel kernel, CUfunction function) noexc
     for (unsigned i = 0; i < count; ++i) {
       const CUkernel loaded = candidates[i].kernel;
       if (loaded == nullptr) continue;
-      if (loaded == kernel || loaded == reinterpret_cast<CUkernel>(function)) return candidates[i].host;  // may stand for its function
+      if (loaded == kernel || loaded == reinterpret_cast<CUkernel>(function))
+        return candidates[i].host;  // a CUkernel may stand for its function
       CUfunction of_kernel = nullptr;
       if (kernel == nullptr && driver.KernelGetFunction(&of_kernel, loaded) == CUDA_SUCCESS && of_kernel == function) {
         return candidates[i].host;
@@ -215,7 +216,7 @@ cudaError_t InitialiseManaged(DriverRef driver, Binary* binary) noexcept {
     CUmodule module = nullptr;
     CUdeviceptr address = 0;
     size_t bytes = 0;
-    // Managed memory comes into being when the library is loaded into a context.
+    // Managed memory exists once the library is loaded into a context.
     if (const cudaError_t error = LibraryOf(driver, binary, &library)) return error;
     if (const CUresult result = driver.LibraryGetModule(&module, library)) return FromDriver(result);
     if (const cudaError_t error = AddressOf(driver, variable, &address, &bytes)) return error;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// registry.h: what nvcc's constructors registered: fat binaries, kernels, variables.
+// registry.h: the fat binaries, kernels and variables that nvcc's constructors registered.
 //
-//   Owns      one CUlibrary per fat binary that was used, from its first use until it is unregistered.
-//   Threads   safe. A library that two threads load at once is unloaded once again by the later one.
-//   Units     bytes.
-//   Errors    cudaErrorInvalidDeviceFunction and cudaErrorInvalidSymbol for what was never registered; else as the driver answers. A
-//             library that did not load is tried again at the next use.
-//   Faults    makes driver calls: LibraryLoadData, LibraryGetKernel, LibraryGetGlobal, LibraryGetManaged, LibraryUnload,
-//             KernelGetFunction.
-//   Source    crt/host_runtime.h of the toolkit, which declares what its generated code calls.
+//   Owns      one CUlibrary for each fat binary, from its first use until it is unregistered.
+//   Threads   safe. If two threads load one library at the same time, the second thread unloads its copy.
+//   Errors    cudaErrorInvalidDeviceFunction and cudaErrorInvalidSymbol for an address that was never registered; else the driver's error.
+//             A library that failed to load is tried again at its next use.
+//   Faults    calls the driver: LibraryLoadData, LibraryGetKernel, LibraryGetGlobal, LibraryGetManaged, LibraryUnload, KernelGetFunction.
+//   Source    crt/host_runtime.h of the CUDA toolkit, which declares the functions that nvcc's generated code calls.
 #pragma once
 
 #include "faults/cudart/arena.h"
@@ -20,7 +18,7 @@ struct Function;
 struct Variable;
 
 struct Binary {
-  const void* image;  // the fatbin behind the record that nvcc emits
+  const void* image;  // the fatbin that nvcc's record points to
   std::atomic<CUlibrary> library;
   Function* functions;
   Variable* variables;
@@ -29,7 +27,7 @@ struct Binary {
 
 struct Function {
   Binary* binary;
-  const void* host;  // the stub's address: cudaLaunchKernel's func
+  const void* host;  // address of the host stub: the `func` of cudaLaunchKernel
   const char* name;
   std::atomic<CUkernel> kernel;
   Function* next;
@@ -40,11 +38,11 @@ struct Variable {
   const void* host;
   const char* name;
   size_t bytes;
-  void** managed;  // where generated code reads the address of a __managed__ variable; null for others
+  void** managed;  // generated code reads the address of a __managed__ variable here; null for other variables
   Variable* next;
 };
 
-// Registration, from constructors. Null when there is no memory.
+// Called by nvcc's constructors. Null when there is no memory.
 Binary* RegisterBinary(const void* wrapper) noexcept;
 void RegisterFunction(Binary* binary, const void* host, const char* name) noexcept;
 void RegisterVariable(Binary* binary, const void* host, const char* name, size_t bytes, void** managed) noexcept;
@@ -53,16 +51,16 @@ bool AnyBinary() noexcept;
 
 Function* FindFunction(const void* host) noexcept;
 Variable* FindVariable(const void* host) noexcept;
-// Back from a loaded kernel, or from its function in the current context, to the stub; null for one that is not registered.
+// The host stub of a loaded kernel, or of its function in the current context; null for a kernel that is not registered.
 const void* HostOf(DriverRef driver, CUkernel kernel, CUfunction function) noexcept;
-// `token` came from __cudaGetKernel.
+// True if __cudaGetKernel returned `token`.
 bool IsFunction(const void* token) noexcept;
 
-// Load what is needed, once.
+// Load the library, kernel or variable at its first use.
 cudaError_t LibraryOf(DriverRef driver, Binary* binary, CUlibrary* library) noexcept;
 cudaError_t KernelOf(DriverRef driver, Function* function, CUkernel* kernel) noexcept;
 cudaError_t AddressOf(DriverRef driver, Variable* variable, CUdeviceptr* address, size_t* bytes) noexcept;
-// Writes the addresses of the binary's __managed__ variables where generated code reads them.
+// Writes the addresses of the binary's __managed__ variables to where generated code reads them.
 cudaError_t InitialiseManaged(DriverRef driver, Binary* binary) noexcept;
 
 }  // namespace cuaudit::cudart

@@ -24,7 +24,7 @@ cudaError_t StreamWaitEvent(DriverRef driver, cudaStream_t stream, cudaEvent_t e
   return From(driver.StreamWaitEvent(stream, event, flags));
 }
 
-// The two callback types differ in the name of the status' enumeration only, and its values agree.
+// The two callback types differ only in the name of the status enumeration, whose values are equal.
 cudaError_t StreamAddCallback(DriverRef driver, cudaStream_t stream, cudaStreamCallback_t callback, void* userData,
                               unsigned int flags) noexcept {
   return From(driver.StreamAddCallback(stream, reinterpret_cast<CUstreamCallback>(reinterpret_cast<void*>(callback)), userData, flags));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// symbols.h: a device variable as one side of a copy.
+// symbols.h: finds the device address of a variable that is one side of a copy.
 //
-//   Owns      nothing.
-//   Threads   safe.
 //   Units     bytes.
-//   Errors    cudaErrorInvalidSymbol for what was never registered, cudaErrorInvalidValue for a range beyond the variable.
-//   Faults    makes driver calls: those of registry.h's AddressOf.
-//   Source    CUDA Runtime API 13.0, cudaMemcpyToSymbol and its kin.
+//   Errors    cudaErrorInvalidSymbol for an address that was never registered, cudaErrorInvalidValue for a range beyond the variable.
+//   Faults    makes the driver calls of AddressOf in registry.h.
+//   Source    CUDA Runtime API 13.0, cudaMemcpyToSymbol and the calls beside it.
 #pragma once
 
 #include "faults/cudart/process.h"

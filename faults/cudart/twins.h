@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// twins.h: which structure and enumeration of the runtime is which of the driver, where they are the same memory under two names.
+// twins.h: pairs of runtime and driver types that have the same layout under two names. As(x) converts a pointer, value or enumeration of
+// the runtime to the driver's type.
 //
-//   Owns      nothing.
-//   Threads   no state.
-//   Errors    none; a pair that differs in size or alignment does not compile.
-//   Faults    makes no driver calls.
-//   Source    driver_types.h and cuda.h 13.0, compared field by field. Pairs that differ are converted in node_plan.h, array_plan.h.
-//
-// As(x): the driver's type for a runtime's pointer, value or enumeration.
+//   Errors    a pair that differs in size or alignment does not compile.
+//   Source    driver_types.h and cuda.h of 13.0, compared field by field. node_plan.h and array_plan.h convert the types that differ.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -79,7 +75,7 @@ CUDART_TWIN(cudaExternalSemaphore_t, CUexternalSemaphore)
 CUDART_TWIN(cudaGraphicsResource_t, CUgraphicsResource)
 #undef CUDART_TWIN
 
-// What these handles point to has a name each, and no more.
+// These handles point to incomplete types.
 template <>
 struct TwinOf<std::remove_pointer_t<cudaExternalMemory_t>> {
   using Type = std::remove_pointer_t<CUexternalMemory>;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// call_shape.h: the C++ type of every entry point, and what its parameter types say about the objects it touches.
+// call_shape.h: the C++ type of every entry point, and what its parameter types say about the objects that it touches.
 //
-//   CallType<id>::Function   the exported function's type; ::Entry the same behind a leading void* self.
-//   ShapeOf(id)              parameter by parameter: which family of handle it carries, and whether the call writes it.
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
-//   Source    generated from the headers; a CUstream parameter is a stream wherever it stands, so nothing is typed by hand.
+//   CallType<id>::Function   the type of the exported function; ::Entry has a leading void* self.
+//   CallType<id>::kShape     for each parameter, the family of handle that it carries and whether the call writes it.
 //
-// Include it only where <cuda.h> may be seen with __CUDA_API_VERSION_INTERNAL: the old 32-bit types exist only then.
+// The types are generated from the headers, so no signature is typed by hand. Include this file only where <cuda.h> may be seen with
+// __CUDA_API_VERSION_INTERNAL: the old 32-bit types exist only then.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -31,7 +28,7 @@
 namespace cuaudit::driver {
 
 template <typename T>
-constexpr Family FamilyOfType() {  // CUdeviceptr is kPointers' matter
+constexpr Family FamilyOfType() {  // CUdeviceptr is an integer type, see kPointers
   using U = std::remove_cv_t<T>;
   if constexpr (std::is_same_v<U, CUcontext>) return Family::Context;
   if constexpr (std::is_same_v<U, CUstream>) return Family::Stream;
@@ -54,7 +51,7 @@ constexpr Family FamilyOfType() {  // CUdeviceptr is kPointers' matter
   return Family::None;
 }
 
-// A pointer the call writes one small value through: a handle, an address, a size.
+// True for a pointer through which the call writes one small value: a handle, an address, a size.
 template <typename T>
 constexpr bool IsOutput() {
   if constexpr (!std::is_pointer_v<T>) {
@@ -81,7 +78,8 @@ constexpr Parameter ParameterOf() {
   }
 }
 
-// Bit i speaks of parameter i: declared CUdeviceptr or a pointer to one; an array or an input that looks like an output.
+// Bit i describes parameter i. `addresses`: declared as CUdeviceptr or a pointer to one. `arrays`: an array, or an input that looks like
+// an output.
 struct Pointers {
   unsigned addresses = 0;
   unsigned arrays = 0;

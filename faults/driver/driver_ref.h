@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // driver_ref.h: the driver API as a value: a table of entry points and the object behind it.
 //
-//   DriverRef    two words, copied freely, borrows both. The simulated driver, the genuine driver and the gate each make one;
-//                who holds one cannot know which it is. driver.MemAlloc(&p, n) calls the version that cuda.h's macros pick.
-//   DriverTable  one type-erased pointer per CallId; call_shape.h gives each its type. Never null: absent entry points answer
-//                CUDA_ERROR_NOT_SUPPORTED. `modelled[id]` says whether anything but that answer stands behind the entry.
-//   Threads      as safe as the driver behind it; the reference itself is immutable.
-//   Errors       CUresult exactly as the driver gave it; noexcept.
-//   Faults       every method is one driver call of the same name.
-//   Source       CUDA Driver API 13.0.
+//   DriverRef    two pointers, copied freely; both are borrowed. The simulated driver, the genuine driver and the gate each make one.
+//                driver.MemAlloc(&p, n) calls the version that the macros of cuda.h choose and returns its CUresult unchanged.
+//   DriverTable  one type-erased pointer per CallId; call_shape.h has the types. No pointer is null: an absent entry point returns
+//                CUDA_ERROR_NOT_SUPPORTED. `modelled[id]` is false when the entry point can only give that answer.
 #pragma once
 
 #include <cuda.h>

@@ -12,7 +12,7 @@ constexpr EffectRow kRows[] = {
 #undef CUAUDIT_EFFECT
 };
 
-// gen_driver_table.py has checked that every base entry point has exactly one row; this is the proof that it ran on these tables.
+// gen_driver_table.py checks that every base entry point has exactly one row. This proves that it ran on these tables.
 static_assert(sizeof(kRows) / sizeof(kRows[0]) == kBaseCount);
 
 constexpr std::array<EffectRow, kBaseCount> Sorted() {
@@ -61,7 +61,7 @@ constexpr Codes kCodes[] = {
 };
 static_assert(sizeof(kCodes) / sizeof(kCodes[0]) == kBaseCount);
 
-// Likeliest first: what a loaded GPU answers before what only a wrong program sees.
+// Likeliest error first: errors of a busy GPU come before errors that only a wrong program gets.
 constexpr CUresult kPreference[] = {
     CUDA_ERROR_OUT_OF_MEMORY,   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_LAUNCH_FAILED,    CUDA_ERROR_ILLEGAL_ADDRESS,
     CUDA_ERROR_UNKNOWN,         CUDA_ERROR_NO_BINARY_FOR_GPU,       CUDA_ERROR_SYSTEM_NOT_READY, CUDA_ERROR_NO_DEVICE,

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// effects.h: what each base entry point does to resources, and which errors it may answer.
+// effects.h: what each base entry point does to resources, and which errors it may return.
 //
-//   Owns      nothing; constant tables made from effects.def and from the result codes that the toolkit's headers document.
-//   Threads   safe everywhere; no state.
-//   Errors    LegalCodes lists CUDA_ERROR_* values only; it is empty where the headers document none and nothing was observed.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0; observed_codes.def for codes seen in the field.
+// The tables come from effects.def, from the result codes that the toolkit's headers document, and from observed_codes.def.
 #pragma once
 
 #include <cuda.h>
@@ -19,21 +15,21 @@
 namespace cuaudit::driver {
 
 enum class Effect : std::uint8_t {
-  Describes,        // answers about the API itself; refusing it proves nothing about resources, so sweeps leave it alone
+  Describes,        // describes the API itself; refusing the call proves nothing about resources, so sweeps leave it alone
   Queries,          // reads state
   Uses,             // works with objects that must be alive
   Acquires,         // makes the object written to *object
-  AcquiresCounted,  // makes it with `bytes` references
-  AcquiresGiven,    // the object is named by the caller: a registered or mapped address
-  Retains,          // one more reference to an object that exists, or an object with one reference
-  RetainsCounted,   // `bytes` more references
+  AcquiresCounted,  // makes the object with `bytes` references
+  AcquiresGiven,    // makes an object that the caller names: a registered or mapped address
+  Retains,          // adds a reference to an existing object, or makes an object with one reference
+  RetainsCounted,   // adds `bytes` references
   Releases,
-  ReleasesCounted,  // gives back `bytes` references
+  ReleasesCounted,  // releases `bytes` references
   ReleasesRange,    // releases every object inside [object, object + bytes)
-  ReleasesPointee,  // the argument points to the handle
+  ReleasesPointee,  // releases the object whose handle the argument points to
   RetainsPrimary,
   ReleasesPrimary,
-  ResetsPrimary,  // destroys the primary context whatever its count
+  ResetsPrimary,  // destroys the primary context whatever its reference count
   CreatesContext,
   DestroysContext,
   PushesContext,
@@ -46,8 +42,8 @@ enum class Effect : std::uint8_t {
   Instantiates,
   UpdatesGraph,
   LaunchesGraph,
-  GraphRetains,   // a graph takes `bytes` references of a user object, the caller's own ones with CU_GRAPH_USER_OBJECT_MOVE
-  GraphReleases,  // a graph gives back `bytes` references
+  GraphRetains,   // a graph takes `bytes` references of a user object; with CU_GRAPH_USER_OBJECT_MOVE it takes over the caller's
+  GraphReleases,  // a graph releases `bytes` references
 };
 
 struct EffectRow {
@@ -62,12 +58,12 @@ const EffectRow& EffectOf(BaseId base) noexcept;
 std::span<const CUresult> LegalCodes(BaseId base) noexcept;
 bool IsLegalCode(BaseId base, CUresult code) noexcept;
 
-// True where the call makes, retains or maps something that a later call has to give back.
+// True when the call makes, retains or maps something that a later call must release.
 bool IsAcquire(Effect effect) noexcept;
-// True where the call gives something back, the context stack included.
+// True when the call releases something; popping the context stack counts.
 bool IsRelease(Effect effect) noexcept;
 
-// The code a sweep injects when nobody chose one: the likeliest legal failure of that call, CUDA_SUCCESS where none is legal.
+// The error that a sweep injects by default: the likeliest legal error of the call, or CUDA_SUCCESS when no error is legal.
 CUresult DefaultCode(BaseId base) noexcept;
 
 }  // namespace cuaudit::driver

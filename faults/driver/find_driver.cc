@@ -121,7 +121,7 @@ bool FindInCacheFile(const char* exclude, char* path, size_t capacity) noexcept 
 const char* FindInLoaderCache(const void* bytes, size_t size, const char* soname) noexcept {
   const char* file = static_cast<const char*>(bytes);
   const size_t magic_bytes = sizeof(kCacheMagic) - 1;
-  // An old-format table may stand in front; the new one begins at its own, eight-byte aligned magic.
+  // An old-format table may come first. The new table starts at its own magic, which is aligned to eight bytes.
   size_t start = 0;
   while (start + sizeof(CacheHeader) <= size && memcmp(file + start, kCacheMagic, magic_bytes) != 0) start += 4;
   if (start + sizeof(CacheHeader) > size) return nullptr;

@@ -30,15 +30,25 @@ void ExplainForeignRuntime(const char* object, const char* own_directory, char* 
   const char* const slash = strrchr(object, '/');
   const char* const file = slash == nullptr ? object : slash + 1;
   constexpr const char kShared[] = "libcudart.so.";
-  if (strncmp(file, kShared, sizeof(kShared) - 1) != 0) {
+  const bool shared = strncmp(file, kShared, sizeof(kShared) - 1) == 0;
+  const int major = shared ? atoi(file + sizeof(kShared) - 1) : 0;
+  const bool has_own = !shared || major == 12 || major == 13;
+  if (has_own && own_directory[0] == '\0') {
+    snprintf(
+        text, capacity,
+        "%s %s NVIDIA's CUDA runtime, which accepts NVIDIA's driver only, and cuaudit's own, which would stand in for it, was not built: "
+        "'cuaudit doctor' says more; or run the program on a GPU with --driver=real",
+        object, shared ? "is" : "contains");
+    return;
+  }
+  if (!shared) {
     snprintf(text, capacity,
              "%s contains NVIDIA's CUDA runtime, linked statically, which accepts NVIDIA's driver only: link it again with 'nvcc -cudart "
              "shared', or with cuaudit's own by 'nvcc -L%s', or run it on a GPU with --driver=real",
              object, own_directory);
     return;
   }
-  const int major = atoi(file + sizeof(kShared) - 1);
-  if (major == 12 || major == 13) {
+  if (has_own) {
     snprintf(
         text, capacity,
         "%s is NVIDIA's CUDA runtime, which accepts NVIDIA's driver only; the program finds it by a search path of its own (RPATH or an "

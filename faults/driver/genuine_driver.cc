@@ -21,7 +21,7 @@ struct Forward<id, CUresult(P...)> {
   }
 };
 
-// Addresses of functions are link-time constants, so the table needs no constructor.
+// The addresses of functions are link-time constants, so the table needs no constructor.
 const DriverTable kTable = {{
 #define CUAUDIT_CALL(id, base, version, per_thread) reinterpret_cast<Entry>(&Forward<CallId::id, CallType<CallId::id>::Function>::Call),
 #include "driver_calls.inc"

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kinds.h: the resource kinds of kinds.def as enumerations with names.
-//
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Errors    KindFromName answers None for an unknown name.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0; the host kinds are glibc's objects.
+// kinds.h: the resource kinds of kinds.def as enumerations with names. KindFromName answers None for an unknown name.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +14,7 @@ enum class Kind : std::uint8_t {
 #undef CUAUDIT_KIND
 };
 
-// Handles of one family are compared with each other; the same number in two families is two objects.
+// Handles are compared within one family. The same number in two families names two objects.
 enum class Family : std::uint8_t {
   None,
   Context,
@@ -59,7 +53,7 @@ enum class Family : std::uint8_t {
   FileDescriptor,
   Thread,
   HostMapping,
-  Block,  // of the program's own pool, as it says itself (cuaudit/mark.h, cuaudit/block.h)
+  Block,  // a block of the program's own pool, reported by the program (cuaudit/mark.h, cuaudit/block.h)
 };
 
 enum class DiesWith : std::uint8_t { Process, Context, Parent };

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// misuse.h: one proof of misuse, as a simulated world tells it.
+// misuse.h: one proof of misuse, reported by a simulated world. Sizes are in bytes.
 //
-//   Owns      nothing; a plain value.
-//   Threads   values.
-//   Units     bytes.
-//   Faults    makes no driver calls.
-//   Source    ours: happens-before over streams and events as the CUDA Programming Guide orders them.
+// Operations on streams and events are ordered by happens-before, as in the CUDA Programming Guide, chapter "Asynchronous Concurrent
+// Execution".
 #pragma once
 
 #include <cstddef>
@@ -32,8 +29,8 @@ struct Misuse {
   Kind kind{};               // of the object
   std::uint64_t object = 0;  // handle or address
   std::uint64_t bytes = 0;   // 0: not memory
-  std::uint64_t origin = 0;  // WorldOptions::origin at the call that is wrong, or at the call that queued the operation that is wrong
-  std::uint64_t other = 0;   // the same for the operation that it collides with; 0: none
+  std::uint64_t origin = 0;  // WorldOptions::origin at the wrong call, or at the call that queued the wrong operation
+  std::uint64_t other = 0;   // the same for the operation that collides with it; 0: none
 };
 
 constexpr std::string_view Name(MisuseRule rule) noexcept {

@@ -33,13 +33,13 @@ ProcAddress ResolveProcAddress(std::string_view name, int version, std::uint64_t
   std::size_t plain = kCallCount;
   std::size_t per_thread = kCallCount;
   bool has_per_thread = false;
-  // Rows of a base are ordered by variant, then by version, so the last one that fits is the newest.
+  // Rows of a base are ordered by variant, then by version, so the last row that fits has the newest version.
   for (std::size_t i = range.first; i < range.first + range.count; ++i) {
     has_per_thread = has_per_thread || kCalls[i].per_thread;
     if (static_cast<int>(kCalls[i].version) > version) continue;
     (kCalls[i].per_thread ? per_thread : plain) = i;
   }
-  // A base that has a per-thread variant never falls back to the plain function under the per-thread flag.
+  // With the per-thread flag, a base that has a per-thread variant never falls back to the plain function.
   const std::size_t chosen = flags == kPerThreadStream && has_per_thread ? per_thread : plain;
   if (chosen == kCallCount) return {ProcStatus::VersionNotSufficient, {}};
   return {ProcStatus::Found, static_cast<CallId>(chosen)};

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// proc_address.h: name, version and flags to an entry point, as a genuine driver's cuGetProcAddress resolves them.
+// proc_address.h: resolves name, version and flags to an entry point, as cuGetProcAddress of a genuine driver does.
 //
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Errors    ProcStatus; the two entry points translate it differently (v2 answers 0 and a status, v1 answers 500).
-//   Faults    makes no driver calls.
-//   Source    measured on drivers 535.261 and 550.163: suffixed names and the empty name are unknown; a version above the driver's
-//             picks the newest ABI; flags other than 0, 1, 2 are invalid; flags 2 picks the per-thread
-//             variant; below that variant's version it answers VERSION_NOT_SUFFICIENT (580.159.04, suites/gpu/recorded).
+// Drivers 535.261 and 550.163 were seen to behave as follows. Names with a version suffix and the empty name are unknown. A version
+// above the driver's gives the newest ABI. Flags other than 0, 1 and 2 are invalid. Flags 2 gives the per-thread variant; a version
+// below that variant's answers VERSION_NOT_SUFFICIENT (also seen on 580.159.04).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +13,7 @@
 
 namespace cuaudit::driver {
 
+// cuGetProcAddress_v2 reports NotFound and VersionNotSufficient as CUDA_SUCCESS with a status, the old cuGetProcAddress as 500.
 enum class ProcStatus : std::uint8_t { Found, NotFound, VersionNotSufficient, BadFlags };
 
 struct ProcAddress {

@@ -16,7 +16,7 @@ constexpr ResultRow kResults[] = {
 constexpr std::string_view kErrorPrefix = "CUDA_ERROR_";
 constexpr std::string_view kPrefix = "CUDA_";
 
-// string_view::starts_with would call into the C++ runtime when not inlined.
+// Used instead of string_view::starts_with, which would call into the C++ runtime when it is not inlined.
 constexpr bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && std::string_view(text.data(), prefix.size()) == prefix;
 }

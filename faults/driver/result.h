@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// result.h: names and classes of CUresult.
+// result.h: names and classes of CUresult. Makes no driver call, unlike cuGetErrorName.
 //
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Errors    ResultName answers "CUDA_ERROR_<number>" is unknown as an empty view; ResultFromName answers false.
-//   Faults    makes no driver calls (cuGetErrorName would be one).
-//   Source    generated from the CUresult enumeration of cuda.h; classes from the CUDA Driver API reference.
+// The names are generated from the CUresult enumeration of cuda.h. The classes follow the CUDA Driver API reference.
 #pragma once
 
 #include <cuda.h>
@@ -14,24 +10,24 @@
 
 namespace cuaudit::driver {
 
-// "CUDA_ERROR_OUT_OF_MEMORY"; empty for a value that the headers do not know.
+// "CUDA_ERROR_OUT_OF_MEMORY"; empty for a value that is not in the headers.
 std::string_view ResultName(CUresult result) noexcept;
 
-// The same without "CUDA_ERROR_": "OUT_OF_MEMORY", "SUCCESS"; the spelling of fault texts and reports.
+// The name without its prefix, as in fault texts and reports: "OUT_OF_MEMORY", "SUCCESS".
 std::string_view ShortResultName(CUresult result) noexcept;
 
-// Accepts both spellings.
+// Accepts names with and without the prefix. Returns false for an unknown name.
 bool ResultFromName(std::string_view name, CUresult* result) noexcept;
 
-// The context is lost: every later call in it fails with the same code.
+// True for an error that loses the context: every later call in the context fails with the same code.
 bool IsSticky(CUresult result) noexcept;
 
-// What a driver answers to a release when it has no such object. Every other code speaks of something else: of a graph with memory nodes
-// that may not lose one, of a capture, of a lost context.
+// True for an error of a release call that means "no such object". Other errors have another reason: a graph that may not lose a memory
+// node, a capture, a lost context.
 bool SaysUnknown(CUresult result) noexcept;
 
-// Whether cuStreamEndCapture that answers this has ended a capture: with a graph, or without one. ILLEGAL_STATE: there was none; every
-// other code leaves it going on.
+// True when a cuStreamEndCapture with this result has ended a capture, with a graph or without one. CUDA_ERROR_ILLEGAL_STATE means that
+// there was no capture; after any other error the capture goes on.
 bool IsCaptureOver(CUresult result) noexcept;
 
 }  // namespace cuaudit::driver

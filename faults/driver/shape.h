@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-// shape.h: the parameters of an entry point as data: which family of handle each carries and whether the call writes it.
-//
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
-//   Source    derived from the parameter types in call_shape.h.
+// shape.h: the parameters of an entry point as data: the family of handle that each carries, and whether the call writes it.
+// call_shape.h derives them from the C++ types.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +16,7 @@ inline constexpr std::size_t kMaxParameters = 16;
 struct Parameter {
   Family family = Family::None;
   bool output = false;    // the call writes one value of `size` bytes through it
-  std::uint8_t size = 0;  // of the value, or of the pointee of an output; 0: a structure, not recorded
+  std::uint8_t size = 0;  // bytes of the value, or of an output's pointee; 0: a structure, which is not recorded
 };
 
 struct Shape {

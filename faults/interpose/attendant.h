@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// attendant.h: the thread that runs what a whole program queued on the simulated driver and waits for on the CPU alone.
+// attendant.h: starts a thread that runs work which a program has queued on the simulated driver but waits for only on the CPU, without
+// a driver call. RunUnattended in faults/sim/world.h says when it acts.
 //
-//   Owns      one detached thread with all signals blocked, once somebody asked for it. It ends with the process.
-//   Threads   StartAttendant is called once, by the world, with its lock held.
-//   Units     milliseconds of real time.
-//   Errors    false when the system gives no thread; the program then hangs where it waits for what nobody runs.
-//   Faults    makes no driver calls.
-//   Source    ours; when it acts: RunUnattended in faults/sim/world.h.
+// The thread is detached, blocks all signals and ends with the process. The world calls StartAttendant once, with its lock held.
 #pragma once
 
 #include <atomic>
@@ -18,7 +14,8 @@ namespace cuaudit::faults {
 
 inline constexpr long kAttendantMs = 100;
 
-// Adds to `forced`, unless it is null, each time that work had to be run.
+// Increments `forced`, unless it is null, each time that the thread had to run work. Returns false when the system gives no thread; the
+// program then hangs where it waits for work that nobody runs.
 bool StartAttendant(sim::World* world, std::atomic<std::uint32_t>* forced) noexcept;
 
 }  // namespace cuaudit::faults

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // block_table.h: the heap blocks that are alive, for an audit in this process.
 //
-//   Owns      a fixed table, 8 MiB of which only what was used is ever touched.
-//   Threads   safe: 1,024 parts, each behind a lock that is held for a few instructions.
-//   Units     bytes.
-//   Errors    Add answers false when the part of the table for that address is full: 256 blocks, of a quarter million in all.
-//   Faults    makes no driver calls; allocates nothing.
-//   Source    ours; linear probing with backward shift (Knuth 6.4, algorithm R).
+// A fixed table of 8 MiB, of which only used pages are touched. It allocates nothing. It has 1,024 parts of 256 blocks, each behind a
+// lock that is held for a few instructions. Each part uses linear probing with backward shift deletion (Knuth, The Art of Computer
+// Programming, section 6.4, algorithm R).
 #pragma once
 
 #include <sched.h>
@@ -20,9 +17,9 @@ namespace cuaudit::faults {
 struct Block {
   std::uint64_t address = 0;  // 0: none
   std::uint64_t bytes = 0;
-  std::uint32_t stack = 0;  // of the allocation, 0: not taken
-  std::uint32_t span = 0;   // in which it came, counted from 1
-  std::uint16_t flags = 0;  // of its record
+  std::uint32_t stack = 0;  // stack of the allocation; 0: not taken
+  std::uint32_t span = 0;   // span of the allocation, counted from 1
+  std::uint16_t flags = 0;  // flags of its record
 };
 
 class BlockTable {
@@ -32,7 +29,7 @@ class BlockTable {
   [[nodiscard]] bool Add(const Block& block) noexcept {
     Part& part = PartOf(block.address);
     const Hold hold(part.lock);
-    if (part.count == kSlots - 1) return false;  // one stays empty, so that every probe ends
+    if (part.count == kSlots - 1) return false;  // full: one slot stays empty, so that every probe ends
     std::size_t at = Home(block.address);
     while (part.block[at].address != 0) at = (at + 1) % kSlots;
     part.block[at] = block;
@@ -41,7 +38,7 @@ class BlockTable {
     return true;
   }
 
-  // False when it is not here.
+  // Returns false when the table does not have the address.
   bool Remove(std::uint64_t address, Block* was) noexcept {
     if (empty()) return false;
     Part& part = PartOf(address);
@@ -51,7 +48,7 @@ class BlockTable {
       if (part.block[at].address == 0) return false;
     }
     *was = part.block[at];
-    // What was put further along because this slot was taken moves up.
+    // Moves up the blocks that are further along because this slot was taken.
     for (std::size_t next = (at + 1) % kSlots; part.block[next].address != 0; next = (next + 1) % kSlots) {
       const std::size_t home = Home(part.block[next].address);
       if ((next - home) % kSlots < (next - at) % kSlots) continue;

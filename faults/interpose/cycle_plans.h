@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// cycle_plans.h: under which faults each cycle runs, when the tool gave a trial to each.
+// cycle_plans.h: the faults of each cycle, when the tool gave one trial to each cycle (faults/plan/cycle_file.h).
 //
-//   Owns      a mapping of the cycle file, for the rest of the process.
-//   Threads   Open is called while the program is loaded; Of is pure.
-//   Errors    Open answers a static phrase.
-//   Faults    makes no driver calls.
-//   Source    faults/plan/cycle_file.h.
+// Open maps the file while the program is loaded; the mapping stays for the rest of the process. Open returns null or a static phrase
+// that says what is wrong.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +15,10 @@ namespace cuaudit::faults {
 class CyclePlans {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
-  // The same of a file's content, which must outlive it; aligned as a page is.
+  // As Open, for the content of a file. `bytes` must be aligned to a page and outlive this object.
   [[nodiscard]] const char* Adopt(const void* bytes, std::size_t size) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
-  // Empty for a cycle that runs without faults.
+  // The faults of a cycle; empty for a cycle that runs without faults.
   Plan Of(std::uint32_t cycle) const noexcept;
 
  private:

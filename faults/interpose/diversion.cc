@@ -13,14 +13,14 @@ constinit std::atomic<const driver::DriverRef*> diversion{nullptr};
 
 namespace {
 
-// Two, so that a reader of the one before never sees half of the next.
+// Two slots, used in turn, so that a reader of the previous diversion never sees a half-written one.
 constinit driver::DriverRef room[2];
 constinit unsigned used = 0;
 
 }  // namespace
 }  // namespace cuaudit::faults
 
-// A null table ends the diversion. Answers 1, or 0 and changes nothing when the caller was built from other headers.
+// A null table ends the diversion. Returns 1; or 0, and changes nothing, when the caller was built from other headers.
 extern "C" __attribute__((visibility("default"))) int cuaudit_divert(const void* table, void* self, std::uint64_t digest) {
   using namespace cuaudit::faults;
   if (digest != cuaudit::driver::TableDigest()) return 0;
@@ -34,7 +34,7 @@ extern "C" __attribute__((visibility("default"))) int cuaudit_divert(const void*
   return 1;
 }
 
-// Where the calls go that nobody diverts: the process's own gate, its driver opened by this. Answers as cuaudit_divert.
+// Returns the process's own gate, to which calls go without a diversion. Opens the driver. Returns as cuaudit_divert.
 extern "C" __attribute__((visibility("default"))) int cuaudit_undiverted(const void** table, void** self, std::uint64_t digest) {
   using namespace cuaudit::faults;
   if (digest != cuaudit::driver::TableDigest()) return 0;

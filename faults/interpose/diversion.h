@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// diversion.h: where the calls of this process go instead of its own gate, while somebody in it audits lifecycles of its own.
+// diversion.h: where the driver calls of this process go instead of to its own gate, while an audit in the process runs lifecycles
+// (harness/lifecycle).
 //
-//   Owns      nothing; borrows table and object until the diversion ends.
-//   Threads   any; a call under way stays where it went.
-//   Errors    a driver table of other headers is refused.
-//   Faults    makes no driver calls.
-//   Source    ours; harness/lifecycle asks for it.
+// The table and the object are borrowed until the diversion ends. Any thread may read the pointer; a call in progress finishes where it
+// began.
 #pragma once
 
 #include <atomic>
@@ -14,7 +12,7 @@
 
 namespace cuaudit::faults {
 
-// Null: there is none.
+// Null when there is no diversion.
 extern constinit std::atomic<const driver::DriverRef*> diversion;
 
 }  // namespace cuaudit::faults

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exports.cc: every entry point of libcuda.so.1, each one call of the gate.
+// exports.cc: defines every entry point of libcuda.so.1; each one calls the gate.
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
 #include <cuda.h>
@@ -21,7 +21,7 @@ using driver::CallId;
 
 template <CallId id, typename... P>
 CUresult Answer(P... arguments) noexcept {
-  // Addresses of entry points are always this library's own, so that what they are used for is diverted too.
+  // cuGetProcAddress is not diverted: it must return this library's own addresses, so that calls made through them are diverted too.
   if constexpr (driver::BaseOf(id) != driver::BaseId::GetProcAddress) {
     if (const driver::DriverRef* const to = diversion.load(std::memory_order_acquire)) [[unlikely]]
       return reinterpret_cast<CUresult (*)(void*, P...)>(to->table->entry[driver::Index(id)])(to->self, arguments...);

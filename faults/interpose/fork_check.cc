@@ -42,7 +42,7 @@ bool HasSanitizer() noexcept {
   return &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
 }
 
-// A thread that was joined is counted for a moment longer.
+// Reads the number of tasks again for a while, because the kernel counts a joined thread for a moment longer.
 int TasksDownTo(int expected) noexcept {
   constexpr int kLooks = 50;
   int tasks = -1;
@@ -69,8 +69,8 @@ bool HasIntervalTimer() noexcept {
   return false;
 }
 
-// One made by timer_create, armed or not: a fork has none of them. A kernel that does not list them leaves them unseen; a hang that comes
-// of it is tried again without a fork (the tool's fork runner).
+// True when the process has a timer from timer_create, armed or not; a forked process does not inherit such timers. A kernel that does
+// not list timers hides them. The tool's fork runner repeats a trial that hangs for this reason without a fork.
 bool HasPosixTimer() noexcept {
   const int file = open("/proc/self/timers", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -80,14 +80,14 @@ bool HasPosixTimer() noexcept {
   return any;
 }
 
-// A device that has no state: /dev/null, zero, full, random, urandom.
+// True for a device without state: /dev/null, zero, full, random, urandom.
 bool IsStateless(const struct stat& facts) noexcept {
   if (!S_ISCHR(facts.st_mode) || major(facts.st_rdev) != 1) return false;
   const unsigned minor_number = minor(facts.st_rdev);
   return minor_number == 3 || minor_number == 5 || minor_number == 7 || minor_number == 8 || minor_number == 9;
 }
 
-// Every open descriptor, until `see` answers false. False: /proc cannot be read.
+// Calls `see` for every open descriptor until it returns false. Returns false when /proc cannot be read.
 template <typename See>
 bool EachDescriptor(See see) noexcept {
   const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +108,7 @@ bool EachDescriptor(See see) noexcept {
   return bytes >= 0;
 }
 
-// The fields of one line of /proc/self/maps that matter: "begin-end rwxs offset major:minor inode path".
+// Parses what is needed of one line of /proc/self/maps: "begin-end rwxs offset major:minor inode path".
 bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
   const char* at = strchr(line, ' ');
   if (at == nullptr || strlen(at) < 6) return false;
@@ -125,7 +125,8 @@ bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
   return true;
 }
 
-// Every line of a file of /proc, without its end, until `see` answers false. False: it cannot be read, or a line is too long.
+// Calls `see` for every line of a file of /proc, without the line end, until it returns false. Returns false when the file cannot be
+// read or a line is too long.
 template <typename See>
 bool EachLine(const char* path, See see) noexcept {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -149,7 +150,7 @@ bool EachLine(const char* path, See see) noexcept {
   return !more || got == 0;
 }
 
-// The system call, not the C library's, before which the host drop-in stands.
+// Uses the system call, because the host drop-in intercepts the C library's madvise.
 bool Advise(const Span& span, int advice) noexcept {
   return syscall(SYS_madvise, reinterpret_cast<void*>(span.begin), span.end - span.begin, advice) == 0;
 }
@@ -175,8 +176,9 @@ ForkRefusal ForkCheck::FindWiped(const void* own) noexcept {
   return has_room ? ForkRefusal::None : ForkRefusal::WipedMemory;
 }
 
-// The layout does not tell what a fork wipes. Where it wiped nothing it is taken to wipe nothing still, since the flags cost much more to
-// read; what it wiped before, the program may have taken back, and gets back as it is now.
+// The layout of the address space does not show which memory a fork wipes, and the flags of mappings take much longer to read. A layout
+// that had no such memory is therefore assumed to have none still. In another layout the flags are read anew, because the program may
+// have changed them.
 ForkRefusal ForkCheck::KeepWiped(const void* own) noexcept {
   if (layout_ == none_wiped_) return ForkRefusal::None;
   none_wiped_ = 0;

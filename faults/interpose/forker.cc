@@ -28,7 +28,7 @@ void Wait(std::atomic<std::uint32_t>* word, std::uint32_t seen) noexcept {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), FUTEX_WAIT, seen, nullptr, nullptr, 0);
 }
 
-// No handler of the program may run in a child that is not yet what it is to be.
+// Blocks signals, so that no signal handler of the program runs in a child that is not yet set up.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -48,13 +48,14 @@ void WriteHex(unsigned number, char* digits, std::size_t count) noexcept {
   for (; count-- > 0; number >>= 4) digits[count] = "0123456789abcdef"[number & 15U];
 }
 
-// In place: this is what /proc and whatever is executed see.
+// Writes in place, because /proc and executed programs see this memory.
 void SignEnvironment() noexcept {
   char* const digits = getenv(kForkVariable);
   if (digits != nullptr && strlen(digits) == kForkDigits) WriteHex(static_cast<unsigned>(getpid()), digits, kForkDigits);
 }
 
-// In place, too: what this fork executes takes no part in the round (fork_file.h). `image` gets the path of its journal.
+// Writes in place, too. A program that this fork executes takes no part in the round (fork_file.h); `image` gets the path of its
+// journal.
 void DivertImages(std::uint32_t slot, char* image, std::size_t size) noexcept {
   constexpr char kJournal[] = "journal=";
   constexpr std::size_t kTail = kImageDigits + sizeof(kImageEnding) - 1;
@@ -156,7 +157,7 @@ Record* Forker::SlotRecords(std::uint32_t slot) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(SlotHeader(slot)) + header_->records_offset);
 }
 
-// By the parent, before it goes on: the child's journal begins where this one stands now.
+// Called by the parent before it goes on: the child's journal continues from the current end of this one.
 void Forker::PrepareSlot(std::uint32_t slot) noexcept {
   JournalHeader* const to = SlotHeader(slot);
   const std::uint64_t reserved = to->reserved.load(std::memory_order_relaxed);
@@ -171,7 +172,7 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
   const int saved = errno;
   ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
-  // A fork made here would lack what that program did to the driver.
+  // A fork made here would lack the driver calls that the executed program made.
   if (why == ForkRefusal::None && ImageCalls()) why = ForkRefusal::Indirect;
   if (why == ForkRefusal::None) {
     const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
@@ -211,7 +212,7 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   errno = saved;
 }
 
-// A program that this fork has executed called the driver.
+// True when a program that this fork has executed called the driver.
 bool Forker::ImageCalls() const noexcept {
   if (image_[0] == '\0') return false;
   const int file = open(image_, O_RDONLY | O_CLOEXEC);
@@ -246,20 +247,20 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   node_ = index;
   slot_ = slot;
   attendants_ = 0;
-  if (node.children == 0) {  // before a thread's stack can lie where something was unmapped
+  if (node.children == 0) {  // unmap before a new thread's stack can lie in the unmapped range
     gate_->Watch({});
     KeepOnly(slot);
   }
   if (sim::ContinueForked(world_, header->kernels)) Attend();
 }
 
-// A child that runs wild must not write into what others tell.
+// Unmaps the other slots, so that a child with a memory error cannot overwrite the journals of others.
 void Forker::KeepOnly(std::uint32_t slot) noexcept {
   char* const begin = reinterpret_cast<char*>(header_);
   char* const own = reinterpret_cast<char*>(SlotHeader(slot));
   char* const own_end = own + header_->journal_bytes;
   char* const end = begin + header_->file_bytes;
-  // Not munmap, of which the host drop-in would write a record.
+  // A system call instead of munmap, for which the host drop-in would write a record.
   if (own_end < end) syscall(SYS_munmap, own_end, static_cast<std::size_t>(end - own_end));
   header_ = nullptr;
   syscall(SYS_munmap, begin, static_cast<std::size_t>(own - begin));

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// forker.h: forks the audited process at the calls that the tool named, so that a child takes the fault and the parent goes on.
+// forker.h: forks the audited process at the calls that the tool named. The child takes the fault and the parent goes on. fork_file.h
+// has the protocol.
 //
 //   Owns      the mapping of the fork file, for the rest of the process.
-//   Threads   the check before each fork refuses where there is another thread than the attendant.
-//   Errors    Open answers a static phrase. Where no fork is possible the node says why, and the call goes on without a fault.
-//   Faults    makes no driver calls.
-//   Source    fork_file.h says who does what; clone(2) with CLONE_PARENT.
+//   Threads   no fork is made when the process has other threads than the attendant and the calling one.
+//   Errors    Open returns a static phrase. Where no fork is possible, the node says why, and the call goes on without a fault.
 //
-// The system call is used, not the C library's fork: handlers registered for forks do not run, because to the program nothing is to have
-// happened. What it can notice is its process id, which /proc and the tool see too; records keep the parent's, and so do mutexes that know
-// their owner.
+// The fork is the system call clone(2) with CLONE_PARENT, not the C library's fork: handlers from pthread_atfork must not run, because
+// the program must not notice. It can only notice its process id, which /proc and the tool see too. Records keep the parent's process
+// id, and so do mutexes that know their owner.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -28,13 +27,14 @@ class Forker {
  public:
   [[nodiscard]] const char* Open(const char* path, const char* journal) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
-  // Once the driver is there; `plan` is where the process keeps what a child is under. `world` null: nothing is forked, every node says so.
+  // Called when the driver is open. `plan`: the process's plan, which gets the faults of a child. When `world` is null, no fork is made
+  // and every node says so.
   void Start(Gate* gate, Journal* journal, sim::World* world, Plan* plan) noexcept;
-  // Of `world`, once.
+  // Starts the attendant of `world`, once.
   bool Attend() noexcept;
-  // The process that this fork was made to be.
+  // True when this process is a fork made by this class, and `pid` is its process id.
   bool IsFork(pid_t pid) const noexcept { return pid == fork_pid_; }
-  // In a process that the program itself forked: it has no part in this.
+  // Called in a process that the program itself forked, which takes no part in the round.
   void Leave() noexcept;
 
  private:
@@ -65,7 +65,7 @@ class Forker {
   unsigned attendants_ = 0;
   std::uint32_t node_ = 0;
   std::uint32_t slot_ = kNoSlot;
-  char image_[kMaxPath] = {};  // the journal of what this fork executes; empty: it is none, or nobody knows
+  char image_[kMaxPath] = {};  // journal of a program that this fork executes; empty: this is no fork, or the path is unknown
   std::uint32_t count_[kPhases][driver::kBaseCount] = {};
 };
 

@@ -22,11 +22,11 @@
 namespace cuaudit::faults {
 namespace {
 
-constexpr int kMostDescriptors = 1 << 16;  // higher ones are not followed
+constexpr int kMostDescriptors = 1 << 16;  // higher descriptors are not followed
 
 class DescriptorSet {
  public:
-  // Whether that changed anything.
+  // Returns true when the set has changed.
   bool Add(int descriptor) noexcept {
     return (Word(descriptor).fetch_or(Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) == 0;
   }
@@ -49,14 +49,14 @@ class DescriptorSet {
 
 constinit DescriptorSet known;
 constinit std::atomic<int64_t> known_count{0};
-constinit std::atomic<int64_t> beyond{0};  // of the last listing, those that are not followed
-constinit DescriptorSet inherited;         // numbers, whatever is behind them now
+constinit std::atomic<int64_t> beyond{0};  // number of descriptors in the last listing that are not followed
+constinit DescriptorSet inherited;         // inherited numbers, whatever file they refer to now
 
-// Of one census; who holds `counting` may use them.
+// State of one census, guarded by `counting`.
 constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
 constinit DescriptorSet seen;
 constinit DescriptorSet differs;
-constinit DescriptorSet disputed;  // of the one before
+constinit DescriptorSet disputed;  // differences that the previous census could not settle
 
 struct Calls {
   std::atomic<uint64_t> begun{0};
@@ -65,7 +65,7 @@ struct Calls {
 constinit Calls quick;
 constinit Calls waiting;
 
-// Whether any was under way at some moment from its making on.
+// Tells whether a wrapped call was in progress at any moment since this object was made.
 class Interval {
  public:
   explicit Interval(const Calls& calls) noexcept
@@ -125,7 +125,8 @@ bool Look() noexcept {
   return true;
 }
 
-// As many as are known: nothing came or went unseen, or as many came as went, which the listing at the end tells.
+// True when the number of open descriptors is the number of known ones. Then nothing was opened or closed unseen, or equally many were,
+// which the listing at the end of the process shows.
 bool NumberAgrees() noexcept {
   const Quiet quiet;
   struct stat info = {};
@@ -133,7 +134,7 @@ bool NumberAgrees() noexcept {
   return info.st_size == known_count.load(std::memory_order_relaxed) + beyond.load(std::memory_order_relaxed);
 }
 
-// Into `differs`; `again`: only what was in it already. Whether there is anything.
+// Puts the difference of the two sides into `differs`; with `again` keeps only what was in it already. True when there is a difference.
 bool Compare(bool again) noexcept {
   uint64_t any = 0;
   for (int group = 0; group < DescriptorSet::kGroups; ++group) {
@@ -145,7 +146,7 @@ bool Compare(bool again) noexcept {
   return any != 0;
 }
 
-// Leaves in `differs` what was opened or closed unseen. False when some of it may be calls under way.
+// Leaves in `differs` what was opened or closed unseen. False when some of it may belong to calls in progress.
 bool ListUntilCertain() noexcept {
   constexpr int kAttempts = 16;
   constexpr int kListingsBesideWaiting = 3;
@@ -160,7 +161,8 @@ bool ListUntilCertain() noexcept {
       differs.Clear();
       return true;
     }
-    // One that waits may have got its descriptor and not have told us yet: what stays unknown for a while came by another way.
+    // A waiting call may have its descriptor already and not have recorded it. A descriptor that stays unknown for a while came another
+    // way.
     const bool waits = !waiting_calls.IsFree();
     const bool any = Compare(waits && beside_waiting != 0);
     if (!quick_calls.IsFree()) {
@@ -172,8 +174,8 @@ bool ListUntilCertain() noexcept {
   return false;
 }
 
-// What the C library and the driver open past our wrappers and keep: the files of the user and the host data bases (getpwent, gethostent,
-// ...), the socket of syslog, those of the name service daemons, and devices.
+// Files that the C library and the driver open past the wrappers and keep: the user and host databases (getpwent, gethostent, ...), the
+// sockets of syslog and of the name service daemons, and devices.
 constexpr const char* kLibraryFiles[] = {"/etc/passwd",
                                          "/etc/group",
                                          "/etc/shadow",
@@ -207,7 +209,7 @@ bool IsLibraryFile(const char* path) noexcept {
   return false;
 }
 
-// What is behind it, as far as that says whose it is.
+// Record flags that say who opened the descriptor, as far as its file shows that.
 uint16_t FlagsOf(int descriptor) noexcept {
   const Quiet quiet;
   char link[32];
@@ -289,7 +291,7 @@ void RememberReplaceable() noexcept {
 
 void TakeCensus(bool at_the_end) noexcept {
   if (!at_the_end && NumberAgrees()) return;
-  if (counting.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
+  if (counting.test_and_set(std::memory_order_acquire)) return;  // another thread takes a census now
   const bool certain = ListUntilCertain();
   uint64_t untold = 0;
   for (int group = 0; group < DescriptorSet::kGroups; ++group) {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// host_census.h: which descriptors are open as far as the wrapped functions said, compared with /proc/self/fd.
+// host_census.h: compares the descriptors that the wrapped functions reported as open with /proc/self/fd.
 //
-//   Owns      the sets of known and of inherited descriptors, the calls under way.
-//   Threads   safe. Between a call and its record the two sides disagree, so a census waits for a moment without one.
-//   Units     descriptors.
-//   Errors    where that moment does not come, what differs is carried to the next census and told when it still does; a census that told
-//             less than it saw raises kDescriptorsDisputed. Descriptors from 65,536 up are only in the number.
-//   Faults    makes no driver calls; allocates nothing.
-//   Source    proc(5): since Linux 6.2 the size of /proc/self/fd is the number of descriptors. On older ones each census reads it all.
+//   Owns      the sets of known and of inherited descriptors, and the number of wrapped calls in progress.
+//   Threads   safe. Between a call and its record the two sides disagree, so a census waits for a moment without a call in progress.
+//   Errors    when that moment does not come, a difference is carried to the next census and recorded if it is still there. A census
+//             that recorded less than it saw raises kDescriptorsDisputed. Descriptors from 65,536 on are only counted.
+//   Source    proc(5): since Linux 6.2 the size of /proc/self/fd is the number of descriptors. On older kernels each census reads the whole
+//             directory.
+//
+// Nothing here allocates.
 #pragma once
 
 #include "faults/interpose/host_state.h"
 
 namespace cuaudit::faults {
 
-// A wrapped call that comes back at once, from before it to after its record.
+// Lives from before a wrapped call that returns at once until after its record.
 class UnderWay {
  public:
   UnderWay() noexcept;
@@ -23,7 +24,7 @@ class UnderWay {
   UnderWay& operator=(const UnderWay&) = delete;
 };
 
-// The same of one that may wait for ever, such as accept: no census waits for its end.
+// The same for a call that may wait forever, such as accept. No census waits for the end of such a call.
 class MayWait {
  public:
   MayWait() noexcept;
@@ -32,17 +33,17 @@ class MayWait {
   MayWait& operator=(const MayWait&) = delete;
 };
 
-// Writes the record when the call made one, and answers it.
+// Writes the record when the call made a descriptor. Returns `descriptor`.
 int Opened(int descriptor, HostCall call) noexcept;
-// Another file has the number now. A number that the program inherited stays what it was: nothing was gained.
+// For a number that refers to another file now. An inherited number stays inherited: the program has gained nothing.
 int Replaced(int descriptor, HostCall call) noexcept;
-// Before the number goes back: afterwards another thread may have it. What we do not know is not ours to judge.
+// Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
 void Closing(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
-void RememberOpenDescriptors() noexcept;    // once, while the library is loaded: those are nobody's
-void RememberReplaceable() noexcept;        // for an audit in this process, which takes no census: what is open is only not gained anew
-void TakeCensus(bool at_the_end) noexcept;  // what was opened or closed unseen becomes a record
-void ForgetCallsUnderWay() noexcept;        // in a forked child: they are other threads', which it does not have
+void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited
+void RememberReplaceable() noexcept;        // for an audit in this process, without census: replacing an open descriptor gains nothing
+void TakeCensus(bool at_the_end) noexcept;  // writes a record for each descriptor that was opened or closed unseen
+void ForgetCallsUnderWay() noexcept;        // called in a forked child, which does not have the threads that made those calls
 
 }  // namespace cuaudit::faults

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Descriptors: the functions that open and close one are wrapped, so that each has a stack; what came by another way (a system call, the C
-// library's own) is found by a census, host_census.h.
+// Wraps the functions that open and close descriptors, so that each descriptor has a stack. A census (host_census.h) finds descriptors
+// that came another way: by a system call, or opened inside the C library.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,7 +20,7 @@
 namespace cuaudit::faults {
 namespace {
 
-// Of a stream without a descriptor (fmemopen) fileno fails, which the program must not notice.
+// Keeps errno, because fileno fails for a stream without a descriptor (fmemopen), which the program must not notice.
 void ClosingStream(FILE* stream) noexcept {
   const int before = errno;
   Closing(fileno(stream));
@@ -32,23 +32,23 @@ void ClosingStream(FILE* stream) noexcept {
 
 using namespace cuaudit::faults;
 
-// The names are given to the assembler alone: the headers' own declarations differ in attributes from one C library to the next.
+// Sets the exported name by an assembler label, because the headers' own declarations differ in attributes between C libraries.
 #define CUAUDIT_WRAP(result, name, parameters)                                                       \
   extern "C" __attribute__((visibility("default"))) result wrapped_##name parameters __asm__(#name); \
   static result(*next_##name##_) parameters;                                                         \
   extern "C" result wrapped_##name parameters
 
-// A function that answers a descriptor, and comes back at once (UnderWay) or not (MayWait).
+// Defines a function that returns a descriptor, at once (How = UnderWay) or possibly after a wait (MayWait).
 #define CUAUDIT_OPENS_BY(How, call, name, parameters, arguments)           \
   CUAUDIT_WRAP(int, name, parameters) {                                    \
     const How under_way;                                                   \
     return Opened(Next(&next_##name##_, #name) arguments, HostCall::call); \
   }
 #define CUAUDIT_OPENS(call, name, parameters, arguments) CUAUDIT_OPENS_BY(UnderWay, call, name, parameters, arguments)
-// Opening a FIFO waits for the other end.
+// For functions that may wait: opening a FIFO waits for the other end.
 #define CUAUDIT_WAITS(call, name, parameters, arguments) CUAUDIT_OPENS_BY(MayWait, call, name, parameters, arguments)
 
-// The same with a mode that is there only when a file may be made.
+// The same with a mode argument, which is passed only when the call may create a file.
 #define CUAUDIT_OPENS_WITH_MODE(name, parameters, arguments, last)                   \
   CUAUDIT_WRAP(int, name, parameters) {                                              \
     mode_t mode = 0;                                                                 \
@@ -99,14 +99,14 @@ CUAUDIT_OPENS(DescriptorMemory, memfd_create, (const char* name, unsigned flags)
 CUAUDIT_OPENS(DescriptorWatch, inotify_init, (), ())
 CUAUDIT_OPENS(DescriptorWatch, inotify_init1, (int flags), (flags))
 
-// signalfd changes a descriptor that it is given, and makes one when it is given none.
+// signalfd changes the descriptor that is passed; it makes one when -1 is passed.
 CUAUDIT_WRAP(int, signalfd, (int descriptor, const sigset_t* mask, int flags)) {
   const UnderWay under_way;
   const int result = Next(&next_signalfd_, "signalfd")(descriptor, mask, flags);
   return descriptor == -1 ? Opened(result, HostCall::DescriptorSignal) : result;
 }
 
-// A pair of descriptors.
+// For functions that make a pair of descriptors.
 static int OpenedPair(int result, const int* pair, HostCall call) {
   if (result == 0) {
     Opened(pair[0], call);
@@ -130,7 +130,7 @@ CUAUDIT_WRAP(int, socketpair, (int domain, int type, int protocol, int* pair)) {
   return OpenedPair(Next(&next_socketpair_, "socketpair")(domain, type, protocol, pair), pair, HostCall::DescriptorSocket);
 }
 
-// The target is closed when it was open, and open when the call succeeded.
+// dup2 closes the target if it was open. After success the target is open.
 CUAUDIT_WRAP(int, dup2, (int from, int to)) {
   const UnderWay under_way;
   const int result = Next(&next_dup2_, "dup2")(from, to);
@@ -186,7 +186,7 @@ CUAUDIT_WRAP(int, close, (int descriptor)) {
   return Next(&next_close_, "close")(descriptor);
 }
 
-// Closes nothing where a kernel has no such call or does not know a flag: asked for a range that is empty, it says so beforehand.
+// A kernel may lack the call or not know a flag, and then closes nothing. A first call with an empty range finds that out.
 CUAUDIT_WRAP(int, close_range, (unsigned first, unsigned last, int flags)) {
   constexpr unsigned kNone = ~0U;
   constexpr int kOnlyOnExec = 4;  // CLOSE_RANGE_CLOEXEC
@@ -204,7 +204,7 @@ CUAUDIT_WRAP(void, closefrom, (int first)) {
   Next(&next_closefrom_, "closefrom")(first);
 }
 
-// Descriptors that came with a message.
+// For descriptors that were received in a message (SCM_RIGHTS).
 static void Received(msghdr* message) {
   if (!Watching()) return;
   for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
@@ -232,7 +232,7 @@ CUAUDIT_WRAP(int, recvmmsg, (int socket, mmsghdr* messages, unsigned count, int 
   return result;
 }
 
-// Streams and directories: what the C library opens for them is not seen by the wrappers above.
+// Streams and directories: the C library opens their descriptors internally, past the wrappers above.
 #define CUAUDIT_OPENS_STREAM(type, name, parameters, arguments, descriptor_of, call) \
   CUAUDIT_WRAP(type*, name, parameters) {                                            \
     const MayWait under_way;                                                         \

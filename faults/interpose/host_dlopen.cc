@@ -32,11 +32,11 @@ Dlmopen NextDlmopen() noexcept {
   return next;
 }
 
-// What LD_LIBRARY_PATH was when the loader read it.
+// Value of LD_LIBRARY_PATH when the loader read it.
 char library_path[2 * PATH_MAX];
 
 struct SearchPaths {
-  const char* r_path = nullptr;  // counts only where there is no run_path
+  const char* r_path = nullptr;  // used only when there is no run_path
   const char* run_path = nullptr;
 };
 
@@ -56,7 +56,8 @@ SearchPaths PathsOf(const link_map& map) noexcept {
   return paths;
 }
 
-// "$ORIGIN" and "${ORIGIN}" stand for the object's directory. False when the result does not fit.
+// Builds the path of `file` in `directory`. "$ORIGIN" and "${ORIGIN}" stand for the object's directory. False when the result does not
+// fit.
 bool Expand(const char* directory, std::size_t length, const char* origin, const char* file, char* out, std::size_t capacity) noexcept {
   std::size_t used = 0;
   const auto put = [&](const char* text, std::size_t bytes) {
@@ -76,7 +77,7 @@ bool Expand(const char* directory, std::size_t length, const char* origin, const
   return put("/", 1) && put(file, strlen(file) + 1);
 }
 
-// Calls `visit` with each path that `file` has in the directories of `list`, until it answers true.
+// Calls `visit` with the path of `file` in each directory of `list`, until it returns true.
 template <typename Visit>
 bool AnyIn(const char* list, const char* separators, const char* origin, const char* file, const Visit& visit) noexcept {
   for (const char* at = list; *at != '\0';) {
@@ -93,11 +94,11 @@ bool AnyIn(const char* list, const char* separators, const char* origin, const c
 
 void RememberLibraryPath() noexcept {
   const char* value = getenv("LD_LIBRARY_PATH");
-  // A longer one is not followed: the caller's own path then comes before it.
+  // A longer LD_LIBRARY_PATH is ignored here; the loader still follows it, after the caller's own path.
   if (value != nullptr && strlen(value) < sizeof(library_path)) strcpy(library_path, value);
 }
 
-// `next` opens a path as the C library does; `loaded` finds what is loaded under that name, or nothing.
+// `next` opens a path with the C library's function. `loaded` finds the object that is loaded under a name, or returns null.
 template <typename Next, typename Loaded>
 static void* Open(const char* file, int flags, const void* caller, const Next& next, const Loaded& loaded) noexcept {
   Dl_info info;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-// host_heap.cc: heap blocks, and the mutexes that lie in them. Only libcuaudit_host.so has this file: who wraps malloc takes the place of
-// any other allocator that the program brings, and writes a record for each of its calls.
+// host_heap.cc: records heap blocks, and the mutexes that lie in them. Only libcuaudit_host.so contains this file: a library that wraps
+// malloc replaces any other allocator that the program brings, and it writes a record for each call.
 //
-//   Owns      a small table of live mutexes; everything else is in the journal.
-//   Threads   safe.
-//   Units     bytes.
-//   Errors    more mutexes at once than the table holds: kMutexesDropped. A heap that is a sanitizer's is watched by that one's hooks;
-//             where it has none, kHostProbesSkipped. Without a journal every call goes straight on.
-//   Faults    makes no driver calls.
-//   Source    glibc's __libc_ entry points; sanitizer/allocator_interface.h.
+// Without a journal every call goes straight to the C library (glibc's __libc_ entry points). When more mutexes are alive than the table
+// holds, kMutexesDropped is raised. A heap that belongs to a sanitizer is watched by the sanitizer's hooks
+// (sanitizer/allocator_interface.h); when it has none, kHostProbesSkipped is raised.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -52,7 +48,7 @@ void WriteBlock(const void* block, size_t bytes, const void* caller, Turn turn) 
   Finish(record);
 }
 
-// Allocates by `allocate`, unless it is this one's turn to fail.
+// Allocates with `allocate`, unless the plan refuses this allocation.
 template <typename Allocate>
 void* Allocated(size_t bytes, const void* caller, const Allocate& allocate) noexcept {
   const Turn turn = TakeTurn(caller, bytes);
@@ -65,8 +61,8 @@ void* Allocated(size_t bytes, const void* caller, const Allocate& allocate) noex
   return block;
 }
 
-// Before the memory goes back: afterwards another thread may own the address. The record is to be finished when the C library has taken the
-// block: where it ends the program instead, that says so.
+// Called before the memory is freed, because another thread may own the address at once afterwards. The caller finishes the record when
+// the C library has taken the block. When the C library aborts the program instead, the unfinished record shows that.
 Record* Deallocating(void* block) noexcept {
   if (block == nullptr || !Watching()) return nullptr;
   if (!mutexes.empty()) {
@@ -80,8 +76,8 @@ Record* Deallocating(void* block) noexcept {
   return Reserve(HostCall::Deallocate, Address(block), 0);
 }
 
-// The C library's realloc, which knows how to grow in place; whether the old address is given up is only known afterwards, when another
-// thread may have it already. So the records of that are reserved before, and withdrawn when nothing was given up.
+// Uses the C library's realloc, which can grow a block in place. Only afterwards is it known whether the old address was given up, and
+// then another thread may have the address already. The records are therefore reserved before, and withdrawn when nothing was given up.
 void* Resized(void* block, size_t bytes) noexcept {
   constexpr size_t kMostMutexes = 32;
   struct Inside {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// host_kernels.h: the process's registered host kernels, which the simulated driver runs in the place of kernels.
+// host_kernels.h: the host kernels that are registered in this process (include/cuaudit/kernel.h). The simulated driver runs them in
+// place of kernels.
 //
-//   Owns      the list's head; the records are the program's.
-//   Threads   any; records are only ever added.
-//   Errors    none: a record that is not one is not taken.
-//   Faults    makes no driver calls.
-//   Source    include/cuaudit/kernel.h.
+// The program owns the kernels; this library owns the head of the list. Any thread may register. Kernels are only added, never removed.
+// A malformed cuaudit_kernel is not accepted.
 #pragma once
 
 #include <atomic>
@@ -14,7 +12,7 @@
 
 namespace cuaudit::faults {
 
-// The newest first.
+// Head of the list, which has the newest kernel first.
 const std::atomic<cuaudit_kernel*>& HostKernels() noexcept;
 
 }  // namespace cuaudit::faults

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mappings that the program or its libraries make; those that the C library makes for its own heap and stacks do not come here.
+// Records the mappings that the program and its libraries make. Mappings that the C library makes for its heap and for stacks do not
+// pass through these functions.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,7 +29,8 @@ using namespace cuaudit::faults;
   extern "C" __attribute__((visibility("default"))) result wrapped_##name parameters __asm__(#name); \
   extern "C" result wrapped_##name parameters
 
-// System calls instead of the C library's functions: these do nothing else, and may be called before anything can be looked up.
+// Uses system calls instead of the C library's functions, which do nothing else, because the wrapper may be called before a symbol can
+// be looked up.
 static void* Mapped(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
   void* const memory = Answer(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
   if (memory != MAP_FAILED && Watching()) Write(HostCall::Map, Address(memory), Pages(bytes));
@@ -62,7 +64,7 @@ CUAUDIT_WRAP(void*, mremap, (void* address, size_t bytes, size_t wanted, int fla
     where = va_arg(list, void*);
     va_end(list);
   }
-  // Zero bytes: a second mapping of shared memory, and the first stays.
+  // mremap from zero bytes makes a second mapping of shared memory, and the first one stays.
   Record* record = Watching() && bytes != 0 ? Reserve(HostCall::Unmap, Address(address), Pages(bytes)) : nullptr;
   void* const memory = Answer(syscall(SYS_mremap, address, bytes, wanted, flags, where));
   if (memory == MAP_FAILED) {

@@ -18,7 +18,8 @@
 namespace cuaudit::faults {
 namespace {
 
-// The verdict on a call site stands in the lowest bit of its address, which is shifted up to make room. Sites that share a slot take turns.
+// Cache of call sites: the address of the site, shifted left by one, with the answer in the lowest bit. Sites that share a slot replace
+// each other.
 constexpr std::size_t kSlots = 4096;
 constinit std::atomic<std::uint64_t> sites[kSlots] = {};
 
@@ -58,7 +59,7 @@ struct Asked {
 constexpr Asked kMemory = {kHostAllocation, kHostOccurrences, HostCall::Allocate, ENOMEM};
 constexpr Asked kThread = {kHostThread, kHostThreadOccurrences, HostCall::ThreadCreate, EAGAIN};
 
-// The refusal of an audit in this process goes to the trial's journal, among the driver calls that it unwinds by.
+// For an audit in this process the refusal is recorded in the trial's journal, in order with the driver calls of the unwinding.
 Record* BeginRefusal(const TurnBook& book, const Asked& asked, std::uint64_t detail) noexcept {
   if (!InProcess()) return Reserve(asked.call, 0, detail);
   Quiet quiet;

@@ -24,12 +24,12 @@ struct Range {
 
 constinit Range c_library;
 constinit Range loader;
-constinit Range sanitizer;  // of gcc: a library of its own. clang's lies in the program
+constinit Range sanitizer;  // gcc's sanitizers are libraries; clang's are part of the program
 constinit Range own;
 
 constinit std::atomic<BlockOwner> owners[kMaxStacks + 1] = {};
 
-// The functions of the C library whose caller is to free what they allocated, without the underscores of their other names.
+// Functions of the C library whose caller must free what they allocate, without the leading underscores of their aliases.
 // clang-format off
 constexpr const char* kHandsOut[] = {
     "strdup", "strndup", "wcsdup", "asprintf", "vasprintf", "asprintf_chk", "vasprintf_chk", "getline", "getdelim", "realpath",
@@ -39,11 +39,11 @@ constexpr const char* kHandsOut[] = {
     "tsearch", "argz_create", "argz_add", "envz_add", "fts_open", "fts64_open", "isoc99_sscanf", "isoc99_fscanf", "isoc99_scanf",
     "isoc99_vsscanf", "isoc99_vfscanf", "tempnam", "backtrace_symbols", "obstack_begin", "obstack_newchunk", "reallocarray",
     "setmntent", "opendir", "fdopendir", "fopen", "IO_fopen", "fopen64", "regcomp"};
-// These fill caches on the way: only what they allocate in their own code is the caller's.
+// Functions that also fill caches. Only blocks that they allocate in their own code belong to the caller.
 constexpr const char* kHandsOutItself[] = {"newlocale", "duplocale", "getaddrinfo", "wordexp", "sem_open", "mq_open", "timer_create"};
 // clang-format on
 
-// What it allocates in these is for dlerror: its own, whoever called.
+// Functions that allocate for dlerror. Their blocks belong to the library, whoever called.
 constexpr const char* kLoads[] = {"dlopen", "dlmopen", "dlclose", "dlsym", "dlvsym", "dlerror"};
 
 template <std::size_t count>
@@ -55,7 +55,7 @@ bool IsOneOf(const char* const (&names)[count], const char* name) noexcept {
   return false;
 }
 
-// What a sanitizer calls its stand-in for a function of the C library; the function's own name.
+// Prefix of the name of a sanitizer's interceptor; the name of the intercepted function follows.
 constexpr char kInterceptor[] = "interceptor_";
 const char* WithoutInterceptor(const char* name) noexcept {
   const char* bare = name;
@@ -69,8 +69,8 @@ bool IsAllocator(const char* name) noexcept {
   return false;
 }
 
-// A sanitizer asks where the stack of a thread lies that is starting, and gives the answer back: what it holds for that moment is the
-// thread's.
+// True when a sanitizer asks for the stack range of a starting thread. It frees the answer soon; until then the block belongs to the
+// thread.
 bool AsksForItsStack(const char* name) noexcept {
   while (*name == '_') ++name;
   return HeapIsASanitizers() && strcmp(name, "pthread_getattr_np") == 0;
@@ -90,7 +90,7 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   return walk.count == Walk::kMost ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-// The nearest exported function that the address lies in; null when it is a hidden one.
+// Name of the exported function that contains the address; null for a hidden function.
 const char* NameAt(std::uintptr_t address) noexcept {
   Dl_info info;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of code
@@ -104,10 +104,10 @@ BlockOwner Decide() noexcept {
   std::size_t at = 0;
   while (at < walk.count && own.Has(walk.address[at])) ++at;
   if (sanitizer.end != 0) {
-    // gcc's stand-in for strdup allocates by itself: then no frame of the C library follows.
+    // gcc's interceptor for strdup allocates itself, so no frame of the C library follows.
     while (at < walk.count && sanitizer.Has(walk.address[at])) ++at;
   } else {
-    // clang's lie in the program: the last of them is the one that stands in for the allocating function.
+    // clang's interceptors lie in the program. The last of these frames is the one for the allocating function.
     constexpr std::size_t kSanitizerFrames = 8;
     for (std::size_t i = at; i < walk.count && i < at + kSanitizerFrames && !in_library(walk.address[i]); ++i) {
       const char* const name = NameAt(walk.address[i]);
@@ -122,7 +122,7 @@ BlockOwner Decide() noexcept {
   if (at == first) return BlockOwner::Program;
   if (loads) return BlockOwner::Loader;
   const char* name = NameAt(walk.address[at - 1]);
-  // Called through a wrapper of ours: the others stand for functions that hand out.
+  // Called through one of this library's wrappers. The other wrapped functions hand memory out.
   if (at < walk.count && own.Has(walk.address[at])) {
     return name != nullptr && IsOneOf(kLoads, name) ? BlockOwner::Library : BlockOwner::Program;
   }
@@ -158,7 +158,7 @@ constexpr std::uintptr_t kStdioBufferCode = 512;  // the function is about 200 b
 
 constinit std::uintptr_t stdio_buffers = 0;
 
-// Before main, and so before anybody needs it.
+// Runs before main, and so before the result is needed.
 __attribute__((constructor)) void FindStdioBuffers() {
   stdio_buffers = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_NEXT, "_IO_file_doallocate"));
 }

@@ -25,7 +25,7 @@ extern "C" {
 __attribute__((weak)) void __asan_init();
 __attribute__((weak)) void __lsan_do_leak_check();
 __attribute__((weak)) void __tsan_init();
-// sanitizer/allocator_interface.h: calls us for each block of a heap that is a sanitizer's.
+// Declared in sanitizer/allocator_interface.h. Calls the hooks for each block of a heap that belongs to a sanitizer.
 __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, size_t), void (*)(const volatile void*));
 }
 
@@ -43,7 +43,7 @@ constinit std::atomic<bool> active{false};
 constinit std::atomic<pid_t> process{0};
 thread_local bool inside = false;
 
-// Of a process that continues its parent (forker.h) and stands in its records under its parent's id.
+// Process id of a process that continues its parent (forker.h) and has its parent's id in its records; 0 for any other process.
 constinit std::atomic<uint32_t> own_id{0};
 constinit std::atomic<uint32_t> known_as{0};
 
@@ -52,7 +52,7 @@ uint32_t Known(long id) noexcept {
   return value == own_id.load(std::memory_order_relaxed) ? known_as.load(std::memory_order_relaxed) : value;
 }
 
-// What nobody asked for leaves the driver's calls half of the journal.
+// The host probes may use only half of the journal, so that the driver calls have the other half.
 bool MayWrite() noexcept {
   if constexpr (kWithHeap) return true;
   JournalHeader& header = journal.header();
@@ -93,7 +93,7 @@ Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
   Finish(record);
 }
 
-// What stands at the end of a cycle, or of the process.
+// Records the meters and takes a census at the end of a cycle or of the process.
 void TakeStock(bool at_the_end) noexcept {
   if (!Watching() || InProcess() || InBorrowedMemory()) return;
   if (at_the_end) AwaitDetaching();
@@ -113,7 +113,8 @@ void AfterFork() noexcept {
   }
 }
 
-// Our blocks are the C library's, whatever allocator the program's libraries bring: of that one its own malloc_usable_size knows nothing.
+// Wrapped blocks come from the C library, so its malloc_usable_size is needed. That of another allocator in the program does not know
+// them.
 size_t (*usable_bytes)(void*) noexcept = &malloc_usable_size;
 
 void FindUsableBytes() noexcept {
@@ -130,9 +131,9 @@ __attribute__((constructor)) void OnLoad() {
   const char* text = getenv("CUAUDIT_OPTIONS");
   if (text == nullptr) return;
   char message[512];
-  // The driver drop-in reports a bad option; here it only means silence.
+  // The driver drop-in reports a bad option. This library then merely does not watch.
   if (ParseOptions(text, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return;
-  // Both libraries may be in the process: a program that audits its own lifecycles links the one with the heap.
+  // Both host libraries may be in the process, because a program that audits its own lifecycles links the one with the heap.
   if (options.host != (kWithHeap ? HostChoice::Heap : HostChoice::Basic)) return;
   if (journal.Open(options.journal) != nullptr) return;
   stacks.Attach(&journal, true);
@@ -229,7 +230,7 @@ void Write(HostCall call, uint64_t object, uint64_t detail) noexcept { Finish(Re
 
 }  // namespace cuaudit::faults
 
-// Called by the driver drop-in in a child that goes on alone: what comes is written to a journal of its own.
+// Called by the driver drop-in in a forked child, which writes to its own journal from now on.
 extern "C" __attribute__((visibility("default"))) void cuaudit_host_continue(void* header, void* records, uint32_t self, uint32_t as) {
   using namespace cuaudit::faults;
   if (!active.load(std::memory_order_relaxed)) return;
@@ -239,7 +240,7 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_host_continue(voi
   own_id.store(self, std::memory_order_relaxed);
 }
 
-// Called before the driver drop-in's own: what it writes counts for the cycle that ends.
+// Called before the driver drop-in's function of the same name, so that records written here count for the cycle that ends.
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;
   static void (*next)(int, int) = nullptr;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// host_state.h: what the wrappers of the host drop-in share: its journal, whether it watches, and how a record is written.
+// host_state.h: state that the wrappers of the host drop-in share: the journal, whether the library watches, and how a record is
+// written.
 //
-//   Owns      the journal and the stack table of the library, one per process (host_state.cc).
-//   Threads   safe. Its own work is never recorded (a per-thread flag).
-//   Units     bytes.
-//   Errors    a full journal drops records and says so; the program goes on.
-//   Faults    makes no driver calls; allocates nothing with malloc.
-//   Source    ours.
+// The library has one journal and one stack table per process (host_state.cc). All functions are thread-safe and do not call malloc. A
+// per-thread flag keeps the library's own work from being recorded. A full journal drops records and says so; the program goes on.
 #pragma once
 
 #include <dlfcn.h>
@@ -19,14 +16,14 @@
 
 namespace cuaudit::faults {
 
-// Whether host_heap.cc is part of this library: libcuaudit_host.so and libcuaudit_host_basic.so are otherwise the same.
+// True in libcuaudit_host.so, which contains host_heap.cc; libcuaudit_host_basic.so is otherwise the same.
 #ifdef CUAUDIT_HOST_HEAP
 inline constexpr bool kWithHeap = true;
 #else
 inline constexpr bool kWithHeap = false;
 #endif
 
-// Marks this thread as doing the probe's own work, and keeps errno as it was.
+// Marks the thread as doing the library's own work, and restores errno.
 class Quiet {
  public:
   Quiet() noexcept;
@@ -39,35 +36,36 @@ class Quiet {
   bool was_;
 };
 
-// There is a journal, or an audit in this process (host_watch.h), and this thread is not doing the probe's own work.
+// True when there is a journal or an audit in this process (host_watch.h), and the thread is not doing the library's own work.
 bool Watching() noexcept;
 
-// Starts watching for an audit in this process, into that journal in memory. False when there is a journal already.
+// Starts watching for an audit in this process, with `journal` in memory. Returns false when there is a journal already.
 bool WatchInto(void* journal) noexcept;
 void StopWatching() noexcept;
 StackTable& HostStacks() noexcept;
-// True when the heap is ours to watch, by wrapping it or by the sanitizer's hooks.
+// True when the library sees heap blocks, by wrapping malloc or by a sanitizer's hooks.
 bool HeapIsSeen() noexcept;
-// How many bytes a block that our wrappers handed out really has.
+// Usable size of a block that the wrappers returned.
 size_t UsableBytes(void* block) noexcept;
 bool HeapIsASanitizers() noexcept;
 
-// The child of a vfork: it runs in its parent's memory, and nothing that it does here is its parent's.
+// True in the child of a vfork, which runs in its parent's memory; what it does must not be recorded for the parent.
 bool InBorrowedMemory() noexcept;
 
 Journal& HostJournal() noexcept;
 const Plan& HostPlan() noexcept;
 
-// A record whose ticket is drawn, so that it counts from here on; what it tells may still prove untrue. Null when it must be dropped.
+// Returns a record whose `begin` ticket is drawn, so that it counts from now on. The caller may still withdraw it. Null when the record
+// must be dropped.
 Record* Reserve(HostCall call, uint64_t object, uint64_t detail) noexcept;
-Record* ReserveBare(HostCall call, uint64_t object, uint64_t detail) noexcept;  // without a stack, where it would mislead
+Record* ReserveBare(HostCall call, uint64_t object, uint64_t detail) noexcept;  // without a stack, which would mislead
 void Finish(Record* record) noexcept;
 void Withdraw(Record* record) noexcept;
 void Write(HostCall call, uint64_t object, uint64_t detail) noexcept;
 
 inline uint64_t Address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
 
-// The function that the program would have called without us.
+// The function that the program would have called without this library.
 template <typename Function>
 Function* Next(Function** known, const char* name) noexcept {
   Function* next = __atomic_load_n(known, __ATOMIC_RELAXED);
@@ -78,13 +76,13 @@ Function* Next(Function** known, const char* name) noexcept {
   return next;
 }
 
-// host_heap.cc: mutexes whose memory may be freed under them.
+// In host_heap.cc: mutexes whose memory may be freed before they are destroyed.
 void FollowMutex(uint64_t mutex) noexcept;
 void LeaveMutex(uint64_t mutex) noexcept;
-void ForgetMutexes() noexcept;  // those of an earlier audit may be gone, unseen
+void ForgetMutexes() noexcept;  // mutexes of an earlier audit may have been destroyed unseen
 
-// host_threads.cc: what a thread still comes to is to be in the journal before the process ends.
+// In host_threads.cc: waits for threads that are about to detach, so that the journal has their records before the process ends.
 void AwaitDetaching() noexcept;
-void ForgetThreads() noexcept;  // in a forked child
+void ForgetThreads() noexcept;  // called in a forked child
 
 }  // namespace cuaudit::faults

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that somebody must join: from pthread_create, which std::thread calls, or C11's thrd_create until they are joined or detached.
+// Records joinable threads: from pthread_create (which std::thread calls) or C11's thrd_create until they are joined or detached.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -23,7 +23,7 @@ bool IsDetached(const pthread_attr_t* attributes) noexcept {
   return attributes != nullptr && pthread_attr_getdetachstate(attributes, &state) == 0 && state == PTHREAD_CREATE_DETACHED;
 }
 
-// Of the program's own: a driver keeps its threads.
+// Number of joinable threads of the program's own modules. A driver keeps its threads.
 constinit std::atomic<int64_t> owed_threads{0};
 
 uint64_t NowUs() noexcept {
@@ -62,8 +62,8 @@ using namespace cuaudit::faults;
   static int(*next_##name##_) parameters;                                                         \
   extern "C" int wrapped_##name parameters
 
-// The record is begun before the thread: whatever it does itself comes after. Nobody owes a detached thread; its record says only that it
-// was the n-th that was asked for.
+// Begins the record before the thread starts, so that the records of the thread itself come later. A detached thread need not be joined;
+// its record only says that it was the n-th request.
 template <typename Start>
 static int Started(bool owed, Turn turn, const Start& start) {
   Record* const record = Watching() && (owed || turn.occurrence != 0) ? Reserve(HostCall::ThreadCreate, 0, 0) : nullptr;
@@ -102,7 +102,8 @@ CUAUDIT_WRAP(thrd_create, (thrd_t * thread, thrd_start_t start, void* argument))
 }
 static_assert(thrd_success == 0);
 
-// When a thread was joined its name may be another's at once, so the record is begun before, and withdrawn when nothing came of it.
+// After a join another thread may have the same pthread_t at once. So the record is begun before the join, and withdrawn when the join
+// fails.
 static int Settled(Record* record, int result, const void* caller) {
   if (result != 0) {
     Withdraw(record);

@@ -17,7 +17,7 @@ namespace cuaudit::faults {
 namespace {
 
 constinit std::atomic<bool> in_process{false};
-constinit std::atomic<std::uint32_t> span{0};  // the one under way, counted from 1; 0: none
+constinit std::atomic<std::uint32_t> span{0};  // the current span, counted from 1; 0: none
 constinit std::uint32_t last_span = 0;
 constinit std::atomic<bool> with_stacks{false};
 constinit BlockTable blocks;
@@ -38,7 +38,7 @@ constinit std::atomic<bool> turns{false};
 
 void Add(std::atomic<std::int64_t>* number, std::int64_t value) noexcept { number->fetch_add(value, std::memory_order_relaxed); }
 
-// Who gets a call of that name: this library, or a sanitizer that stands in front of it and calls it in turn.
+// Returns null when calls of `name` reach this library, directly or through a sanitizer that calls it; otherwise `why`.
 const char* WhyNotOurs(const char* name, const char* why) noexcept {
   Dl_info first = {};
   Dl_info own = {};
@@ -55,7 +55,7 @@ bool BeginWatch(void* journal, HostBlind* blind) noexcept {
                               : WhyNotOurs("malloc", "the program has an allocator of its own, before cuaudit's host drop-in");
   blind->mutexes = WhyNotOurs("pthread_mutex_init", "another library before cuaudit's host drop-in stands in for pthread_mutex_init");
   blind->libraries = WhyNotOurs("dlopen", "another library before cuaudit's host drop-in stands in for dlopen");
-  // What an earlier audit followed may have gone since, unseen.
+  // Blocks of an earlier audit may have been freed unseen.
   blocks.Clear();
   if constexpr (kWithHeap) ForgetMutexes();
   in_process.store(true, std::memory_order_release);
@@ -110,7 +110,7 @@ void StartAt(const void* frame) noexcept {
   if (turns.load(std::memory_order_relaxed)) turn_stacks.StartAt(frame);
 }
 
-// Called between spans, so that nobody takes a turn meanwhile.
+// Called between spans, when no request is counted.
 void Refuse(void* journal, const Plan* plan) noexcept {
   turns.store(false, std::memory_order_release);
   if (journal == nullptr) return;

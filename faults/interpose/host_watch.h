@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// host_watch.h: the host drop-in at work for an audit in its own process (faults/probes/host_watch.h): no journal file, and blocks that
-// are counted instead of written down.
+// host_watch.h: the host drop-in's side of an audit in its own process (faults/probes/host_watch.h). There is no journal file, and
+// blocks are counted instead of recorded.
 //
-//   Owns      the table of live blocks, the counts of the span, and what is to be refused.
-//   Threads   safe, but for what host_watch.h of faults/probes gives to the audit's thread.
-//   Units     bytes.
-//   Errors    a full table is told in HostNet::lost.
-//   Faults    makes no driver calls; allocates nothing.
-//   Source    ours.
+// Owns the table of live blocks, the counts of the span and the plan of refusals. Functions are thread-safe, apart from those that
+// faults/probes/host_watch.h assigns to the audit's thread. Nothing here allocates. A full table sets HostNet::lost.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +17,27 @@
 
 namespace cuaudit::faults {
 
-// An audit of this process asked for it.
+// True while an audit runs in this process.
 bool InProcess() noexcept;
-// Between the begin and the end of one of its cycles.
+// True between the begin and the end of a span of that audit.
 bool InSpan() noexcept;
-// The program was forked: the audit stays with the parent.
+// Called in a forked child: the audit stays with the parent.
 void ForgetWatch() noexcept;
 
-// What cuaudit_host_watch answers.
+// The functions that cuaudit_host_watch returns.
 const HostWatchCalls& WatchCalls() noexcept;
 
 void BlockCame(const void* block, std::size_t bytes, const void* caller) noexcept;
-void BlockWent(void* block) noexcept;  // before it goes
-// realloc: taken out before, because afterwards another thread may have the address; put back when it stayed.
+void BlockWent(void* block) noexcept;  // called before the block is freed
+// For realloc: removes the block before the call, because afterwards another thread may have the address. A block that stayed is put
+// back.
 bool TakeBlock(void* block, Block* was) noexcept;
 void PutBack(const Block& was) noexcept;
 void CountGone(const Block& was) noexcept;
 
-// Where the n-th of something is counted and refused: the journal of cuaudit run, or the trial's of an audit in this process.
+// Journal in which requests are counted and refused: that of `cuaudit run`, or the trial's journal of an audit in this process.
 struct TurnBook {
-  Journal* journal = nullptr;  // null: nothing is counted
+  Journal* journal = nullptr;  // null: requests are not counted
   StackTable* stacks = nullptr;
   const Plan* plan = nullptr;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// leaving.cc: _exit and _Exit as the drop-in exports them: a process that runs no exit handlers still says that it chose to leave.
+// leaving.cc: the drop-in's exports _exit and _Exit, so that a process that runs no exit handlers still records that it chose to leave.
 //
-// Children of Python's multiprocessing, of shells and of most programs that fork end this way. The C library's own exit does not come here;
-// quick_exit runs a handler of ours (process.cc). After vfork the child has its parent's memory, so nothing of it may be written to: it is
-// known by its process id.
+// Children of Python's multiprocessing, of shells and of most programs that fork end this way. The C library's exit does not call these
+// functions; quick_exit runs a handler of the drop-in (process.cc). After vfork the child shares its parent's memory, so no state of the
+// parent may be written; such a child is recognised by its process id.
 #define __CUDA_API_VERSION_INTERNAL
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

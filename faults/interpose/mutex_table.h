@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// mutex_table.h: which mutexes were initialised and not yet destroyed, so that freeing the memory under one is seen.
+// mutex_table.h: the mutexes that were initialised and not yet destroyed, so that freeing the memory under one is noticed.
 //
-//   Owns      a fixed table of addresses; past its capacity mutexes are not followed (4,096 at once), which Add tells.
-//   Threads   safe, lock-free; an address is added and removed by whoever initialises and destroys the mutex.
-//   Units     bytes.
-//   Faults    makes no driver calls.
-//   Source    ours. std::mutex never calls pthread_mutex_init, so it is not seen.
+// A fixed, lock-free table for 4,096 mutexes. The thread that initialises or destroys a mutex adds or removes it. std::mutex never calls
+// pthread_mutex_init, so it is not seen.
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +21,7 @@ class MutexTable {
     return __atomic_load_n(&reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__lock, __ATOMIC_RELAXED) != 0;
   }
 
-  // False when the table is full: the mutex is not followed.
+  // Returns false when the table is full; the mutex is then not followed.
   [[nodiscard]] bool Add(std::uint64_t mutex) noexcept {
     Remove(mutex);
     for (std::size_t i = 0; i < kCapacity; ++i) {
@@ -50,7 +47,7 @@ class MutexTable {
     RemoveRange(mutex, 1, [](std::uint64_t, bool) {});
   }
 
-  // Removes every mutex inside [start, start + bytes) and tells which were locked.
+  // Removes every mutex inside [start, start + bytes) and calls `visit` for each.
   template <typename Visit>
   void RemoveRange(std::uint64_t start, std::size_t bytes, const Visit& visit) noexcept {
     if (empty()) return;
@@ -69,7 +66,7 @@ class MutexTable {
   static constexpr std::size_t kCapacity = 4096;
 
   std::atomic<std::uint64_t> slots_[kCapacity] = {};
-  std::atomic<std::size_t> used_{0};  // no slot from here on was ever taken: every free() looks at those below
+  std::atomic<std::size_t> used_{0};  // slots from here on were never taken, so free() only looks at those below
   std::atomic<std::uint32_t> count_{0};
 };
 

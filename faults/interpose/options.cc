@@ -22,7 +22,7 @@ bool CopyPath(std::string_view value, char* path) noexcept {
   return true;
 }
 
-constexpr std::size_t kShown = 80;  // of a wrong value: the expectation must still fit on the line
+constexpr std::size_t kShown = 80;  // characters shown of a wrong value, so that the expectation fits on the line, too
 
 struct Line {
   char* text;
@@ -41,7 +41,7 @@ struct Line {
   }
 
  private:
-  // What was given may hold any byte.
+  // Replaces unprintable bytes, because a value may hold any byte.
   const char* OneLine() noexcept {
     for (char* at = text; *at != '\0'; ++at) {
       if ((*at >= '\0' && *at < ' ') || *at == '\x7f') *at = '?';

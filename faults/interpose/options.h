@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// options.h: CUAUDIT_OPTIONS as the drop-in libraries read it.
+// options.h: CUAUDIT_OPTIONS as the drop-in libraries read it, once, while the library is loaded. options.def has the keys.
 //
-//   Owns      nothing; fixed-size values.
-//   Threads   read once, while the library is loaded.
-//   Errors    Parse names the first key or value that is wrong and what was expected. The drop-in then prints that one line and ends
-//             the program with status 2: a mistyped fault must never pass for a clean run.
-//   Faults    makes no driver calls.
-//   Source    options.def.
+// The parser reports the first key or value that is wrong and what it expected. The drop-in then prints that line and ends the program
+// with status 2, because a mistyped fault must never pass for a clean run.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +31,7 @@ struct InterposeOptions {
   Plan plan;
 };
 
-// Null on success; otherwise one line in `message` (and returned).
+// Returns null on success; otherwise writes one line to `message` and returns it.
 [[nodiscard]] const char* ParseOptions(const char* text, InterposeOptions* options, char* message, std::size_t capacity) noexcept;
 
 }  // namespace cuaudit::faults

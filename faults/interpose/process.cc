@@ -25,7 +25,7 @@
 namespace cuaudit::faults {
 namespace {
 
-// Static storage without constructors: the library may be called before its own constructor ran.
+// Static storage without constructors, because the library may be called before its own constructor has run.
 constinit InterposeOptions options;
 constinit Journal journal;
 constinit StackTable stacks;
@@ -37,7 +37,7 @@ constinit std::atomic<bool> ready{false};
 constinit bool uses_genuine = false;
 constinit std::atomic<bool> fault_seen{false};
 constinit std::atomic<bool> exit_noted{false};
-constinit std::atomic<pid_t> own_pid{0};  // of the process whose memory this is
+constinit std::atomic<pid_t> own_pid{0};  // id of the process that owns this memory
 constinit sim::World* simulated_world = nullptr;
 constinit std::atomic<bool> closes{false};
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
@@ -91,7 +91,7 @@ bool HasDeviceNode() noexcept {
   return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-// The path of this library, which must not be taken for the genuine driver.
+// Path of this library, which must not be taken for the genuine driver.
 const char* OwnPath() noexcept {
   Dl_info info;
   return dladdr(reinterpret_cast<void*>(&OwnPath), &info) != 0 ? info.dli_fname : nullptr;
@@ -103,7 +103,7 @@ const char* OpenGenuine() noexcept {
   }
   const char* error = driver::OpenGenuineDriver(options.real_driver, &genuine);
   if (error != nullptr) return error;
-  // Before anything calls into it: two drop-ins that take each other for the driver would wait for each other for ever.
+  // Checked before anything calls into the library: two drop-ins that take each other for the driver would wait for each other forever.
   if (dlsym(genuine.handle, "cuaudit_mark") != nullptr) return "is, or links to, a drop-in of cuaudit: not a genuine driver";
   return nullptr;
 }
@@ -149,12 +149,14 @@ driver::DriverRef OpenSimulated() noexcept {
   return sim::Driver(world);
 }
 
-// After the driver is open: a constructor of the library may call it, and another thread's dlopen may be waiting for it.
+// Called after the driver is open, because a constructor of the library may call the driver, and another thread's dlopen may wait for
+// it.
 void LoadKernels() noexcept {
   const char* const file = options.world.kernels;
   if (file[0] == '\0') return;
   const int saved = errno;
-  // The library finds cuaudit_register_kernel among the global symbols; a program that dlopens the driver keeps it local.
+  // Makes this library's symbols global: the kernel library looks for cuaudit_register_kernel there, but a program that opened the
+  // driver by dlopen keeps its symbols local.
   if (const char* const own = OwnPath()) dlopen(own, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   const bool loaded = dlopen(file, RTLD_NOW | RTLD_LOCAL) != nullptr;
   const char* const error = loaded ? nullptr : dlerror();
@@ -226,7 +228,7 @@ void AfterForkInChild() noexcept {
   gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
 }
 
-// Process events are written by a gate that has a journal but no driver yet.
+// At this time the gate has a journal but no driver; it can write process events.
 __attribute__((constructor)) void OnLoad() {
   pthread_once(&load_once, &Load);
   gate.Attach(journal.is_open() ? &journal : nullptr);
@@ -269,6 +271,7 @@ void NoteExportTable(const void* table_id) noexcept {
     snprintf(directory, sizeof(directory), "%s", OwnPath() == nullptr ? "" : OwnPath());
     if (char* const slash = strrchr(directory, '/')) *slash = '\0';
     strncat(directory, "/cudart", sizeof(directory) - strlen(directory) - 1);
+    if (access(directory, F_OK) != 0) directory[0] = '\0';
     char message[4 * kMaxPath];
     driver::ExplainForeignRuntime(asker.file, directory, message, sizeof(message));
     Say(message);
@@ -294,7 +297,7 @@ void NoteFailure() noexcept {
   bool fired = false;
   for (std::size_t i = 0; i < options.plan.size(); ++i) fired |= journal.header().fired[i].load(std::memory_order_relaxed) != 0;
   if (!fired || fault_seen.exchange(true, std::memory_order_relaxed)) return;
-  // Exit handlers run in reverse order: this one before all that the program has registered up to its fault.
+  // Exit handlers run in reverse order, so this one runs before all that the program has registered up to the fault.
   const int saved = errno;
   atexit(&NoteExit);
   at_quick_exit(&NoteExit);
@@ -308,8 +311,8 @@ void NoteLeaving() noexcept {
 
 }  // namespace cuaudit::faults
 
-// What the driver says is in use on the device of the current context, or of the primary context that is alive; past the plan and the
-// journal. False when there is none, or it does not say.
+// Reads the device memory in use on the device of the current context, or of a primary context that is alive. The calls bypass the plan
+// and the journal. Returns false when there is no such context or the driver reports no figure.
 static bool ReadDevice(std::uint64_t* bytes) noexcept {
   using namespace cuaudit::faults;
   if (!ready.load(std::memory_order_acquire)) return false;
@@ -355,14 +358,14 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   gate.Mark(kind, static_cast<std::uint32_t>(value), read ? &bytes : nullptr);
 }
 
-// 0: a block of the program's own pool is handed out; 1: it is taken back.
+// what = 0: the program's own pool hands a block out; 1: it takes the block back.
 extern "C" __attribute__((visibility("default"))) void cuaudit_block(int what, std::uint64_t address, std::uint64_t bytes) {
   using namespace cuaudit::faults;
   if (what < 0 || what > 1 || address == 0) return;
   gate.Block(what == 0 ? MarkKind::BlockOut : MarkKind::BlockBack, address, bytes);
 }
 
-// Which driver the calls of the process reach: 1 the simulated one, 0 a genuine one, -1 none so far.
+// Returns the driver that the process's calls reach: 1 the simulated one, 0 a genuine one, -1 none yet.
 extern "C" __attribute__((visibility("default"))) int cuaudit_simulates() {
   using namespace cuaudit::faults;
   if (!ready.load(std::memory_order_acquire)) return -1;
@@ -376,7 +379,7 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_runtime(int versi
   if (journal.is_open()) journal.header().runtime_version.store(version, std::memory_order_relaxed);
 }
 
-// Called by it when the program has done all that it does at exit.
+// Called by that runtime when the program has done everything that it does at exit.
 extern "C" __attribute__((visibility("default"))) void cuaudit_runtime_exit() {
   cuaudit::faults::gate.Note(cuaudit::faults::ProcessEvent::RuntimeExit, 0);
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// resolving_driver.h: a driver whose cuGetProcAddress hands out the drop-in's exports instead of its own entry points.
+// resolving_driver.h: a driver whose cuGetProcAddress returns the drop-in's exports instead of the driver's own entry points.
 //
-//   Owns      one copy of a driver table, in static storage.
-//   Threads   made once, before the first call passes.
-//   Errors    as the driver below answers. A pointer that is none of the symbols we know (a newer driver's entry point) goes back
-//             unchanged: it works, and its calls are not audited; `unknown` counts them.
-//   Faults    forwards every call; cuGetProcAddress itself is one.
-//   Source    a genuine driver is asked first, so names, versions and flags resolve as it says; the simulated driver answers by the
-//             typedef versions (proc_address.h).
+// A genuine driver is asked first, so that its names, versions and flags apply; the simulated driver resolves by the versions of the
+// typedef headers (proc_address.h). A pointer that is no known symbol (an entry point of a newer driver) is returned unchanged: it
+// works, and its calls are not audited; `unknown` counts such pointers. Every other call is forwarded. Holds one copy of a driver table
+// in static storage. Make it once, before the first call.
 #pragma once
 
 #include <atomic>
@@ -17,7 +14,7 @@
 
 namespace cuaudit::faults {
 
-// `genuine` null: the simulated driver stands behind `next`. `unknown` may be null.
+// `genuine` is null when `next` is the simulated driver. `unknown` may be null.
 driver::DriverRef Resolving(driver::DriverRef next, const driver::GenuineDriver* genuine, std::atomic<std::uint32_t>* unknown) noexcept;
 
 }  // namespace cuaudit::faults

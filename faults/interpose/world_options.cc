@@ -22,7 +22,7 @@ constexpr const char* kProfiles[] = {"h200", "small"};
 constexpr char kSchedules[] = "lazy, fifo, random:SEED with a SEED from 0 to 18446744073709551615, or adversarial";
 constexpr char kSizes[] = "a size from 64MiB to 1024GiB: a number of bytes, or one followed by KiB, MiB or GiB";
 
-// Members of string_view that take a position can throw, and there is no runtime here that could.
+// Used instead of string_view members that take a position: they can throw, and this library has no C++ runtime.
 bool TakePrefix(std::string_view prefix, std::string_view* text) noexcept {
   if (text->size() < prefix.size() || std::string_view(text->data(), prefix.size()) != prefix) return false;
   text->remove_prefix(prefix.size());
@@ -37,7 +37,7 @@ bool TakeSuffix(std::string_view suffix, std::string_view* text) noexcept {
   return true;
 }
 
-// All of `text` is a decimal number that fits.
+// Returns true when all of `text` is a decimal number that fits.
 bool ParseNumber(std::string_view text, std::uint64_t* number) noexcept {
   if (text.empty()) return false;
   std::uint64_t value = 0;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// world_options.h: the simulated driver's options as text, for the drop-in and for the command line that hands them on.
+// world_options.h: the simulated driver's options (world_options.def) as text, for the drop-in and for the command line that passes them
+// on.
 //
-//   Owns      its texts; a plain value.
-//   Threads   values; no shared state.
-//   Units     bytes; SIZE is a number of bytes, or one of KiB, MiB, GiB.
-//   Errors    what was expected, as a static phrase.
-//   Faults    makes no driver calls.
-//   Source    world_options.def.
+// A SIZE is a number of bytes, or a number of KiB, MiB or GiB.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +18,19 @@ inline constexpr std::size_t kMaxWorldText = kMaxKernelsPath + 192;
 
 struct WorldRequest {
   sim::WorldOptions world;
-  std::uint64_t device_memory = 0;     // of each device; 0: nothing asked for
-  const char* given = nullptr;         // the first key that was set: it means nothing on a genuine driver
-  bool seeded = false;                 // by `seed`; random:SEED sets the same seed
+  std::uint64_t device_memory = 0;     // bytes of each device; 0: not set
+  const char* given = nullptr;         // first key that was set, for the message when the driver is genuine
+  bool seeded = false;                 // set by `seed`; random:SEED sets the same seed
   char kernels[kMaxKernelsPath] = "";  // library that registers host kernels; empty: none
 };
 
 bool IsWorldKey(std::string_view key) noexcept;
 
-// Null when `value` was taken.
+// Returns null when `value` is accepted, otherwise a static phrase that says what was expected.
 [[nodiscard]] const char* SetWorldOption(std::string_view key, std::string_view value, WorldRequest* request) noexcept;
 
-// "schedule=lazy;devices=2;device_memory=64MiB;profile=h200;seed=1", the memory as granted, and "kernels=FILE" if there is one. Equal texts
-// are equal worlds, and the text is read back.
+// Writes "schedule=lazy;devices=2;device_memory=64MiB;profile=h200;seed=1", with the granted memory, and "kernels=FILE" if it is set.
+// Equal texts mean equal worlds, and the text can be parsed again.
 std::size_t FormatWorld(const WorldRequest& request, std::uint64_t granted_memory, char* text, std::size_t capacity) noexcept;
 
 }  // namespace cuaudit::faults

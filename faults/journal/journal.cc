@@ -16,7 +16,7 @@
 namespace cuaudit::faults {
 namespace {
 
-// Storage is asked for ahead of use: a store to a page that the disk cannot hold would be SIGBUS in somebody else's program.
+// Storage is allocated ahead of use, because a store to a page that the disk cannot hold would raise SIGBUS in the audited program.
 constexpr std::uint64_t kChunkRecords = 2048;
 constexpr std::uint64_t kAhead = kChunkRecords;
 
@@ -41,7 +41,7 @@ const char* Journal::Open(const char* path) noexcept {
 }
 
 void Journal::Continue(JournalHeader* header, Record* records) noexcept {
-  // Not munmap: the host drop-in would write a record of it, into what is going.
+  // A system call instead of munmap, for which the host drop-in would write a record into the mapping that goes away.
   syscall(SYS_munmap, records_, (header_->record_capacity * sizeof(Record) + 4095) / 4096 * 4096);
   header_ = header;
   records_ = records;
@@ -56,8 +56,8 @@ void Journal::Adopt(void* memory) noexcept {
   Reserve(header_->next_record.load(std::memory_order_relaxed));
 }
 
-// Every process that wants a slot sees the same `reserved`; two that reserve at once do the same work twice, which does no harm, and
-// neither waits for the other, which may be dead.
+// All processes share `reserved`. Two processes that reserve at the same time do the same work twice, which is harmless. Neither waits
+// for the other, because the other may have been killed.
 void Journal::Reserve(std::uint64_t slot) noexcept {
   if ((header_->flags.load(std::memory_order_relaxed) & kNoSpace) != 0) return;
   std::uint64_t reserved = header_->reserved.load(std::memory_order_acquire);
@@ -73,7 +73,7 @@ void Journal::Reserve(std::uint64_t slot) noexcept {
 }
 
 Record* Journal::Begin() noexcept {
-  const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_acquire);  // of what MemoryJournal::Drain emptied
+  const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_acquire);  // after MemoryJournal::Drain
   if (header_->reserved.load(std::memory_order_acquire) <= slot + kAhead) Reserve(slot);
   if (slot >= header_->reserved.load(std::memory_order_acquire)) {
     header_->dropped.fetch_add(1, std::memory_order_relaxed);

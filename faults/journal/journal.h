@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-// journal.h: appends records to a journal file that the tool made; readable at any moment, after SIGKILL too.
+// journal.h: appends records to a journal file that the tool made. The file is readable at any moment, also after SIGKILL.
 //
-//   Owns      the mapping of a file, for the rest of the process (records may be written from exit handlers). Keeps no file descriptor, so
-//   a
-//             program that closes all of its own loses nothing.
-//   Threads   Begin, Finish and the tables may be used by all threads of all processes that opened the same file.
-//   Units     records.
-//   Errors    Open answers a static phrase. A full journal or disk drops records, counts them and raises kRecordsDropped; it never
+//   Owns      the mapping of the file, for the rest of the process, because exit handlers may write records. It keeps no file
+//             descriptor, so a program that closes all of its descriptors loses nothing.
+//   Threads   all threads of all processes that opened the same file may use Begin, Finish and the tables.
+//   Errors    Open returns a static phrase. A full journal or disk drops records, counts them and raises kRecordsDropped; it never
 //             stops or kills the program.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +18,20 @@ namespace cuaudit::faults {
 class Journal {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
-  // In a process that was forked to go on alone: what comes is written there, a copy of the header as it was at the fork and an array of
-  // zeroed records. Modules and call stacks stay in the tables that it shares with its parent, whose records are unmapped here.
+  // Called in a process that was forked to take a fault: from here on it writes to `header`, a copy of the header at the fork, and to
+  // `records`, which are zeroed. It still shares the tables of modules and call stacks with its parent. The parent's records are
+  // unmapped.
   void Continue(JournalHeader* header, Record* records) noexcept;
-  // A journal in memory, `memory` being formatted (journal_file.h) and as large as its header says; borrowed.
+  // Uses a journal in memory. `memory` is formatted (journal_file.h), as large as its header says, and borrowed.
   void Adopt(void* memory) noexcept;
   bool is_open() const noexcept { return header_ != nullptr; }
   JournalHeader& header() noexcept { return *header_; }
   ModuleRow* modules() noexcept { return modules_; }
   StackRow* stacks() noexcept { return stacks_; }
 
-  // A zeroed record with its `begin` drawn, or null when it must be dropped.
+  // Returns a zeroed record whose `begin` ticket is drawn, or null when the record must be dropped.
   Record* Begin() noexcept;
-  // Draws `end`: from here on the record is complete.
+  // Draws the `end` ticket, which completes the record.
   void Finish(Record* record) noexcept;
 
  private:

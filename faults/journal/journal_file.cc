@@ -49,7 +49,7 @@ const char* CreateJournal(const char* path, const JournalOptions& options) noexc
 
   const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return "cannot create the journal";
-  // Written, not mapped: a full disk is an error here instead of a signal, and the header's pages have storage from now on.
+  // The header is written with a system call, so that a full disk is an error instead of a signal and the header's pages have storage.
   if (ftruncate(file, static_cast<off_t>(header->file_bytes)) != 0 ||
       pwrite(file, bytes_of_header, sizeof(bytes_of_header), 0) != sizeof(bytes_of_header)) {
     const int error = errno == 0 ? ENOSPC : errno;

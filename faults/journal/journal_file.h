@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// journal_file.h: makes an empty journal: a file for the programs that will append to it, or its header alone for one in memory.
+// journal_file.h: makes an empty journal: a file for the programs that will append to it, or only the header for a journal in memory.
 //
-//   Owns      nothing; the file belongs to the caller.
-//   Threads   safe.
-//   Units     records; frames per stack.
-//   Errors    null on success, otherwise a static phrase with errno set by the failing system call. No half-written file is left.
-//   Faults    makes no driver calls.
-//   Source    ours. The file is sparse: 4 Mi records of capacity cost no disk until written.
+// The file belongs to the caller. It is sparse: 4 Mi records of capacity take no disk space until they are written.
+// Functions return null on success, otherwise a static phrase, with errno set by the failing system call. A failure leaves no partial
+// file.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +15,12 @@ namespace cuaudit::faults {
 
 struct JournalOptions {
   std::size_t record_capacity = kDefaultRecordCapacity;
-  std::uint32_t stack_depth = 16;       // frames kept per call, 0: no stacks, at most kMaxFrames
-  bool stacks_of_objects_only = false;  // stacks for calls that acquire or release, and for injected ones, not for the rest
+  std::uint32_t stack_depth = 16;       // frames kept per call, at most kMaxFrames; 0: no stacks
+  bool stacks_of_objects_only = false;  // take stacks only for injected calls and for calls that acquire or release
 };
 
-// The header of an empty journal; file_bytes is what header, tables and records need together. Null, or what is wrong with the options.
+// Makes the header of an empty journal. Its file_bytes is the size of header, tables and records together. Returns null, or what is
+// wrong with the options.
 [[nodiscard]] const char* FormatHeader(const JournalOptions& options, JournalHeader* header) noexcept;
 
 [[nodiscard]] const char* CreateJournal(const char* path, const JournalOptions& options) noexcept;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// key_memo.h: keys of places that were worked out before, for all journals that share their tables of modules and call stacks.
+// key_memo.h: a cache of keys of places, shared by all journals that share their tables of modules and call stacks. It saves work: a key
+// walks a call stack and hashes the build id of each module on it.
 //
-//   Owns      its table.
-//   Threads   one thread.
-//   Errors    none; a call stack that was not finished has no entry.
-//   Faults    makes no driver calls.
-//   Source    ours. A key walks a call stack and hashes the build id of each module on it.
+// A KeyMemo is used by one thread. A call stack that was not completely written has no entry.
 #pragma once
 
 #include <cstdint>

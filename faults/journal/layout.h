@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // layout.h: the bytes of a journal file: a header, a table of modules, a table of call stacks, then records.
 //
-//   Owns      nothing; plain structures over a shared mapping.
-//   Threads   every counter is an atomic in shared memory; several processes append to one journal.
-//   Units     bytes.
-//   Errors    a reader checks magic, version, digest and sizes before it believes anything (journal_view.h).
-//   Faults    makes no driver calls.
-//   Source    ours. The file is sparse: it costs what was written.
+// The structures lie in a shared mapping, and several processes append to one journal, so every counter is an atomic. A reader checks
+// magic, version, digest and sizes before it trusts anything (journal_view.h). The file is sparse: only written pages take disk space.
+// Sizes are in bytes.
 #pragma once
 
 #include <atomic>
@@ -18,13 +15,13 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-#define CUAUDIT_JOURNAL_VERSION 4  // a macro, so that messages can hold it
+#define CUAUDIT_JOURNAL_VERSION 4  // a macro, so that string literals can contain it
 inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
 inline constexpr std::size_t kMaxBases = 1024;
-// In `occurrences`: what the program's own modules ask of the host.
+// Indices in `occurrences` for what the program's own modules ask of the host.
 inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;        // allocations
 inline constexpr std::size_t kHostThreadOccurrences = kMaxBases - 2;  // threads
-inline constexpr std::size_t kHostRecords = kMaxBases - 3;            // what the probes wrote that nobody asked for
+inline constexpr std::size_t kHostRecords = kMaxBases - 3;            // records that the probes wrote on their own account
 inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
 inline constexpr std::size_t kMaxStacks = 1 << 16;
@@ -34,24 +31,24 @@ inline constexpr std::size_t kDefaultRecordCapacity = std::size_t{1} << 22;
 enum class DriverKind : std::uint32_t { None = 0, Genuine = 1, Simulated = 2 };
 
 enum JournalFlag : std::uint32_t {
-  kRecordsDropped = 1,  // the capacity was reached or the disk is full; the count is in `dropped`
+  kRecordsDropped = 1,  // the capacity was reached or the disk is full; `dropped` has the count
   kStacksDropped = 2,
   kModulesDropped = 4,
-  kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and stayed out
+  kHostProbesSkipped = 8,  // the host drop-in found a sanitizer in the process and does not watch
   kHostProbesActive = 16,
-  kStacksOfObjectsOnly = 32,    // set by whoever made the journal
-  kMutexesDropped = 64,         // more mutexes at once than the host drop-in follows
-  kNoSpace = 128,               // the file system could not supply storage; with it, what was dropped is not a matter of capacity
-  kHeapNotSeen = 256,           // malloc is the program's own: the host drop-in sees no heap blocks
-  kHeapLeftOut = 512,           // the host drop-in was the one without heap blocks: nobody asked for it
-  kHostStopped = 1024,          // its records had come to half of the capacity, and there are no more
-  kDescriptorsDisputed = 2048,  // some descriptors were not told from those that calls under way were opening or closing
+  kStacksOfObjectsOnly = 32,    // JournalOptions::stacks_of_objects_only was set
+  kMutexesDropped = 64,         // more mutexes were alive at once than the host drop-in follows
+  kNoSpace = 128,               // the file system could not supply storage, so records were not dropped for lack of capacity
+  kHeapNotSeen = 256,           // the program has its own malloc, so the host drop-in sees no heap blocks
+  kHeapLeftOut = 512,           // the host drop-in without heap blocks was loaded, because heap blocks were not asked for
+  kHostStopped = 1024,          // the host drop-in's records reached half of the capacity, and it stopped writing
+  kDescriptorsDisputed = 2048,  // some descriptors could not be told from those that concurrent calls were opening or closing
 };
 
 enum class KernelFate : std::uint8_t {
-  Hosted,      // a host function stood in for it
-  Idle,        // nothing did
-  Mismatched,  // of the idle ones, those whose registered function expects other parameters
+  Hosted,      // a registered host function ran in its place
+  Idle,        // nothing ran
+  Mismatched,  // nothing ran because the registered function expects other parameters; counted as Idle, too
 };
 inline constexpr std::size_t kKernelFates = 3;
 
@@ -77,21 +74,21 @@ struct JournalHeader {
   std::atomic<std::uint32_t> stack_depth;
   std::atomic<std::uint32_t> cycle;
   std::atomic<std::uint32_t> phase;
-  std::atomic<std::uint32_t> unknown_pointers;  // entry points that cuGetProcAddress gave out and that are not audited
-  std::atomic<std::int32_t> runtime_version;    // of cuaudit's own CUDA runtime in the program; 0: none
-  std::atomic<std::uint32_t> forced_progress;   // how often nobody waited for what was queued, and the drop-in ran it
+  std::atomic<std::uint32_t> unknown_pointers;  // entry points that cuGetProcAddress returned and that are not audited
+  std::atomic<std::int32_t> runtime_version;    // version of cuaudit's own CUDA runtime in the program; 0: none
+  std::atomic<std::uint32_t> forced_progress;   // times that the drop-in ran queued work for which no call waited
   char driver_path[256];
   char device_name[128];
   char refused_runtime[256];  // the object whose NVIDIA runtime asked the simulated driver to authenticate itself; empty: none
-  char world[1216];           // what the simulated driver was asked for, as in CUAUDIT_OPTIONS; empty for a genuine one
-  // Kernels that ran on the simulated driver, all processes together.
+  char world[1216];           // options of the simulated driver, as in CUAUDIT_OPTIONS; empty for a genuine driver
+  // Kernel launches on the simulated driver, summed over all processes.
   std::atomic<std::uint64_t> kernels[kKernelFates];
-  std::atomic<std::uint32_t> fired[kMaxFaults];       // how often each fault of the plan hit
-  std::atomic<std::uint32_t> matched[kMaxFaults];     // how many calls matched its `where`
+  std::atomic<std::uint32_t> fired[kMaxFaults];       // number of times that each fault of the plan fired
+  std::atomic<std::uint32_t> matched[kMaxFaults];     // number of calls that matched the fault's place
   std::atomic<std::uint32_t> occurrences[kMaxBases];  // calls per base entry point
 };
 
-// One loaded object, identified by path and build id. Frames name it by its index.
+// One loaded object, identified by path and build id. Frames refer to the object by its index.
 struct ModuleRow {
   std::atomic<std::uint32_t> state;  // 0 free, 1 being written, 2 complete
   std::uint32_t build_id_bytes;
@@ -100,8 +97,8 @@ struct ModuleRow {
 };
 static_assert(sizeof(ModuleRow) == 256);
 
-// A call stack, innermost frame first. Frame = module index << 48 | address relative to the module's load address;
-// module 0xffff: address in no module. Return addresses are stored as they are; symbolise address - 1.
+// A call stack, innermost frame first. A frame is (module index << 48) | (address relative to the module's load address). Module 0xffff
+// means an address in no module. Return addresses are stored unchanged; symbolise address - 1.
 struct StackRow {
   std::atomic<std::uint64_t> hash;   // 0 free; set first, by compare-exchange
   std::atomic<std::uint32_t> depth;  // 0 until complete

@@ -49,7 +49,7 @@ void MemoryJournal::Clear() noexcept {
     header.fired[i].store(0, std::memory_order_relaxed);
     header.matched[i].store(0, std::memory_order_relaxed);
   }
-  memset(static_cast<void*>(header.occurrences), 0, sizeof(header.occurrences));  // nobody appends meanwhile, see above
+  memset(static_cast<void*>(header.occurrences), 0, sizeof(header.occurrences));  // nobody may append during Clear
   under_way_.clear();
   looked_at_ = 0;
 }
@@ -68,14 +68,15 @@ std::uint64_t MemoryJournal::Drain(std::vector<Record>* records) {
   if (dropped != 0) header.flags.fetch_and(~std::uint32_t{kRecordsDropped}, std::memory_order_relaxed);
   std::uint64_t next = header.next_record.load(std::memory_order_acquire);
   const std::uint64_t reserved = header.reserved.load(std::memory_order_acquire);
-  // Slots without storage were dropped, or their thread is asking for storage now.
+  // Records without storage were dropped, or their thread is allocating storage now.
   const std::uint64_t end = std::min(next, reserved);
   std::erase_if(under_way_, [&](std::uint64_t slot) { return TakeIfComplete(slot, records); });
   for (; looked_at_ < end; ++looked_at_) {
     if (!TakeIfComplete(looked_at_, records)) under_way_.push_back(looked_at_);
   }
   const bool all = end == std::min(next, header.record_capacity) || (header.flags.load(std::memory_order_relaxed) & kNoSpace) != 0;
-  // Who begins a record before this does so behind these, after it in front of them: in either case the record is empty.
+  // A record that begins before this exchange lies past these slots, one that begins after it takes the first slot. Both slots are
+  // empty.
   if (all && under_way_.empty() && header.next_record.compare_exchange_strong(next, 0, std::memory_order_acq_rel)) looked_at_ = 0;
   return dropped;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// memory_journal.h: a journal in memory of this process, emptied and used again for one trial after another.
+// memory_journal.h: a journal in memory of this process, which is emptied and used again for one trial after another.
 //
-//   Owns      its mapping. Journal and views borrow from it.
-//   Threads   as Journal. Clear while somebody appends is the caller's bug; Drain may be called by one thread at any time.
-//   Units     records.
-//   Errors    Open answers a static phrase. A full journal drops records as a file does.
-//   Faults    makes no driver calls.
-//   Source    ours. Clearing costs what was used; modules and call stacks stay, so that stack ids mean the same in every trial.
+//   Owns      the mapping. Journals and views borrow from it.
+//   Threads   as Journal. Nobody may append during Clear. One thread at a time may call Drain, also while others append.
+//   Errors    Open returns a static phrase. A full journal drops records, as a file does.
+//
+// Clear takes time in proportion to what was used. Modules and call stacks stay, so that stack ids mean the same in every trial.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +24,16 @@ class MemoryJournal {
   MemoryJournal(const MemoryJournal&) = delete;
   MemoryJournal& operator=(const MemoryJournal&) = delete;
 
-  // `shared`: processes forked later append to the same records.
+  // `shared`: processes that are forked later append to the same records.
   [[nodiscard]] const char* Open(const JournalOptions& options, bool shared) noexcept;
   Journal* journal() noexcept { return &journal_; }
-  // Of what has been written up to now.
+  // A view of what has been written so far.
   JournalView View() const noexcept;
-  // Records and counters as if newly made.
+  // Resets records and counters to those of a new journal.
   void Clear() noexcept;
-  // Moves to the end of `records` what is complete, in the order in which it was begun; the clock goes on. Answers how many records have
-  // been dropped since the last time. A call under way keeps its record for the next time; while there is one, the room of the others is
-  // not used again.
+  // Appends the complete records to `records`, in the order in which they were begun, and removes them from the journal. The clock goes
+  // on. Returns the number of records dropped since the last Drain. The record of a call in progress stays for the next Drain; until
+  // then the space of the other records is not reused.
   std::uint64_t Drain(std::vector<Record>* records);
 
  private:
@@ -43,7 +42,7 @@ class MemoryJournal {
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
   Journal journal_;
-  std::vector<std::uint64_t> under_way_;  // slots below looked_at_ that Drain could not take; all others there are empty
+  std::vector<std::uint64_t> under_way_;  // slots below looked_at_ that were not complete; all other slots below it are empty
   std::uint64_t looked_at_ = 0;
 };
 

@@ -48,7 +48,8 @@ BuildId FindBuildId(const dl_phdr_info& info) noexcept {
 
 std::uint64_t Frame(std::uint64_t module, std::uintptr_t offset) noexcept { return module << 48 | (offset & 0xffffffffffffU); }
 
-// The loaded object that the address lies in now, with the program headers that its first page holds. False: none, or nobody to ask.
+// Finds the object that is loaded at the address, with the program headers in its first page. False: there is none, or this glibc has no
+// _dl_find_object.
 bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phdr_info* info) noexcept {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   dl_find_object found;
@@ -60,7 +61,7 @@ bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phd
   ElfW(Ehdr) header;
   memcpy(&header, found.dlfo_map_start, sizeof(header));
   if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return true;
-  // Linkers put them there; what rewrites files may have put them anywhere.
+  // Linkers put the program headers into the first page, but a tool that rewrites files may have put them anywhere.
   constexpr std::size_t kLeastPage = 4096;
   if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phoff > kLeastPage ||
       header.e_phnum * sizeof(ElfW(Phdr)) > kLeastPage - header.e_phoff)
@@ -73,7 +74,7 @@ bool FindLoaded([[maybe_unused]] std::uintptr_t address, [[maybe_unused]] dl_phd
 #endif
 }
 
-// A path that does not fit keeps its end: the file's name matters most.
+// Shortens a path that does not fit to its end, because the file name matters most.
 const char* KeptEnd(const char* path) noexcept {
   const std::size_t length = strlen(path);
   constexpr std::size_t kRoom = sizeof(ModuleRow::path) - 1;
@@ -83,7 +84,7 @@ const char* KeptEnd(const char* path) noexcept {
 struct Walk {
   ModuleTable* table;
   ModuleTable::Snapshot* snapshot;
-  unsigned long long seen;  // what the counters said the last time
+  unsigned long long seen;  // the loader's counters at the last refresh
   unsigned long long now = 0;
   bool first = true;
   bool unchanged = false;
@@ -104,7 +105,7 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
   char executable[PATH_MAX];
   const char* path = info->dlpi_name;
   if (path == nullptr || path[0] == '\0') {
-    if (walk.snapshot->count != 0) return 0;  // only the program itself, visited first, has no name and a file
+    if (walk.snapshot->count != 0) return 0;  // only the program itself, which is visited first, has a file but no name
     const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
     if (length <= 0) return 0;
     executable[length] = '\0';
@@ -133,7 +134,7 @@ void ModuleTable::Refresh() noexcept {
   bool idle = false;
   if (!refreshing_.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
   const unsigned next = 1 - current_.load(std::memory_order_relaxed);
-  if (readers_[next].load(std::memory_order_seq_cst) != 0) {  // somebody is still in the old one: the next call tries again
+  if (readers_[next].load(std::memory_order_seq_cst) != 0) {  // the older snapshot still has readers: the next call tries again
     refreshing_.store(false, std::memory_order_release);
     return;
   }
@@ -193,7 +194,7 @@ std::uint64_t ModuleTable::EncodeFrozen(const Snapshot& snapshot, std::uintptr_t
   dl_phdr_info info;
   if (!FindLoaded(address, &info)) return range == nullptr ? Frame(kNoModule, address) : Frame(range->module, address - range->base);
   const BuildId id = FindBuildId(info);
-  // A library that was opened since may lie where one that was closed lay.
+  // A library that was loaded since the snapshot may lie where an unloaded one lay.
   if (range != nullptr && range->base == info.dlpi_addr && IsStill(range->module, info, id.bytes, id.size)) {
     return Frame(range->module, address - range->base);
   }
@@ -205,7 +206,7 @@ bool ModuleTable::IsStill(std::uint32_t module, const dl_phdr_info& info, const 
   const ModuleRow& row = journal_->modules()[module];
   const std::size_t id_bytes = bytes < sizeof(row.build_id) ? bytes : sizeof(row.build_id);
   const bool same_path = strncmp(row.path, KeptEnd(info.dlpi_name), sizeof(row.path) - 1) == 0;
-  // Where the program headers are out of reach, so is the build id.
+  // Without the program headers the build id is unknown, too.
   if (info.dlpi_phdr == nullptr) return same_path;
   return same_path && row.build_id_bytes == id_bytes && (id_bytes == 0 || memcmp(row.build_id, build_id, id_bytes) == 0);
 }
@@ -230,7 +231,7 @@ std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id
       journal_->header().next_module.fetch_add(1, std::memory_order_relaxed);
       return i;
     }
-    // Another process may be writing the row; the same object twice in the table does no harm, waiting on a killed writer would.
+    // Another process may be writing the row. An object that is in the table twice is harmless; waiting for a killed writer is not.
     if (state != 2) continue;
     if (row.build_id_bytes == id_bytes && memcmp(row.build_id, build_id, id_bytes) == 0 && strncmp(row.path, kept, room) == 0) return i;
   }

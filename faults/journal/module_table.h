@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// module_table.h: turns a code address into (module, load-relative offset), and keeps the modules in the journal.
+// module_table.h: turns a code address into (module, offset from its load address), and keeps the modules in the journal.
 //
-//   Owns      a snapshot of the loaded objects, refreshed when the loader says that something was loaded or unloaded.
-//   Threads   safe; a refresh is made by one thread while others use the old snapshot.
-//   Units     bytes.
-//   Errors    an address in no known object is encoded with module kNoModule; a full table raises kModulesDropped.
-//   Faults    makes no driver calls; allocates nothing.
-//   Source    dl_iterate_phdr; in a forked child _dl_find_object, which takes no lock (glibc 2.35; with an older one, what the child itself
-//             loads has no module); build ids from PT_NOTE (NT_GNU_BUILD_ID).
+//   Owns      a snapshot of the loaded objects, refreshed when the loader's counters show that an object was loaded or unloaded.
+//   Threads   safe. One thread refreshes while others use the old snapshot.
+//   Errors    an address in no known object gets module kNoModule. A full table raises kModulesDropped.
+//   Faults    allocates nothing and makes no driver call.
+//   Source    dl_iterate_phdr; in a forked child _dl_find_object, which takes no lock (since glibc 2.35; with an older glibc an object that
+//             the child itself loads has no module). Build ids come from PT_NOTE (NT_GNU_BUILD_ID).
 #pragma once
 
 #include <atomic>
@@ -24,12 +23,13 @@ namespace cuaudit::faults {
 class ModuleTable {
  public:
   void Attach(Journal* journal) noexcept { journal_ = journal; }
-  // Looks whether objects were loaded or unloaded since the last call; cheap when not.
+  // Renews the snapshot when objects were loaded or unloaded since the last call; cheap when none were.
   void Refresh() noexcept;
-  // Module index and offset as layout.h encodes frames, for `count` addresses of one moment.
+  // Encodes `count` addresses, all taken at one moment, as frames (layout.h).
   void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept;
-  // In a forked child: what vanished threads were doing is undone, and the snapshot stays as it is. Walking the loader's list takes a
-  // lock that a thread of the parent may have held, and fork does not give that one back. What the child loads is looked up by address.
+  // Called in a forked child. Undoes what threads that do not exist in the child were doing, and freezes the snapshot: walking the
+  // loader's list takes a lock that a thread of the parent may have held at the fork. Objects that the child loads are looked up by
+  // address.
   void AfterFork() noexcept;
 
   struct Range {
@@ -45,10 +45,10 @@ class ModuleTable {
   };
 
  private:
-  // The range that the address lies in; null: none.
+  // The range that contains the address, or null.
   static const Range* Find(const Snapshot& snapshot, std::uintptr_t address) noexcept;
   std::uint64_t EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept;
-  // The object at that base is the one that the row names.
+  // True when the object described by `info` is the one in the table at `module`.
   bool IsStill(std::uint32_t module, const dl_phdr_info& info, const std::uint8_t* build_id, std::size_t bytes) const noexcept;
   std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept;
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
@@ -57,7 +57,7 @@ class ModuleTable {
   PageGuard<kMaxModules * sizeof(ModuleRow)> pages_;
   Snapshot snapshot_[2];
   std::atomic<unsigned> current_{0};
-  std::atomic<int> readers_[2] = {};  // a snapshot that somebody reads is not overwritten
+  std::atomic<int> readers_[2] = {};  // a snapshot that has readers is not overwritten
   std::atomic<bool> frozen_{false};
   std::atomic<bool> refreshing_{false};
   std::atomic<unsigned long long> seen_{0};  // loads plus unloads at the last refresh

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// page_guard.h: makes sure that a page of the journal has storage before anyone touches it.
+// page_guard.h: makes sure that a page of the journal has storage before anyone touches it. Without storage, touching the page would
+// raise SIGBUS in the audited program.
 //
-//   Owns      a bit per page of one table.
-//   Threads   safe; asking twice is harmless.
-//   Units     bytes.
-//   Errors    false when the file system cannot supply the page: touching it would be SIGBUS in somebody else's program.
-//   Faults    makes no driver calls.
-//   Source    MADV_POPULATE_WRITE, Linux 5.14. Older kernels answer EINVAL; there pages come on demand and a full disk is not survived.
+// Safe from all threads; a page may be asked for twice. Uses MADV_POPULATE_WRITE of Linux 5.14. Older kernels answer EINVAL: there pages
+// get storage on first use, and the program does not survive a full disk.
 #pragma once
 
 #include <atomic>
@@ -15,10 +12,10 @@
 
 namespace cuaudit::faults {
 
-// Storage for [address, address + bytes), rounded out to pages.
+// Allocates storage for [address, address + bytes), extended to whole pages. False when the file system cannot supply it.
 [[nodiscard]] bool Populate(void* address, std::size_t bytes) noexcept;
 
-// For tables whose rows are touched in no particular order.
+// For tables whose rows are touched in no particular order. Keeps a bit per page.
 template <std::size_t table_bytes>
 class PageGuard {
  public:

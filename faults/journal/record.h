@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // record.h: the one fixed-size record that every driver call, host event and mark leaves in the journal.
 //
-//   Owns      nothing; a plain structure that tests write by hand.
-//   Threads   a record is written by the thread that made the call. `begin` and `end` are drawn from one clock shared by all
-//             threads and processes of the journal: an acquisition counts from `end`, a release from `begin`.
-//   Units     bytes; tickets of the journal's clock, not time.
-//   Errors    end == 0: the call did not return (crash, hang, exit inside the call). begin == 0: never written.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// The thread that made the call writes the record. `begin` and `end` are tickets of one clock, which all threads and processes of the
+// journal share; the clock counts and does not measure time. An acquisition counts from `end`, a release from `begin`. end == 0 means
+// that the call did not return (crash, hang, exit inside the call). begin == 0 means that the record was never written. Sizes are in
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,41 +16,41 @@ namespace cuaudit::faults {
 enum class RecordKind : std::uint8_t {
   Empty = 0,
   Call = 1,      // a driver call; `call` is a driver::CallId
-  Argument = 2,  // device addresses that call `context` (its begin ticket) hands to a kernel or a graph node
+  Argument = 2,  // device addresses that a call passes to a kernel or a graph node; `context` is the begin ticket of that call
   Mark = 3,      // `call` is a MarkKind
   Process = 4,   // `call` is a ProcessEvent
   Host = 5,      // `call` is a HostCall
-  // What the simulated driver can prove to be wrong; `call` is a driver::MisuseRule. argument[0] = driver::Kind of the object,
-  // [1] = its handle or address, [2] = bytes, [3] = begin of the call that is wrong or that queued what is wrong, [4] = begin of the call
-  // whose operation it collides with, 0: none. Written while the call is under way that brought it to light.
+  // A misuse proved by the simulated driver; `call` is a driver::MisuseRule. argument[0] = driver::Kind of the object, [1] = its handle
+  // or address, [2] = bytes, [3] = begin of the call that is wrong or that queued the wrong operation, [4] = begin of the call whose
+  // operation collides with it, 0: none. The record is written during the call that revealed the misuse.
   Misuse = 6,
 };
 
-// The end of a cycle: argument[1] = 1 when the driver said how much device memory is in use, [2] = that many bytes.
+// At the end of a cycle argument[1] = 1 when the driver reported its device memory in use, and [2] = that number of bytes.
 enum class MarkKind : std::uint16_t {
   CycleBegin = 0,
   CycleEnd = 1,
   Phase = 2,
-  Report = 3,  // argument[0] = what the program tells its caller, as 32 bits: 0, a CUresult, or another number for a failure without one
-  Output = 4,  // argument[0] = 1: its output is set
-  // The program's own pool: argument[0] = address of a block of it, [1] = bytes. `stack` is set.
+  Report = 3,  // argument[0] = what the program told its caller, 32 bits: 0, a CUresult, or another number for a failure without a code
+  Output = 4,  // argument[0] = 1: the program's output is set
+  // A block of the program's own pool: argument[0] = address, [1] = bytes. `stack` is set.
   BlockOut = 5,
   BlockBack = 6,
 };
 
 enum class ProcessEvent : std::uint16_t {
   Start = 0,  // the drop-in was loaded; argument[0] = parent process id
-  Fork = 1,   // in the child; argument[0] = parent process id. What the parent holds is inherited, not leaked
-  // exit() runs its handlers, the last registered first. Written once, by an exit handler that the drop-in registers at the process's
-  // first driver call and again after its first injected result; without a driver call, by the drop-in's destructor. Handlers that the
-  // program registered after that run before it. Not written after _exit, quick_exit, exec, abort or a signal.
+  Fork = 1,   // written in the child; argument[0] = parent process id. The parent's objects are inherited, not leaked
+  // exit() runs its handlers, the last registered first. This event is written once, by an exit handler that the drop-in registers at
+  // the first driver call and again after the first injected result; without a driver call, by the drop-in's destructor. Handlers that
+  // the program registers later run before it. Not written after _exit, quick_exit, exec, abort or a signal.
   Exit = 2,
-  // cuaudit's own CUDA runtime gives back what it holds itself, after all that the program does at exit: what then loses its context was
-  // left by the program.
+  // cuaudit's own CUDA runtime releases what it holds, after everything that the program does at exit. An object that loses its context
+  // from here on was left by the program.
   RuntimeExit = 3,
 };
 
-// What the host drop-in sees; see faults/interpose.
+// Host events that the host drop-in of faults/interpose records.
 enum class HostCall : std::uint16_t {
 #define CUAUDIT_HOST_CALL(name, text, counts) name,
 #include "faults/journal/host_calls.def"
@@ -76,32 +73,32 @@ inline constexpr std::size_t kHostCallCount = sizeof(kHostCalls) / sizeof(kHostC
 enum class Phase : std::uint8_t { Any = 0, Init = 1, Work = 2, Teardown = 3, Unwind = 4 };
 
 enum RecordFlag : std::uint16_t {
-  kInjected = 1,    // the result is ours, not the driver's
-  kForwarded = 2,   // the driver was reached (for `after`: both flags are set)
-  kUnmodelled = 4,  // nothing but CUDA_ERROR_NOT_SUPPORTED stands behind this entry point
-  kNested = 8,      // made by the driver or by the gate's own work while inside another call
+  kInjected = 1,    // the gate made the result, not the driver
+  kForwarded = 2,   // the driver was called (a fault of the way `after` sets both flags)
+  kUnmodelled = 4,  // the driver's entry point can only answer CUDA_ERROR_NOT_SUPPORTED
+  kNested = 8,      // made by the driver or by the gate while inside another call
   // A host block that the C library allocated for itself: the program called no function that hands memory out.
   kKeptByLibrary = 16,
-  // A host block that belongs to a library that was loaded or to a thread, which have records of their own.
+  // A host block that belongs to a loaded library or to a thread, which have records of their own.
   kPartOfOther = 32,
-  // A descriptor that a census found is an event or a pipe: what a driver opens past every wrapper, beside its devices.
+  // A descriptor found by a census is an event or a pipe, which a driver opens past every wrapper, besides its devices.
   kEventOrPipe = 64,
 };
 
-// What an Argument record holds instead, when one of these is set.
+// When one of these is set, an Argument record holds the following instead.
 enum ArgumentFlag : std::uint16_t {
-  kMemoryNode = 0x100,    // argument[0] = address of memory that the graph owns, [1] = its bytes; 0: the node frees it
-  kMovedGraph = 0x200,    // argument[0] = the graph that became the node's: the parent destroys it
+  kMemoryNode = 0x100,    // argument[0] = address of memory that the graph owns, [1] = its bytes; 0: the node frees the memory
+  kMovedGraph = 0x200,    // argument[0] = the graph that the node took over: the parent graph destroys it
   kCopiedGraph = 0x400,   // argument[0] = the graph that was copied into the node
-  kCapturedNode = 0x800,  // argument[0] = the node that the call became, [2] = its graph, 0 where the driver did not say; [1] = the stream
-                          // under capture
+  kCapturedNode = 0x800,  // argument[0] = the node that the call became, [1] = the stream under capture, [2] = the node's graph; 0 where
+                          // the driver did not say
 };
 
 struct Record {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t context = 0;  // current context at entry; for Argument: begin of the call it belongs to
-  std::uint32_t stack = 0;    // StackTable id, 0: none taken
+  std::uint64_t context = 0;  // current context at entry; for Argument: begin of the call that it belongs to
+  std::uint32_t stack = 0;    // StackTable id; 0: no stack was taken
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::int32_t result = 0;
@@ -109,10 +106,10 @@ struct Record {
   RecordKind kind = RecordKind::Empty;
   Phase phase = Phase::Any;
   std::uint16_t flags = 0;
-  std::uint16_t fault = 0;       // which fault of the plan hit, counted from 1; 0: none
+  std::uint16_t fault = 0;       // number of the fault of the plan that fired, counted from 1; 0: none
   std::uint32_t cycle = 0;       // counted from 1 by the program's marks; 0: no marks
-  std::uint32_t occurrence = 0;  // n-th call of this base entry point in the journal, counted from 1
-  // Arguments as passed. A parameter that the call writes (Shape::output) holds what was written when the call succeeded, 0 otherwise.
+  std::uint32_t occurrence = 0;  // n-th call of this base entry point by the program, counted from 1; 0: a nested call
+  // Arguments as passed. An output parameter (Shape::output) has the value that was written when the call succeeded, otherwise 0.
   // Parameters past the ninth are not recorded.
   std::uint64_t argument[9] = {};
 };

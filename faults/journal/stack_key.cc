@@ -27,7 +27,7 @@ std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept {
 std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept {
   for (const std::uint64_t frame : frames) {
     const std::uint64_t module = FrameModule(frame);
-    if (module == kNoModule) {  // generated code
+    if (module == kNoModule) {  // code in no module, such as generated code
       hash = MixKey(hash, kNoModule);
       continue;
     }

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
-// stack_key.h: by what a call stack of one run is known again in another: build ids of modules and offsets in them.
+// stack_key.h: a hash (FNV-1a) that identifies a call stack across runs, made from the build ids of modules and the offsets in them.
 //
-//   Owns      nothing.
-//   Threads   pure.
-//   Units     none; 64-bit hashes.
-//   Errors    none. A frame in no module counts as such: its address means nothing in another run.
-//   Faults    makes no driver calls; allocates nothing.
-//   Source    FNV-1a.
+// A frame in no module counts only as such, because its address means nothing in another run. The functions allocate nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +15,12 @@ namespace cuaudit::faults {
 
 inline constexpr std::uint64_t kKeySeed = 0xcbf29ce484222325U;
 
-// The bytes of a value, least significant first; the characters of a text, then their number.
+// Hashes the bytes of a value, least significant first; or the characters of a text, followed by their number.
 std::uint64_t MixKey(std::uint64_t hash, std::uint64_t value) noexcept;
 std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept;
 std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept;
 
-// The place of a driver call, whatever the version of its entry point: `base` is the name without one.
+// Identifies the place of a driver call. `base` is the name of the entry point without version, so that all versions have the same key.
 std::uint64_t CallKey(std::string_view base, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept;
 
 }  // namespace cuaudit::faults

@@ -10,13 +10,13 @@
 namespace cuaudit::faults {
 namespace {
 
-constexpr std::size_t kOwnFrames = 12;  // the most that the drop-in itself puts on top
+constexpr std::size_t kOwnFrames = 12;  // most frames that the drop-in itself has on top of a stack
 
 struct Walk {
   std::uintptr_t address[kMaxFrames + kOwnFrames];
   std::size_t count = 0;
   std::size_t wanted = 0;
-  std::uintptr_t start = 0;  // 0: to the very end
+  std::uintptr_t start = 0;  // 0: walk to the end
 };
 
 std::uintptr_t ThisThread() noexcept {
@@ -31,7 +31,7 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   Walk& walk = *static_cast<Walk*>(state);
   const std::uintptr_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
-  // For a frame on its way out of it: the stack pointer that its callee found, which lies below the frame's own address.
+  // The CFA of the callee lies below the address of the frame itself, so the walk ends after the frame of `start`.
   if (walk.start != 0 && _Unwind_GetCFA(context) > walk.start) return _URC_END_OF_STACK;
   walk.address[walk.count++] = address;
   return walk.count == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
@@ -57,7 +57,7 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   std::uint64_t frame = 0;
   modules_.Encode(&own, 1, &frame);
   if (skip_own_object) own_module_ = FrameModule(frame);
-  // The unwinder's first walk sets up a mutex and caches of its own: done here, it is not mistaken for the program's.
+  // The unwinder's first walk sets up a mutex and caches. Done here, they are not taken for the program's.
   if (journal_->header().stack_depth.load(std::memory_order_relaxed) != 0) (void)Capture();
 }
 
@@ -109,7 +109,7 @@ std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth)
       journal_->header().next_stack.fetch_add(1, std::memory_order_relaxed);
       return static_cast<std::uint32_t>(at + 1);
     }
-    // Equal 64-bit hashes are taken for equal stacks: with 65,536 rows a collision is a one in 10^10 event.
+    // Equal 64-bit hashes are taken for equal stacks. With 65,536 rows the probability of a collision is about 10^-10.
     if (held == hash) return static_cast<std::uint32_t>(at + 1);
   }
   journal_->header().flags.fetch_or(kStacksDropped, std::memory_order_relaxed);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// stack_table.h: takes the caller's stack and keeps each distinct one once in the journal.
+// stack_table.h: takes the caller's call stack and keeps each distinct stack once in the journal.
 //
 //   Owns      a ModuleTable; borrows the journal.
-//   Threads   safe, lock-free, between processes too.
-//   Units     frames.
+//   Threads   safe and lock-free, also between processes.
 //   Errors    id 0 when no stack was taken; a full table raises kStacksDropped.
-//   Faults    makes no driver calls; allocates nothing.
+//   Faults    allocates nothing and makes no driver call.
 //   Source    _Unwind_Backtrace of libgcc; frames of the drop-in itself are left out.
 #pragma once
 
@@ -20,18 +19,18 @@ namespace cuaudit::faults {
 
 class StackTable {
  public:
-  // `skip_own_object`: this code is a library of its own (the drop-in), and its frames on top of a stack are not the program's.
+  // `skip_own_object`: this code is part of a drop-in library, whose frames on top of a stack are left out.
   void Attach(Journal* journal, bool skip_own_object) noexcept;
-  // Stacks of the calling thread end with the frame that `frame` (__builtin_frame_address) belongs to, until the next StartAt; null: no
-  // end. So stacks of one place are alike whatever called the code that runs it.
+  // Ends stacks of the calling thread at the function of `frame` (from __builtin_frame_address), until the next StartAt; null: no end.
+  // Stacks of one place are then equal, whatever called the code that runs the steps.
   void StartAt(const void* frame) noexcept;
-  // The stack of the calling thread.
+  // Takes the stack of the calling thread and returns its id.
   std::uint32_t Capture() noexcept;
-  // By what this call is known again in another run (stack_key.h).
+  // Key that identifies this call in another run (stack_key.h).
   std::uint64_t KeyOf(std::string_view base, std::uint32_t stack) const noexcept;
   // Called in a forked child.
   void AfterFork() noexcept { modules_.AfterFork(); }
-  // The id of a stack given frame by frame, as layout.h encodes frames.
+  // Id of a stack given as frames (layout.h).
   std::uint32_t Intern(const std::uint64_t* frames, std::size_t depth) noexcept;
 
  private:

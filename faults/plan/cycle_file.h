@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-// cycle_file.h: the file that says under which faults each cycle of a program runs, one trial a cycle.
+// cycle_file.h: the file that says under which faults each cycle of a program runs. Each cycle is one trial.
 //
 //     CycleHeader | CycleRow[rows], in the order of the cycles
 //
-//   Owns      nothing; plain structures. The program only reads them.
-//   Threads   read by whichever thread marks a cycle.
-//   Errors    a reader checks magic, digest, size and each fault before it believes anything.
-//   Faults    makes no driver calls.
-//   Source    ours.
-//
-// Occurrences count from the begin of the cycle. A cycle without a row runs without faults.
+// The program only reads the file. The thread that marks a cycle looks up its row; a cycle without a row runs without faults.
+// Occurrences count from the begin of the cycle. A reader checks magic, digest, size and each fault before it trusts anything.
 #pragma once
 
 #include <cstddef>

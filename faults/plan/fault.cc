@@ -21,7 +21,7 @@ constexpr HowRow kHows[] = {
     {"refuse", How::Refuse}, {"refuse+garbage", How::RefuseGarbage}, {"after", How::After}, {"persist", How::Persist},
     {"sticky", How::Sticky},
 };
-// In a list of ways, where a comma ends a word, "burst:3" stands for it.
+// A list of ways is separated by commas, so there "burst:3" is written instead.
 constexpr std::string_view kBurst = "refuse,burst=";
 constexpr std::string_view kBurstWord = "burst:";
 
@@ -32,7 +32,7 @@ std::string_view NameOf(How how) noexcept {
   return kBurst;
 }
 
-// A number from 1 to 4,294,967,295 without sign or leading zero; 0 when the text is none.
+// Parses a number from 1 to 4,294,967,295 without sign or leading zero; 0 for any other text.
 std::uint32_t ParseCount(std::string_view text) noexcept {
   if (text.empty() || text.size() > 10 || text.front() == '0') return 0;
   std::uint64_t value = 0;
@@ -43,12 +43,12 @@ std::uint32_t ParseCount(std::string_view text) noexcept {
   return value <= 0xffffffffU ? static_cast<std::uint32_t>(value) : 0;
 }
 
-constexpr CUresult kHostCode = CUDA_ERROR_OUT_OF_MEMORY;  // of a fault of the host, which has none
+constexpr CUresult kHostCode = CUDA_ERROR_OUT_OF_MEMORY;  // stands in for the CUresult that a host fault does not have
 
 constexpr std::string_view kSite = "site=";
 constexpr std::size_t kSiteDigits = 16;
 
-// Exactly 16 lower-case hexadecimal digits that are not all 0.
+// Parses exactly 16 lower-case hexadecimal digits that are not all 0.
 bool ParseSite(std::string_view text, std::uint64_t* site) noexcept {
   if (text.size() != kSiteDigits) return false;
   *site = 0;
@@ -80,7 +80,7 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
 }  // namespace
 
 bool IsWellFormed(const Fault& fault) noexcept {
-  // Not read as what they are: another byte than 0 or 1 is no bool, and CUresult has no value for every number.
+  // The fields are read as integers: a byte other than 0 or 1 is not a valid bool, and not every number is a valid CUresult.
   unsigned char follows = 0;
   int code = 0;
   static_assert(sizeof(fault.code) == sizeof(code));
@@ -138,7 +138,7 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
       return {column(phase), "a phase: init, work, teardown or unwind"};
     }
   }
-  if (equals == std::string_view::npos) return {text.size() + 1, "=CODE, the error to inject"};
+  if (equals == std::string_view::npos) return {text.size() + 1, kExpectsCode};
 
   const std::string_view what(rest.data() + equals + 1, rest.size() - equals - 1);
   if (host != nullptr) {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
-// fault.h: one fault as a value, and its text form, which round-trips.
+// fault.h: one fault as a value, and its text form. Parsing and formatting are inverse to each other.
 //
 //     cuStreamCreateWithPriority#1@init=OUT_OF_MEMORY,refuse
 //     call------------------------ n phase code---------- how     phase may be left out; how defaults to refuse
-//     malloc#3=host_oom                                           the third allocation by the program's own modules answers no memory
-//     pthread_create#2=EAGAIN                                     the second thread that they start is refused
+//     malloc#3=host_oom                                           the third allocation by the program's own modules returns no memory
+//     pthread_create#2=EAGAIN                                     the second thread that these modules start is refused
 //
 //     cuMemAlloc@site=8c1f0be3a5d29e47#2=OUT_OF_MEMORY,refuse    the second call from that call stack (faults/journal/stack_key.h)
-//     cuMemFree@site=6b07d1ff12ac9e30#+1=INVALID_CONTEXT,refuse   the first one from there on, of the thread that the fault before it hit
+//     cuMemFree@site=6b07d1ff12ac9e30#+1=INVALID_CONTEXT,refuse   the first call from that stack after the previous fault, on its thread
 //
-//   Owns      nothing; plain values.
-//   Threads   safe everywhere; no state.
-//   Errors    ParseFault names the first character that is wrong and what was expected there. A code that is not legal for the
-//             call (effects.h) is refused, and so is a `how` that makes no sense for it.
-//   Faults    makes no driver calls.
-//   Source    ours; the vocabulary is the design's.
+// ParseFault reports the first character that is wrong and what it expected there. It refuses a code that is not legal for the call
+// (effects.h) and a `how` that makes no sense for it.
 #pragma once
 
 #include <cuda.h>
@@ -35,19 +31,19 @@ enum class How : std::uint8_t {
   Persist,        // refused from the n-th call on                                 "persist"
   Burst,          // refused `burst` times in a row from the n-th call on          "refuse,burst=3"
   Sticky,         // the context is lost: this and every later call fails          "sticky"
-  HostOom,        // of malloc: a host allocation is refused; "malloc#3=host_oom" is the whole fault
-  HostThread,     // of pthread_create: no thread is started; "pthread_create#2=EAGAIN" is the whole fault
+  HostOom,        // a host allocation is refused; "malloc#3=host_oom" is the whole fault
+  HostThread,     // no thread is started; "pthread_create#2=EAGAIN" is the whole fault
 };
 
-// What the program's own modules ask of the host is no driver call. Each has a name that stands for it and its likes (calloc, new), and one
-// way to fail.
+// A request of the program's own modules to the host, which is no driver call. Each row has one way to fail, and a name that also stands
+// for similar functions ("malloc" for calloc and operator new).
 struct HostFaultRow {
   std::string_view name;
-  std::string_view error;   // behind the '=' of the text form
-  std::string_view option;  // of --how
-  std::string_view code;    // in reports
-  const char* expected;     // what a text with another error is told
-  const char* what;         // is refused
+  std::string_view error;   // text after the '=' in the text form
+  std::string_view option;  // word for --how
+  std::string_view code;    // error in reports
+  const char* expected;     // FaultError::expected for a text with another error
+  const char* what;         // name of what is refused
   driver::BaseId base;
   How how;
 };
@@ -66,14 +62,14 @@ constexpr const HostFaultRow* HostFaultOf(driver::BaseId base) noexcept {
   }
   return nullptr;
 }
-// Of the text form of a fault.
+// The row whose fault has this text form, or null.
 constexpr const HostFaultRow* HostFaultOf(std::string_view text) noexcept {
   for (const HostFaultRow& row : kHostFaults) {
     if (std::string_view(text.data(), text.find('#') == std::string_view::npos ? 0 : text.find('#')) == row.name) return &row;
   }
   return nullptr;
 }
-// Of a word of --how.
+// The row for a word of --how, or null.
 constexpr const HostFaultRow* HostFaultAsked(std::string_view option) noexcept {
   for (const HostFaultRow& row : kHostFaults) {
     if (row.option == option) return &row;
@@ -83,18 +79,18 @@ constexpr const HostFaultRow* HostFaultAsked(std::string_view option) noexcept {
 
 struct Fault {
   driver::BaseId base{};
-  std::uint32_t occurrence = 1;  // counted from 1, within `phase` when that is not Any, from `site` when that is not 0
+  std::uint32_t occurrence = 1;  // counted from 1; only calls in `phase` count unless it is Any, and from `site` unless it is 0
   Phase phase = Phase::Any;
   CUresult code = CUDA_SUCCESS;
   How how = How::Refuse;
   std::uint32_t burst = 1;  // only for How::Burst
   std::uint64_t site = 0;   // 0: any
-  bool follows = false;     // counts only what the thread that the fault before it hit does from there on
+  bool follows = false;     // counts only calls after the previous fault, by the thread in which that one fired
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-// For a fault whose bytes came from a file: false when it is none that ParseFault answers.
+// Checks a fault whose bytes came from a file: false when ParseFault cannot produce it.
 bool IsWellFormed(const Fault& fault) noexcept;
 
 inline constexpr std::size_t kMaxFaultText = 192;
@@ -104,9 +100,12 @@ struct ParseError {
   const char* expected = nullptr;  // null: no error
 };
 
+// FaultError::expected for a fault without an error, such as "cuMemAlloc#2". All other fields of the fault are then set.
+inline constexpr char kExpectsCode[] = "=CODE, the error to inject";
+
 [[nodiscard]] ParseError ParseFault(std::string_view text, Fault* fault) noexcept;
 
-// Writes the text form and a terminating zero; answers its length. `capacity` of kMaxFaultText always suffices.
+// Writes the text form and a terminating zero; returns the length of the text. A `capacity` of kMaxFaultText always suffices.
 std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept;
 
 std::string_view Name(Phase phase) noexcept;  // "any", "init", "work", "teardown", "unwind"

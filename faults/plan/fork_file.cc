@@ -14,18 +14,19 @@ int Compare(T a, T b) noexcept {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-// `count` things of `each` bytes, without overflow; what lies there has atomics, so it is aligned.
+// True when `count` elements of `each` bytes at `offset` lie inside `size`, without overflow. `offset` must be aligned, because the
+// elements contain atomics.
 bool Lies(std::uint64_t offset, std::uint64_t count, std::uint64_t each, std::uint64_t size) noexcept {
   return offset % alignof(std::max_align_t) == 0 && offset <= size && count <= (size - offset) / each;
 }
 
 bool MeansSomething(const ForkNode* nodes, std::uint32_t index, std::uint32_t count) noexcept {
   const ForkNode& node = nodes[index];
-  // Not read as what it is: another byte than 0 or 1 is no bool.
+  // The field is read as an integer, because a byte other than 0 or 1 is not a valid bool.
   unsigned char control = 0;
   memcpy(&control, reinterpret_cast<const char*>(&node) + offsetof(ForkNode, control), sizeof(control));
   if (control > 1 || (index != 0 && control == 0 && !IsWellFormed(node.fault))) return false;
-  // Further down the file than the node: so nothing is its own descendant.
+  // Children must come after their node in the file, so that no node is its own descendant.
   return node.children == 0 || (node.first_child > index && node.first_child <= count && node.children <= count - node.first_child);
 }
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// plan.h: the faults of one trial, and the one question the gate asks of them.
+// plan.h: the faults of one trial, and the decision about one call that the gate asks for.
 //
-//   Owns      nothing; a fixed-size value.
-//   Threads   Decide is pure. The counting state lives in the journal header (fired, matched), so that it is shared by all processes
-//             of a trial and survives them.
-//   Errors    Add answers false when the plan is full, and of a first fault that counts from the one before it.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// Decide keeps no state. The counters (fired, matched) live in the journal's header, so that all processes of a trial share them and
+// they survive the processes.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +12,11 @@
 
 namespace cuaudit::faults {
 
-// What the plan says about one call.
+// What to do with one call.
 struct Decision {
-  CUresult code = CUDA_SUCCESS;  // CUDA_SUCCESS: pass on
+  CUresult code = CUDA_SUCCESS;  // error to inject; CUDA_SUCCESS: pass the call on
   How how = How::Refuse;
-  std::uint16_t fault = 0;  // counted from 1
+  std::uint16_t fault = 0;  // number of the fault, counted from 1
 };
 
 class Plan {
@@ -31,10 +27,10 @@ class Plan {
   // True when some fault names this base entry point.
   bool Names(driver::BaseId base) const noexcept;
 
-  // True when some fault names this base entry point at one call stack only.
+  // True when some fault names this base entry point at a certain call stack.
   bool NamesSite(driver::BaseId base) const noexcept;
 
-  // `matching` = how many calls of `base` matched fault i's phase and site so far, this one included.
+  // `matching`: number of calls that matched the phase and site of the fault so far, including this one.
   static Decision Decide(const Fault& fault, std::uint32_t matching) noexcept;
 
  private:

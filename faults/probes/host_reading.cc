@@ -18,13 +18,13 @@
 #include <algorithm>
 #include <atomic>
 
-// The heap belongs to a sanitizer when it is in the process, and mallinfo2 answers zeros there.
+// When a sanitizer is in the process, it owns the heap, and mallinfo2 returns zeros.
 extern "C" __attribute__((weak)) std::size_t __sanitizer_get_current_allocated_bytes();
 
 namespace cuaudit::faults {
 namespace {
 
-// A file of /proc, open while it is read.
+// A file of /proc, open as long as this object lives.
 class ProcFile {
  public:
   explicit ProcFile(const char* path, int flags = O_RDONLY) noexcept : file_(open(path, flags | O_CLOEXEC)) {}
@@ -36,7 +36,7 @@ class ProcFile {
 
   bool valid() const noexcept { return file_ >= 0; }
   int get() const noexcept { return file_; }
-  // Bytes read, 0 at the end, negative on an error.
+  // Number of bytes read, 0 at the end, negative on an error.
   ssize_t Read(char* buffer, std::size_t bytes) const noexcept {
     ssize_t got = 0;
     do {
@@ -49,7 +49,8 @@ class ProcFile {
   int file_;
 };
 
-// The descriptor that is open for reading is counted by the kernel and not by us. Linux 6.2 says the number as the size of the directory.
+// The kernel counts the descriptor that is open for the reading itself, so it is subtracted. Since Linux 6.2 the size of the directory
+// is the number of descriptors.
 bool ReadDescriptors(std::uint64_t* value) noexcept {
   struct stat info = {};
   if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0) {
@@ -74,7 +75,7 @@ bool ReadDescriptors(std::uint64_t* value) noexcept {
   return true;
 }
 
-// A directory has two links and one more for each directory in it.
+// A directory has two links, and one more for each subdirectory. /proc/self/task has a subdirectory per thread.
 bool ReadThreads(std::uint64_t* value) noexcept {
   struct stat info = {};
   if (stat("/proc/self/task", &info) != 0 || info.st_nlink < 3) return false;
@@ -105,7 +106,7 @@ bool ReadHeap(std::uint64_t* value) noexcept {
   return true;
 }
 
-// /proc/self/statm: "size resident shared ..." in pages. What is shared is files: the program's own code, and our journal.
+// /proc/self/statm: "size resident shared ..." in pages. Shared pages belong to files: the program's code and the journal.
 bool ReadPages(std::uint64_t* mapped, std::uint64_t* resident) noexcept {
   const ProcFile file("/proc/self/statm");
   if (!file.valid()) return false;
@@ -144,8 +145,9 @@ bool ReadMappings(std::uint64_t* value) noexcept {
 
 }  // namespace
 
-// The program's malloc is the C library's, or the host drop-in's before it. Of any other allocator mallinfo2 knows nothing, and a heap
-// that never grows would be a lie. A program that takes the address of the C library's gets an entry of its own table for it.
+// True when the program's malloc is the C library's, possibly wrapped by the host drop-in. mallinfo2 does not see any other allocator,
+// so the heap would wrongly seem never to grow. In a program that takes the address of the C library's malloc, that address is an entry
+// of the program's own procedure linkage table.
 bool HeapIsTheCLibrarys() noexcept {
   static constinit std::atomic<int> known{0};
   int answer = known.load(std::memory_order_relaxed);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// host_reading.h: how much of the host a process holds right now.
+// host_reading.h: reads how much of the host a process holds now.
 //
-//   Owns      nothing; a reading is a value, no descriptor stays open.
-//   Threads   safe; a reading is of the whole process.
-//   Units     counts and bytes, as host_meters.def says.
-//   Errors    a meter that this system does not have is absent from HostReading::read, never 0.
-//   Faults    makes no driver calls; allocates nothing, so that it does not meter itself.
-//   Source    procfs(5), mallinfo2(3), dl_iterate_phdr(3); sanitizer/allocator_interface.h where a sanitizer owns the heap.
-//   Not here  what grew, by allocation stack: that is the host drop-in's journal (faults/interpose). Device memory: the driver's own
-//             cuMemGetInfo. When growth is growth: harness/cycle/growth.h.
+// A reading is a value for the whole process; no descriptor stays open. It allocates nothing, so that it does not measure itself. A
+// meter that this system lacks is absent from HostReading::read and never 0. host_meters.def has the units. Sources: procfs(5),
+// mallinfo2(3), dl_iterate_phdr(3); sanitizer/allocator_interface.h where a sanitizer owns the heap. Growth by allocation stack comes
+// from the host drop-in's journal (faults/interpose), device memory from cuMemGetInfo. harness/cycle/growth.h decides when growth is a
+// finding.
 #pragma once
 
 #include <array>
@@ -67,7 +64,7 @@ static_assert(EveryMeterStatesItsCost());
 constexpr const HostMeterRow& Row(HostMeter meter) { return kHostMeters[static_cast<std::size_t>(meter)]; }
 constexpr std::string_view Name(HostMeter meter) { return Row(meter).name; }
 
-// Which meters: a set of them as bits.
+// A set of meters, as bits.
 class HostMeterSet {
  public:
   constexpr HostMeterSet() = default;
@@ -98,11 +95,11 @@ inline constexpr HostMeterSet kCheapHostMeters = MetersThatAre(MeterWhen::Cheap)
 
 struct HostReading {
   std::array<std::uint64_t, kHostMeterCount> value = {};
-  HostMeterSet read;  // of those asked for, the ones that this system has
+  HostMeterSet read;  // the requested meters that this system has
   std::uint64_t operator[](HostMeter meter) const { return value[static_cast<std::size_t>(meter)]; }
 };
 
-// False: malloc is the program's own, or a sanitizer's. Nothing tells of its blocks then.
+// False when malloc is the program's own or a sanitizer's. Its blocks are then unknown.
 [[nodiscard]] bool HeapIsTheCLibrarys() noexcept;
 
 [[nodiscard]] HostReading ReadHost(HostMeterSet wanted = kCheapHostMeters) noexcept;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// host_watch.h: what the host drop-in (libcuaudit_host.so) offers to an audit in its own process, asked for by name: cuaudit_host_watch.
+// host_watch.h: what the host drop-in (libcuaudit_host.so) offers to an audit in its own process. The audit looks the function
+// cuaudit_host_watch up by name.
 //
-//   Owns      nothing; the library keeps the journal that Begin is given, which must stay for the life of the process.
-//   Threads   one audit at a time; Begin, End, the spans and Refuse belong to its thread. What other threads do in a span is counted too.
-//   Units     bytes; blocks are malloc's and its likes'.
-//   Errors    Begin answers what it can see and, of the rest, why not. More blocks alive at once than are followed: HostNet::lost.
-//   Faults    makes no driver calls.
-//   Source    ours; the library is faults/interpose.
+//   Owns      the library keeps the journal that is passed to Begin, which must stay for the life of the process.
+//   Threads   one audit at a time. Begin, End, the spans and Refuse belong to its thread. What other threads do in a span is counted too.
+//   Units     bytes. A block is memory from malloc and similar functions.
+//   Errors    Begin returns which kinds it can see, and why it cannot see the others. When more blocks are alive than the table holds,
+//             HostNet::lost is set.
 //
-// Between Begin and End whatever goes is followed; what comes is followed in a span only. In a span mutexes, libraries, descriptors,
-// threads and mappings leave records as in a program's journal. Blocks do not: a cycle may make millions of them. They are held in a
-// table until they are freed, and in a span with stacks each block that outlives it becomes an Allocate record at its end, and each block
-// of an earlier span that is freed a Deallocate record. That one carries the stack of the allocation: what goes is set against what came.
+// Between Begin and End every release is followed, but acquisitions only in a span. In a span mutexes, libraries, descriptors, threads
+// and mappings leave records, as in a program's journal. Blocks do not, because a cycle may make millions of them: a table holds each
+// block until it is freed. In a span with stacks, each block that outlives the span becomes an Allocate record at the end of the span,
+// and each block of an earlier span that is freed becomes a Deallocate record. The Deallocate record has the stack of the allocation, so
+// that it can be matched with the acquisition.
 #pragma once
 
 #include <cstdint>
@@ -20,36 +21,36 @@ namespace cuaudit::faults {
 
 class Plan;
 
-// Of one span. A block that came and went leaves no trace.
+// Net effect of one span. A block that was allocated and freed in the span is not counted.
 struct HostNet {
-  std::int64_t kept = 0;  // blocks that came and are still here
+  std::int64_t kept = 0;  // blocks that were allocated in the span and are still alive
   std::int64_t kept_bytes = 0;
-  std::int64_t gone = 0;  // blocks of earlier spans that went
+  std::int64_t gone = 0;  // blocks of earlier spans that were freed in the span
   std::int64_t gone_bytes = 0;
-  bool lost = false;  // the table was full
+  bool lost = false;  // the table was full, so the counts are too low
 
   std::int64_t blocks() const noexcept { return kept - gone; }
   std::int64_t bytes() const noexcept { return kept_bytes - gone_bytes; }
 };
 
-// Null where the kind is seen, otherwise why it is not.
+// For each kind null when it is seen, otherwise the reason why it is not.
 struct HostBlind {
   const char* heap = nullptr;
   const char* mutexes = nullptr;
-  const char* libraries = nullptr;  // references by dlopen
+  const char* libraries = nullptr;  // references made by dlopen
 };
 
 struct HostWatchCalls {
-  std::uint64_t digest;  // driver::TableDigest() of the build
-  // `journal`: the memory of a journal (memory_journal.h). False when the library is at work for cuaudit run already.
+  std::uint64_t digest;  // driver::TableDigest() of the library's build
+  // `journal`: the memory of a journal (memory_journal.h). Returns false when the library already works for `cuaudit run`.
   bool (*begin)(void* journal, HostBlind* blind) noexcept;
   void (*end)() noexcept;
   void (*start_span)(bool stacks) noexcept;
   HostNet (*end_span)() noexcept;
   // As StackTable::StartAt.
   void (*start_at)(const void* frame) noexcept;
-  // From now on the n-th allocation or thread that the program's own modules ask for is counted in the header of that journal, and refused
-  // where the plan says so, with a record there. Null: no longer.
+  // From now on the allocations and threads that the program's own modules ask for are counted in the header of that journal, and
+  // refused with a record there when the plan says so. A null journal ends this.
   void (*refuse)(void* journal, const Plan* plan) noexcept;
 };
 

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT
 // gate.h: ask the plan, pass on or refuse, write one record.
 //
-//   Owns      its pinned references of primary contexts (scope pinned), given back never: they end with the process or the world.
-//             Borrows the driver below and the journal; both must outlive it.
+//   Owns      its policies (below). Borrows the driver below and the journal; both must outlive it.
 //   Threads   safe: the plan is constant after Arm, counters live in the journal's header, records are reserved one by one.
-//   Streams   none of its own.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
-//   Faults    forwards every call. For itself it calls, past the plan: CtxGetCurrent (what was current when the call came),
-//             FuncGetParamInfo and KernelGetParamInfo (which kernel arguments can be addresses), StreamIsCapturing and
-//             StreamGetCaptureInfo (while a capture is open: whether a launch, a copy or a fill becomes a node, and which), DeviceGet and
-//             DeviceGetName (once, for the journal's header), DevicePrimaryCtxRetain (the pin); and where a fault loses a context,
-//             DeviceGetCount, DevicePrimaryCtxGetState, DevicePrimaryCtxRetain and DevicePrimaryCtxRelease (whose primary context it is).
-//   Source    ours; `how` words as in fault.h.
+//   Faults    forwards every call. For itself it calls DeviceGet and DeviceGetName once, for the journal's header; what its policies call,
+//             past the plan, their headers say.
 //
 // A Gate is a DriverRef implementation like any other (Driver(&gate)), so gates stack. The drop-in uses Run<id> directly.
+//
+// The order in which a call is asked about. Before the driver:
+//   1 BeforeCall                        2 a record is begun: number, arguments, current context (call_record.h)
+//   3 call stack, if the plan names sites of this entry point
+//   4 the plan: all faults that match count, the first that fires decides
+//   5 a sticky fault that fired loses the context, or if none fired a lost context answers (lost_contexts.h)
+//   6 a gone handle answers, if nothing did before (gone_handles.h)
+//   7 call stack, if not taken yet      8 whether it is captured, if it is passed on (captures.h)
+// After the driver:
+//   1 what the call wrote, addresses of graph nodes (node_addresses.h)      2 captures begun and ended
+//   3 cuInit: the device's name         4 the pin, after a retain (pinned_contexts.h)
+//   5 contexts that took their loss with them, references of the program    6 handles that are gone, or are there again
+//   7 the plan's result and garbage     8 an `after` that the driver forestalled did not fire     9 the record ends
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -32,26 +39,14 @@
 #include "faults/journal/journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"
+#include "faults/shim/captures.h"
 #include "faults/shim/gone_handles.h"
 #include "faults/shim/lost_contexts.h"
+#include "faults/shim/passage.h"
+#include "faults/shim/pinned_contexts.h"
 #include "faults/shim/scope.h"
 
 namespace cuaudit::faults {
-
-// One call on its way through the gate. `value` holds arguments as passed; for outputs the address that the call writes to.
-struct Passage {
-  driver::CallId id{};
-  std::uint64_t value[driver::kMaxParameters] = {};
-  std::uint64_t child = 0;   // the graph that a node is made of, as given: the driver writes the copy's handle over it
-  std::uint64_t stream = 0;  // where the work is queued, if that is `captured`
-  Record* record = nullptr;
-  const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
-  std::uint64_t outer_begin = 0;
-  CUresult injected = CUDA_SUCCESS;
-  How how = How::Refuse;
-  bool forward = true;
-  bool captured = false;
-};
 
 // Told of each call that the program itself makes, before its record is begun.
 struct BeforeCall {
@@ -61,8 +56,6 @@ struct BeforeCall {
 
 class Gate {
  public:
-  static constexpr std::size_t kMaxDevices = 64;
-
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
   // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be
@@ -73,7 +66,7 @@ class Gate {
   void NoteHeldPrimary(CUdevice device) noexcept;
   // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
-  // Of how many it cannot, their table being full.
+  // Number of gone objects that are not answered for, because the table is full.
   std::uint32_t gone_beyond() const noexcept { return gone_.beyond(); }
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
@@ -138,17 +131,7 @@ class Gate {
   void Enter(Passage* passage) noexcept;
   CUresult Leave(Passage* passage, CUresult result) noexcept;
   void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
-  void RecordAddresses(const Passage& passage) noexcept;
-  void CountCaptures(const Passage& passage, CUresult result) noexcept;
-  void SeeCapture(Passage* passage) const noexcept;
-  static std::uint64_t ChildOf(const Passage& passage) noexcept;
-  void Pin(const Passage& passage) noexcept;
   void NameDevice() noexcept;
-  std::uint64_t UnreferencedDevices() const noexcept;
-  void AnswerIfGone(Passage* passage) const noexcept;
-  void NoteGone(const Passage& passage) noexcept;
-  void ForgetLostContext(const Passage& passage) noexcept;
-  Record* NewRecord(RecordKind kind, std::uint16_t call) noexcept;
 
   driver::DriverRef next_;
   Journal* journal_ = nullptr;
@@ -161,10 +144,9 @@ class Gate {
   std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal
   bool answers_for_gone_ = false;
   GoneHandles gone_;
-  LostContexts lost_;                                       // this process's
-  std::atomic<std::int32_t> references_[kMaxDevices] = {};  // of primary contexts, the program's own
-  std::atomic<std::uint64_t> pinned_devices_{0};            // one bit per device ordinal
-  std::atomic<std::int32_t> captures_{0};                   // begun through this gate and not ended
+  LostContexts lost_;  // this process's
+  PinnedContexts pinned_;
+  Captures captures_;
 };
 
 // A DriverRef whose every call passes the gate.

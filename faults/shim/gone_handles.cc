@@ -6,7 +6,6 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
-#include "faults/shim/gate.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -36,12 +35,12 @@ driver::Family HandleFamily(const driver::EffectRow& row, const driver::Shape& s
 
 }  // namespace
 
-void Gate::AnswerIfGone(Passage* passage) const noexcept {
+void GoneHandles::Answer(Passage* passage) const noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   const driver::Shape& shape = driver::ShapeOf(passage->id);
   for (std::size_t i = 0; i < shape.count; ++i) {
     const driver::Family family = HandleFamily(row, shape, i);
-    if (family == driver::Family::None || shape.parameter[i].output || !gone_.Has(family, passage->value[i])) continue;
+    if (family == driver::Family::None || shape.parameter[i].output || !Has(family, passage->value[i])) continue;
     passage->injected = CUDA_ERROR_INVALID_HANDLE;  // no fault of the plan: the record has none
     passage->how = How::Refuse;
     passage->forward = false;
@@ -49,22 +48,22 @@ void Gate::AnswerIfGone(Passage* passage) const noexcept {
   }
 }
 
-void Gate::NoteGone(const Passage& passage) noexcept {
+void GoneHandles::After(const Passage& passage) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage.id));
   const driver::Shape& shape = driver::ShapeOf(passage.id);
   if (passage.injected != CUDA_SUCCESS && row.object >= 0 && (row.effect == Effect::Releases || row.effect == Effect::DestroysContext)) {
     const auto object = static_cast<std::size_t>(row.object);
     const driver::Family family = HandleFamily(row, shape, object);
-    if (family != driver::Family::None) gone_.Add(family, passage.value[object]);
+    if (family != driver::Family::None) Add(family, passage.value[object]);
   }
   // What is current, or is popped, may be a context that is gone; whatever else the driver names is there.
-  if (!gone_.any() || row.effect == Effect::PopsContext || row.base == driver::BaseId::CtxGetCurrent) return;
+  if (!any() || row.effect == Effect::PopsContext || row.base == driver::BaseId::CtxGetCurrent) return;
   for (std::size_t i = 0; i < shape.count; ++i) {
     const driver::Family family = HandleFamily(row, shape, i);
     if (family == driver::Family::None || !shape.parameter[i].output || passage.value[i] == 0) continue;
     std::uint64_t named = 0;
     memcpy(&named, reinterpret_cast<const void*>(passage.value[i]), sizeof(named));
-    gone_.Remove(family, named);
+    Remove(family, named);
   }
 }
 

@@ -9,11 +9,16 @@
 //   Source    ours. A simulated driver knows its stale handles itself, so a gate in front of one has no need of this.
 #pragma once
 
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "gone_handles.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "faults/driver/kinds.h"
+#include "faults/shim/passage.h"
 
 namespace cuaudit::faults {
 
@@ -49,6 +54,11 @@ class GoneHandles {
     }
     return false;
   }
+
+  // A call that names one is answered by the gate; a passage that names none stays as it is.
+  void Answer(Passage* passage) const noexcept;
+  // Of a call that succeeded: what a release took and the caller is told is there is gone; what the driver hands out is there.
+  void After(const Passage& passage) noexcept;
 
  private:
   // Handles are user addresses or small numbers: their topmost byte is free for the family.

@@ -2,7 +2,14 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/shim/lost_contexts.h"
 
+#include <string.h>
+
+#include "faults/driver/result.h"
+
 namespace cuaudit::faults {
+
+using driver::Effect;
+
 namespace {
 
 std::uint64_t Current(driver::DriverRef driver) noexcept {
@@ -84,6 +91,33 @@ void LostContexts::Clear(Row& row) noexcept {
   row.loss.store(0, std::memory_order_relaxed);
   row.device.store(-1, std::memory_order_relaxed);
   row.context.store(0, std::memory_order_release);
+}
+
+// A lost context answers every call that needs one. What names a device instead of a context still works, and so does what ends or
+// resets the context or makes another one current; the headers document INVALID_CONTEXT for some of those too.
+bool LostContexts::Concerns(const driver::EffectRow& row) noexcept {
+  switch (row.effect) {
+    case Effect::CreatesContext:
+    case Effect::DestroysContext:
+    case Effect::SetsContext:
+    case Effect::PushesContext:
+    case Effect::PopsContext:
+      return false;
+    default:
+      break;
+  }
+  if (row.base == driver::BaseId::CtxGetCurrent || strncmp(driver::Name(row.base).data(), "cuDevice", 8) == 0) return false;
+  return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
+}
+
+void LostContexts::Change(Effect effect, const Passage& passage) noexcept {
+  if (effect == Effect::CreatesContext && any() && passage.value[0] != 0) {
+    std::uint64_t made = 0;
+    memcpy(&made, reinterpret_cast<const void*>(passage.value[0]), sizeof(made));
+    Begin(made);
+  }
+  if (effect == Effect::DestroysContext) ForgetContext(passage.value[0]);
+  if (effect == Effect::ResetsPrimary) ForgetPrimary(static_cast<int>(passage.value[0]));
 }
 
 void LostContexts::Begin(std::uint64_t context) noexcept {

@@ -18,6 +18,8 @@
 #include <cstdint>
 
 #include "faults/driver/driver_ref.h"
+#include "faults/driver/effects.h"
+#include "faults/shim/passage.h"
 
 namespace cuaudit::faults {
 
@@ -35,6 +37,13 @@ class LostContexts {
   // What the current context was lost to; SUCCESS when it was not.
   Loss Find(driver::DriverRef driver) const noexcept;
 
+  // Whether a lost context answers the call: it needs a context.
+  static bool Concerns(const driver::EffectRow& row) noexcept;
+  // Of a call that succeeded: a context that it made begins, one that it destroyed or reset takes its loss with it.
+  void After(driver::Effect effect, const Passage& passage) noexcept {
+    using driver::Effect;
+    if (effect == Effect::CreatesContext || effect == Effect::DestroysContext || effect == Effect::ResetsPrimary) Change(effect, passage);
+  }
   // The context begins: what was lost before is not it.
   void Begin(std::uint64_t context) noexcept;
   void ForgetContext(std::uint64_t context) noexcept;
@@ -42,6 +51,7 @@ class LostContexts {
   void ForgetAll() noexcept;
 
  private:
+  void Change(driver::Effect effect, const Passage& passage) noexcept;
   static constexpr std::size_t kMost = 16;
   struct Row {
     std::atomic<std::uint64_t> context{0};

@@ -13,7 +13,7 @@ struct Side {
   std::uint64_t base, x, y, z, pitch, rows;
 };
 
-// Slices that follow each other like rows make one field of rows, and rows without gaps one row.
+// Slices at the distance of the row pitch form one set of rows; rows without gaps form one row.
 bool AddSide(World& world, const Side& side, const CUDA_MEMCPY3D& copy, AccessMode mode, AccessList* list) {
   const bool even = side.rows == copy.Height || copy.Depth == 1;
   Box box;
@@ -66,7 +66,7 @@ bool AddFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill, AccessList* list
 bool AddBatch(World& world, const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch, AccessList* list) {
   for (unsigned i = 0; i < batch.count; ++i) {
     Work each;
-    (void)ReadValueOperation(world, batch.paramArray[i], &each);  // where that is not good the batch itself will fail
+    (void)ReadValueOperation(world, batch.paramArray[i], &each);  // if it is invalid, the batch itself fails
     if (!ListAccesses(world, each, list)) return false;
   }
   return true;
@@ -84,7 +84,7 @@ bool ListAccesses(World& world, const Work& work, AccessList* list) noexcept {
       return ListKernelAccesses(world, work.kernel, list) && ListDeclaredAccesses(world, work, list);
     case WorkType::Write:
       return list->Push(world.arena, Access{work.value.address, work.value.wide ? std::uint64_t{8} : std::uint64_t{4}, AccessMode::Use});
-    case WorkType::Await:  // no Read: a wait is made to meet a writer that nothing orders before it
+    case WorkType::Await:  // not a Read: a wait is meant to meet an unordered write
       return list->Push(world.arena, Access{work.value.address, work.value.wide ? std::uint64_t{8} : std::uint64_t{4}, AccessMode::Use});
     case WorkType::Nothing:
     case WorkType::HostFunction:

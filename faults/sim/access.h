@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// access.h: what a piece of work reads and writes, declared when it is handed to a stream or launched with its graph.
+// access.h: the memory that a piece of work reads and writes, listed when the work is handed to a stream or launched with its graph.
 //
-//   Owns      nothing; the list is a vector of the caller, cleared by the caller.
-//   Threads   the world's lock is held by every caller.
-//   Units     bytes.
-//   Errors    false when the books are full.
-//   Faults    makes no driver calls.
-//   Source    ours. Read and Write are bytes that the work surely touches. Use is memory that must stay alive until the work has
-//             run, whatever it does with it: what a kernel's pointer arguments point into.
+//   Read, Write bytes that the work surely touches.
+//   Use         memory that must stay alive until the work has run, whatever the work does with it: the pointees of a kernel's arguments.
+//   Owns        nothing; the caller clears the list.
+//   Threads     the caller holds the world's lock.
+//   Errors      false when the world's arena is full.
 #pragma once
 
 #include "faults/sim/box.h"
@@ -27,10 +25,10 @@ struct Access {
 
 using AccessList = Vector<Access>;
 
-// Appends what the work touches; host functions, events and child graphs touch nothing that is known.
+// Appends the work's accesses. Host functions, events and child graphs have none that are known.
 bool ListAccesses(World& world, const Work& work, AccessList* list) noexcept;
-// The same for a kernel whose arguments are readable now: a Use of every live allocation that a parameter of 8 bytes points into. A
-// struct is not looked into: an integer in it may look like an address.
+// The same for a kernel whose arguments are readable now: a Use of every live allocation that an 8-byte parameter points into. Structs are
+// not searched, because an integer in a struct may look like an address.
 bool ListKernelAccesses(World& world, const CUDA_KERNEL_NODE_PARAMS& kernel, AccessList* list) noexcept;
 
 }  // namespace cuaudit::sim

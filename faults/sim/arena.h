@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// arena.h: storage for the simulator's books: one mapping, bump allocation and free lists by size, and a vector over it.
+// arena.h: memory for the simulator's own records: one mapping with bump allocation and free lists by size; and a vector on top of it.
 //
-//   Owns      nothing: the memory that Adopt is given stays its giver's. What is freed is handed out again, never returned to the system.
-//   Threads   not thread-safe; the world's lock is held by every caller.
+//   Owns      nothing; the mapping belongs to whoever calls Adopt. A freed block is reused, never returned to the system.
+//   Threads   not thread-safe; the caller holds the world's lock.
 //   Units     bytes; blocks are zeroed and aligned to 16.
 //   Errors    nullptr or false when the mapping is full.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +15,16 @@
 
 namespace cuaudit::sim {
 
-// Reserves address space without committing memory; nullptr when refused. `alignment` 0 or a power of two of at least a page.
+// Reserves address space without committing memory; nullptr when the system refuses. `alignment` is 0 or a power of two of at least a page.
 char* MapReserve(std::size_t bytes, bool accessible, std::size_t alignment = 0, void* hint = nullptr) noexcept;
 void MapRelease(void* base, std::size_t bytes) noexcept;
 
 class Arena {
  public:
-  // Uses [base, base + bytes), which is zeroed memory.
+  // Allocates from [base, base + bytes), which must be zeroed.
   void Adopt(char* base, std::size_t bytes) noexcept;
   void* Allocate(std::size_t bytes) noexcept;
-  // What follows was never handed out.
+  // Memory from here on was never handed out.
   char* end_of_used() const noexcept { return next_; }
   void Free(void* block, std::size_t bytes) noexcept;
 
@@ -54,7 +52,7 @@ class Arena {
   FreeBlock* free_[kSmallClasses + kLargeClasses] = {};
 };
 
-// Trivially copyable elements; the owner clears it, there is no destructor.
+// A vector of trivially copyable elements. It has no destructor: its owner must call Clear.
 template <typename T>
 class Vector {
  public:

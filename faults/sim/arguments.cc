@@ -34,13 +34,13 @@ class Layout {
   const cuaudit_kernel* host_;
 };
 
-void Place(Arguments* arguments, const Layout& layout) {
+void PlaceValues(Arguments* arguments, const Layout& layout) {
   arguments->pointers = reinterpret_cast<void**>(reinterpret_cast<char*>(arguments) + Aligned(sizeof(Arguments)));
   for (std::size_t i = 0; i < arguments->count; ++i) arguments->pointers[i] = arguments->values + layout.offset(i);
 }
 
 void TakeParameters(Arguments* arguments, const Layout& layout, void** given) {
-  Place(arguments, layout);
+  PlaceValues(arguments, layout);
   for (std::size_t i = 0; i < arguments->count; ++i) {
     if (given[i] != nullptr) std::memcpy(arguments->pointers[i], given[i], layout.size(i));
   }
@@ -48,7 +48,7 @@ void TakeParameters(Arguments* arguments, const Layout& layout, void** given) {
 
 void TakeBuffer(Arguments* arguments, const Layout& layout, const char* buffer) {
   std::memcpy(arguments->values, buffer, arguments->bytes);
-  if (arguments->count != 0) Place(arguments, layout);
+  if (arguments->count != 0) PlaceValues(arguments, layout);
   void* const packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments->values, CU_LAUNCH_PARAM_BUFFER_SIZE, &arguments->bytes,
                           CU_LAUNCH_PARAM_END};
   std::memcpy(arguments->packed, packed, sizeof(packed));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// arguments.h: the arguments of one kernel launch, copied when the launch is asked for, as the driver copies them.
+// arguments.h: the arguments of one kernel launch. They are copied when the launch is called, as the driver does.
 //
-//   Owns      the copies. Counted: a node, its clones, the plans made from it and queued launches share them; nobody changes them.
-//   Threads   the world's lock is held by every caller.
+//   Owns      the copies. They are immutable and reference-counted: a node, its clones, the plans made from it and queued launches share
+//             them.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes.
-//   Errors    false when the books are full.
-//   Faults    makes no driver calls.
+//   Errors    false when the world's arena is full.
 //   Source    CUDA Driver API 13.0, cuLaunchKernel: kernelParams and extra.
-//   Deviates  a layout that neither the image nor a registered host kernel tells is unknown: such arguments given through kernelParams
-//             are not read at all, and the launch is counted.
+//   Deviates  if neither the image nor a registered host kernel describes the parameters, arguments passed through kernelParams are not
+//             read, and the launch is counted (KernelCount).
 #pragma once
 
 #include "faults/sim/image.h"
@@ -20,27 +20,27 @@ namespace cuaudit::sim {
 
 struct Arguments {
   std::uint32_t references = 1;
-  std::uint32_t count = 0;               // parameters whose places are known
-  std::size_t storage = 0;               // bytes of this block
-  std::size_t bytes = 0;                 // of the packed values
-  const cuaudit_kernel* host = nullptr;  // what runs in the kernel's place
-  bool by_host = false;                  // only it knows the layout
-  bool mismatch = false;                 // the one registered expects other parameters
-  char* values = nullptr;                // packed as the kernel expects them
-  void** pointers = nullptr;             // count of them, into values; null: the layout is unknown
-  void* packed[5] = {};                  // values once more, in the form of `extra`
+  std::uint32_t count = 0;               // number of parameters with a known offset
+  std::size_t storage = 0;               // size of this block in bytes
+  std::size_t bytes = 0;                 // size of the packed values
+  const cuaudit_kernel* host = nullptr;  // host function that runs in the kernel's place
+  bool by_host = false;                  // the image has no layout; `host` declares it
+  bool mismatch = false;                 // the registered host kernel declares other parameters
+  char* values = nullptr;                // in the layout that the kernel expects
+  void** pointers = nullptr;             // `count` pointers into `values`; null: the layout is unknown
+  void* packed[5] = {};                  // `values` in the form of `extra`
 };
 
-// Room for that many places and bytes.
+// Allocates room for `count` parameters of `bytes` bytes together.
 Arguments* MakeArguments(World& world, std::size_t count, std::size_t bytes) noexcept;
-// Replaces the client's pointers in work->kernel by copies of its own. No copies are made of what is already a copy.
+// Replaces the client's pointers in work->kernel by copies. Arguments that are copies already are left alone.
 bool CopyArguments(World& world, const Symbol* symbol, Work* work) noexcept;
-// Keeps alive what the work holds, which is the copies and the memory of its graph; lets go of it.
+// Add and drop a reference to what the work holds: its argument copies and its graph's memory.
 void ShareArguments(const Work& work) noexcept;
 void DropArguments(World& world, const Work& work) noexcept;
 const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& kernel) noexcept;
 
-// What `extra` says: INVALID_VALUE without a buffer or without its size.
+// Reads `extra`. INVALID_VALUE when the buffer or its size is missing.
 CUresult ReadExtra(void* const* extra, const char** buffer, std::size_t* bytes) noexcept;
 
 }  // namespace cuaudit::sim

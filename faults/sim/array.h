@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// array.h: the shape of arrays and of their levels.
+// array.h: computes the size and layout of arrays and of mipmap levels.
 //
-//   Owns      nothing; arrays belong to their context.
-//   Threads   the world's lock is held by every caller.
+//   Owns      nothing; an array belongs to its context.
+//   Threads   the caller holds the world's lock.
 //   Units     elements, bytes. A block-compressed format counts blocks of four by four elements.
-//   Errors    false or nullptr: no such array, or no memory.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0, cuArray3DCreate and cuMipmappedArrayCreate; limits of an H200.
+//   Errors    false or nullptr when no such array exists or there is no memory.
+//   Source    CUDA Driver API 13.0, cuArray3DCreate and cuMipmappedArrayCreate; limits of an H200 (profile_h200.def).
 #pragma once
 
 #include "faults/sim/call.h"
@@ -15,32 +14,32 @@ namespace cuaudit::sim {
 
 bool ShapeArray(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, Array* array) noexcept;
 
-// Levels halve until all is one; more are never made, and less than one neither.
+// Each level halves the one before until every extent is 1. `wanted` is clamped to between 1 and that many levels.
 struct Levels {
   unsigned count = 0;
   std::uint64_t bytes = 0;
   CUDA_ARRAY3D_DESCRIPTOR size[MipmappedArray::kMaxLevels] = {};
 };
 bool ShapeLevels(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, unsigned wanted, Levels* levels) noexcept;
-// Takes the range, which is given back when it fails.
+// Takes ownership of the range, and gives it back on failure.
 MipmappedArray* MakeLevels(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, const Levels& levels,
                            Range* range) noexcept;
 
-// Memory comes later, by cuMemMapArrayAsync.
+// The array gets its memory later, by cuMemMapArrayAsync.
 inline bool IsDeferred(const CUDA_ARRAY3D_DESCRIPTOR& descriptor) noexcept {
   return (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
 }
-// Device memory for the array's bytes; of a deferred one only addresses.
+// Allocates device memory for the array's bytes. A deferred array gets addresses only.
 Range* TakeForArray(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, std::uint64_t bytes) noexcept;
 
 // A part of a deferred array and the physical memory behind it.
 struct Binding {
   Range* range;
   Physical* physical;
-  std::uint32_t kind;  // of the subresource
+  std::uint32_t kind;  // CUarraySparseSubresourceType
   std::uint64_t part[8];
 };
-// The array is going.
+// Releases the array's bindings before the array is destroyed.
 void DropBindings(World& world, Range* range) noexcept;
 
 }  // namespace cuaudit::sim

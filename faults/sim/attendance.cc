@@ -18,7 +18,7 @@ bool IsHostVisible(const World& world, std::uint64_t address) {
   return range != nullptr && range->host_visible;
 }
 
-// A kernel that is handed such memory, whether or not a host function stands for it.
+// True for a kernel with such a pointer argument, whether or not a host function stands for it.
 bool UsesHost(const World& world, const Work& work) {
   const Arguments* const arguments = work.arguments;
   const Symbol* const symbol = arguments == nullptr ? nullptr : KernelSymbol(world, work.kernel);
@@ -36,7 +36,7 @@ bool WritesHost(const World& world, const CUDA_MEMCPY3D& copy) {
   return IsHostVisible(world, copy.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(copy.dstHost) : copy.dstDevice);
 }
 
-// The first operation that somebody may wait for; 0: none.
+// Ticket of the first operation that the CPU may wait for; 0: none.
 std::uint64_t FirstAwaited(const World& world) {
   std::uint64_t first = 0;
   for (const Stream* const stream : world.busy_streams) {
@@ -110,7 +110,7 @@ std::uint64_t RunUnattended(World* at, Attendance* attendance) noexcept {
   std::uint64_t count = 0;
   const bool counted = due && attendance->forced != nullptr;
   if (counted) attendance->forced->fetch_add(1, std::memory_order_relaxed);
-  // What is queued meanwhile has a wait of its own.
+  // Work that is queued meanwhile starts a wait of its own.
   for (std::uint64_t awaited = due ? first : 0; awaited != 0 && awaited < attendance->since; awaited = FirstAwaited(world)) {
     if (!RunOne(world, call.thread)) break;
     ++count;

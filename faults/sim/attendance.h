@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// attendance.h: work that the CPU may be waiting for without a driver call, and who runs it then.
+// attendance.h: finds work that the CPU may wait for without a driver call, such as a host function that signals a condition variable, or a
+// copy into pinned memory that the program polls. A device would run that work; a simulated world has no thread of its own, so it asks its
+// embedder for one.
 //
-//   Owns      nothing.
-//   Threads   the world's lock is held by every caller. Whoever attends is a thread of the embedder, which calls RunUnattended (world.h).
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours. A device works on while the program waits for a condition variable that a host function signals, or reads a word of
-//             pinned memory until a copy has written it; a world is only a value and has nobody who could.
+//   Threads   the caller holds the world's lock. The embedder's thread calls RunUnattended (world.h).
 #pragma once
 
 #include "faults/sim/work.h"
@@ -15,9 +12,10 @@
 namespace cuaudit::sim {
 
 bool RunsHostFunctions(const Work& work) noexcept;
-// Host functions, and what writes memory that the CPU reads (pinned, registered or managed) or is a kernel that could.
+// True for host functions, callbacks, batches of memory operations and semaphore signals, for kernels with a host function, and for work
+// that writes (or a kernel that could write) memory that the CPU reads: pinned, registered or managed.
 bool MayBeAwaited(const World& world, const Work& work) noexcept;
-// After such work was queued.
+// Call this after work was queued. It asks the embedder once, for the first work that may be awaited.
 void AskForAttendance(World& world, const Work& work) noexcept;
 
 }  // namespace cuaudit::sim

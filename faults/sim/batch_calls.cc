@@ -5,12 +5,12 @@
 #include "faults/sim/copy.h"
 #include "faults/sim/executor.h"
 
-// A batch is so many copies in its stream's order; that they may run in any order among each other is the device's business.
+// A batch runs as single copies in its stream's order. A device may run them in any order.
 #ifdef CUAUDIT_HAS_MemcpyBatchAsync
 namespace cuaudit::sim {
 namespace {
 
-// The stream of a batch: any but the legacy one, and none that is captured.
+// A batch needs a stream that is neither the legacy one nor captured.
 CUresult FindBatchStream(Call& call, CUstream handle, Stream** stream) {
   CUresult result = CUDA_SUCCESS;
   *stream = FindStream(call, handle, &result);
@@ -26,7 +26,8 @@ bool IsOrder(CUmemcpySrcAccessOrder order) {
          order == CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
 }
 
-// All or nothing: the first bad copy is answered before any is queued. `order` tells whether the call must be done with a source.
+// All or nothing: the first bad copy is reported before any is queued. `order` tells whether the source must be read before the call
+// returns.
 template <typename CopyOf, typename OrderOf>
 CUresult Queue(Call& call, std::size_t count, Stream* stream, std::size_t* failed, const CopyOf& copy_of, const OrderOf& order_of) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// batch_node.h: nodes that write values to memory or compare them, as streams do (value_work.h).
+// batch_node.h: graph nodes that write values to memory or compare them. value_work.h does the same for streams.
 //
-//   Owns      nothing; the operations are copied into Arguments, which the Work counts.
-//   Threads   the world's lock is held by every caller.
-//   Errors    the code that adding the node answers. LAUNCH_TIMEOUT when a wait's value is not there yet.
-//   Faults    makes no driver calls.
+//   Owns      nothing; the operations are copied into Arguments, which the Work references.
+//   Threads   the caller holds the world's lock.
+//   Errors    those of adding the node; LAUNCH_TIMEOUT when a waited-for value is missing at run time.
 //   Source    CUDA Driver API 13.0, cuGraphAddBatchMemOpNode.
-//   Deviates  a wait inside a graph lets no other stream go first: its value must be there when the launch reaches it.
+//   Deviates  a wait inside a graph does not let another stream run first. Its value must be in memory when the launch reaches it.
 #pragma once
 
 #include "faults/sim/plan.h"

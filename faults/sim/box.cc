@@ -10,23 +10,23 @@ constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 std::uint64_t RoundedUp(Wide value, std::uint64_t by) { return static_cast<std::uint64_t>((value + by - 1) / by); }
 
-// The first x from 0 on with low <= step * x mod modulus <= high. step and high are below the modulus.
+// The smallest x >= 0 with low <= step * x mod modulus <= high. Requires step and high below modulus.
 std::uint64_t FirstInside(std::uint64_t step, std::uint64_t modulus, std::uint64_t low, std::uint64_t high) {
   if (low == 0) return 0;
   if (step == 0) return kNone;
   const std::uint64_t direct = RoundedUp(low, step);
   if (Wide{direct} * step <= high) return direct;
-  // No multiple of step lies inside, so it goes round y times; then y * modulus is that much short of a multiple.
+  // No multiple of step lies inside, so the sum wraps y times; y * modulus then falls short of a multiple by that much.
   const std::uint64_t y = FirstInside(modulus % step, step, (step - high % step) % step, (step - low % step) % step);
   return y == kNone ? kNone : RoundedUp(Wide{y} * modulus + low, step);
 }
 
-// One slice of each.
+// Overlap of two boxes of one slice each.
 bool RowsOverlap(const Box& one, const Box& two) {
   const std::uint64_t end = EndOf(two);
   if (EndOf(one) <= two.address || end <= one.address) return false;
   if (two.rows == 1) return one.rows == 1 || RowsOverlap(two, one);
-  // Rows of the one that begin before the other's end and end behind its beginning.
+  // Rows of `one` that begin before the end of `two` and end after its beginning.
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   if (one.rows > 1) {
@@ -35,7 +35,7 @@ bool RowsOverlap(const Box& one, const Box& two) {
     if (last >= one.rows) last = one.rows - 1;
     if (first > last) return false;
   }
-  const std::uint64_t width = one.bytes + two.bytes - 1;  // places, in one pitch, at which such a row meets a row of the other
+  const std::uint64_t width = one.bytes + two.bytes - 1;  // number of offsets within a pitch at which a row of `one` meets a row of `two`
   if (width >= two.pitch) return true;
   const std::uint64_t at = (one.address + first * one.pitch + one.bytes - 1 - two.address) % two.pitch;
   if (at < width) return true;

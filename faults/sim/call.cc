@@ -12,7 +12,7 @@ namespace cuaudit::sim {
 CUresult Enter(Call& call, Needs needs, bool inside) noexcept {
   World& world = call.world;
   if (world.closed.load(std::memory_order_relaxed)) return CUDA_ERROR_DEINITIALIZED;
-  if (!UsableHere(world)) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child: the lock may be anybody's
+  if (!UsableHere(world)) return CUDA_ERROR_NOT_INITIALIZED;  // in a forked child any thread may have held the lock
   const std::uint64_t serial = ThreadSerial();
   pthread_mutex_lock(&world.lock);
   CUresult result = CUDA_SUCCESS;
@@ -24,7 +24,7 @@ CUresult Enter(Call& call, Needs needs, bool inside) noexcept {
   } else if (needs >= Needs::Init && !world.initialized) {
     result = CUDA_ERROR_NOT_INITIALIZED;
   } else if (call.thread->inside != Inside::Nothing && needs >= Needs::Init) {
-    // On a device a thread of the driver's runs host functions: nothing is current there.
+    // On a device a thread of the driver runs host functions; no context is current there.
     if (!inside || call.thread->inside != Inside::HostFunction) result = CUDA_ERROR_NOT_PERMITTED;
   } else if (needs >= Needs::Object) {
     const bool unsafe = needs == Needs::Unsafe || needs == Needs::UnsafeObject;

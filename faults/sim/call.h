@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// call.h: what happens around every call: the lock, who calls, whether the call is allowed at all; then the model itself.
+// call.h: the code around every simulated call: it takes the lock, finds the calling thread, checks that the call is allowed, and runs the
+// model.
 //
-//   Model<id>   the function type that models entry point `id`: its parameters behind a Call. bindings.def declares the models.
-//   Owns        nothing; a Call lives for one call.
+//   ModelOf<id> its Type is the function type of the model of entry point `id`: a Call, then the entry point's parameters. bindings.def
+//               binds models.
 //   Threads     the model runs with the world's lock held.
-//   Errors      in this order: the process exits DEINITIALIZED; forked child or no cuInit NOT_INITIALIZED; inside a host function, but
-//               for AnswersInside, NOT_PERMITTED; no context INVALID_CONTEXT; the current context is gone CONTEXT_IS_DESTROYED; a lost
-//               context its sticky code; forbidden while a stream is captured STREAM_CAPTURE_UNSUPPORTED (and the capture is
-//               invalidated).
-//   Faults      makes no driver calls.
+//   Errors      checked in this order: DEINITIALIZED when the process exits; NOT_INITIALIZED in a forked child or before cuInit;
+//               NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context; CONTEXT_IS_DESTROYED when
+//               the current context is gone; the sticky code of a lost context; STREAM_CAPTURE_UNSUPPORTED for a call that is forbidden
+//               while a stream is captured, which also invalidates the capture.
 //   Source      CUDA Driver API 13.0.
 #pragma once
 
@@ -30,23 +30,23 @@ using driver::Kind;
 inline constexpr unsigned kSecondInterface = 3020;  // CUDA 3.2
 
 enum class Needs : std::uint8_t {
-  Nothing,  // not even the lock
-  Lock,     // callable before cuInit
+  Nothing,  // without the lock
+  Lock,     // with the lock; callable before cuInit
   Init,
-  Object,        // and no dead or lost current context; without one the object's own will do, see Borrow
+  Object,        // Init, and the current context is not dead or lost; without one, the object's context serves (Borrow)
   UnsafeObject,  // Object, and forbidden while a stream is captured
-  Context,       // and a current, live context
+  Context,       // Init, and a current, live context
   Unsafe,        // Context, and forbidden while a stream is captured
 };
 
 struct Call {
   World& world;
   Thread* thread;
-  Context* context;  // the current one; null unless the model needs it, or needs an object and there is none
-  bool per_thread;   // a _ptsz or _ptds entry: stream 0 is the thread's own
+  Context* context;  // the current context; null unless `needs` asks for one, and with Needs::Object if none is current
+  bool per_thread;   // called through a _ptsz or _ptds entry point: stream 0 is the per-thread default stream
 };
 
-// The attribute without which the device refuses the entry point; 0: none.
+// Number of the device attribute that the entry point requires; 0: none.
 constexpr int RequiredAttribute(driver::BaseId base) noexcept {
   switch (base) {
 #define CUAUDIT_REQUIRES(base, number, name) \
@@ -59,7 +59,7 @@ constexpr int RequiredAttribute(driver::BaseId base) noexcept {
   }
 }
 
-// There is an older 32-bit call of the same name: a context of that interface takes only the older one.
+// True if a 32-bit entry point of the same name exists. A context made by that interface accepts only the 32-bit one.
 constexpr bool HasOldTwin(driver::BaseId base) noexcept {
   switch (base) {
 #define CUAUDIT_SIM_OLD(base) case driver::BaseId::base:
@@ -71,7 +71,7 @@ constexpr bool HasOldTwin(driver::BaseId base) noexcept {
   }
 }
 
-// What a host function may ask for, as measured on an H200 (inside.*); all else is refused there.
+// The only calls that a host function may make, as measured on an H200 (suites/contract, questions inside.*).
 constexpr bool AnswersInside(driver::BaseId base) noexcept {
   return base == driver::BaseId::StreamQuery || base == driver::BaseId::EventQuery || base == driver::BaseId::EventRecord ||
          base == driver::BaseId::LaunchHostFunc;
@@ -79,7 +79,7 @@ constexpr bool AnswersInside(driver::BaseId base) noexcept {
 
 CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // inside: see AnswersInside
 
-// The answer when Enter said NOT_INITIALIZED: these few look at their first argument before anything else.
+// The result when Enter returns NOT_INITIALIZED. These few calls check their first argument before anything else.
 template <CallId id, typename First, typename... P>
 CUresult NotInitialized(First first, P...) noexcept {
   constexpr driver::BaseId base = driver::BaseOf(id);
@@ -96,7 +96,7 @@ CUresult NotInitialized() noexcept {
 }
 
 void Leave(Call& call) noexcept;
-// For models that need an object: without a current context the object's counts as current. Its sticky code is the answer then.
+// For models that need an object: if no context is current, the object's context becomes current. Returns its sticky code, if it has one.
 CUresult Borrow(Call& call, Context* owner) noexcept;
 
 template <CallId id, typename F = typename driver::CallType<id>::Function>
@@ -138,7 +138,7 @@ struct ModelOf<id, CUresult(P...)> {
   }
 };
 
-// The models, declared with exactly the entry points' types; a definition api::X of another type does not compile.
+// Declares the models with exactly the types of their entry points. A definition with another type does not compile.
 namespace api {
 #define CUAUDIT_SIM(id, model, needs) ModelOf<CallId::id>::Type model;
 #include "faults/sim/bindings.def"

@@ -19,7 +19,7 @@ bool AddTip(World& world, Stream* stream, Node* node) {
   return stream->capture_tips.Contains(node) || stream->capture_tips.Push(world.arena, node);
 }
 
-// Its events lead into no capture, and are not recorded either until somebody does so anew.
+// Events of an ended capture belong to no capture, and count as not recorded until their next record.
 void LeadNowhere(Capture* capture) {
   for (Event* const event : capture->events) {
     event->capture = nullptr;
@@ -134,7 +134,7 @@ void ForgetStream(World& world, Stream* stream) noexcept {
   stream->capture = nullptr;
   stream->capture_tips.Truncate(0);
   if (capture->origin != stream) return;
-  // Nobody can end this capture any more.
+  // From here on nobody can end this capture.
   for (Stream* const other : capture->streams) {
     other->capture = nullptr;
     other->capture_tips.Truncate(0);

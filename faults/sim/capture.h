@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// capture.h: stream capture: which streams take part, what a new node depends on, and what is forbidden meanwhile.
+// capture.h: stream capture: which streams take part, what a new node depends on, and which calls are forbidden meanwhile.
 //
-//   Owns      a Capture from cuStreamBeginCapture to cuStreamEndCapture, and the graph until it is handed out.
-//   Threads   the world's lock is held by every caller.
-//   Errors    STREAM_CAPTURE_* as the driver documents them; a forbidden act invalidates the capture.
-//   Faults    makes no driver calls.
+//   Owns      a Capture from cuStreamBeginCapture to cuStreamEndCapture, and its graph until that is handed out.
+//   Threads   the caller holds the world's lock.
+//   Errors    STREAM_CAPTURE_* as the driver documents them. A forbidden call invalidates the capture.
 //   Source    CUDA Driver API 13.0, cuThreadExchangeStreamCaptureMode and cuStreamBeginCapture.
 #pragma once
 
@@ -23,23 +22,23 @@ struct Capture {
   std::uint64_t thread = 0;
   Vector<Stream*> streams;
   Vector<Event*> events;
-  Vector<CUgraphNode> shown;  // what cuStreamGetCaptureInfo points at
+  Vector<CUgraphNode> shown;  // the array that cuStreamGetCaptureInfo returns
 };
 
-// Called for potentially unsafe calls while anything is captured.
+// Called for potentially unsafe calls while a stream is captured.
 CUresult RefuseUnsafe(World& world, const Thread* thread) noexcept;
 bool CapturesBlocking(const World& world, const Context* context) noexcept;
-// Work on the legacy stream would wait for a captured blocking stream.
+// Refuses work on the legacy stream that would wait for a captured blocking stream.
 CUresult RefuseImplicit(World& world, const Context* context) noexcept;
-// Adds what the stream would have executed. The stream is capturing.
+// Adds a node instead of executing the work. Requires that the stream is capturing.
 CUresult CaptureWork(World& world, Stream* stream, CUgraphNodeType type, const Work& work) noexcept;
-// The node is what the stream would do next.
+// Makes `node` the only dependency of the stream's next node.
 CUresult MoveTip(World& world, Stream* stream, Node* node) noexcept;
 CUresult CaptureRecord(World& world, Stream* stream, Event* event) noexcept;
 CUresult CaptureWait(World& world, Stream* stream, Event* event) noexcept;
-// A node that records or waits for an event outside the capture; ILLEGAL_STATE where nothing is captured.
+// Adds a node that records or waits for an event outside the capture. ILLEGAL_STATE if nothing is captured.
 CUresult CaptureExternal(World& world, Stream* stream, WorkType type, CUevent event) noexcept;
-// The stream or event is about to be destroyed.
+// Call these before the stream or event is destroyed.
 void ForgetStream(World& world, Stream* stream) noexcept;
 void ForgetEvent(World& world, Event* event) noexcept;
 void Invalidate(Capture* capture) noexcept;

@@ -34,7 +34,7 @@ CUresult Begin(Call& call, CUstream handle, Graph* given, const CUgraphNode* dep
   return CUDA_SUCCESS;
 }
 
-// Every forked stream has come back when all its last nodes lie before the origin's last nodes.
+// All forked streams have joined if all of their last nodes lie before the origin's last nodes.
 bool IsJoined(World& world, const Capture* capture) {
   for (const Stream* const stream : capture->streams) {
     for (const Node* const tip : stream->capture_tips) {
@@ -51,7 +51,7 @@ CUresult Info(Call& call, CUstream handle, CUstreamCaptureStatus* status, cuuint
   CUresult result = CUDA_SUCCESS;
   *stream = FindStream(call, handle, &result);
   if (*stream == nullptr) return result;
-  // A question: what it asks about goes on.
+  // A query: the capture goes on.
   if ((*stream)->legacy && CapturesBlocking(call.world, call.context)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   const Capture* const capture = (*stream)->capture;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -93,7 +93,7 @@ CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
     Invalidate(capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   }
-  // The wrong thread ends the capture all the same, and gets no graph.
+  // The wrong thread ends the capture as well, but gets no graph.
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != call.thread->serial) {
     result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   } else if (capture->invalidated) {
@@ -104,7 +104,7 @@ CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
   Graph* const graph = capture->graph;
   if (out != nullptr) *out = nullptr;
   graph->capturing = false;
-  // A graph that nobody is told of goes with its capture; one that was given stays.
+  // A graph whose handle is not returned is destroyed with its capture; a graph of the client's stays.
   if (result == CUDA_SUCCESS && (out != nullptr || capture->given_graph)) {
     if (out != nullptr) *out = ToHandle<CUgraph>(graph);
     if (!capture->given_graph) {

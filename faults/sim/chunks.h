@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// chunks.h: the 2 MiB steps in which a device gives out memory. Small blocks share a chunk, and one of them keeps it from everybody else:
-// a device may refuse what the sum of its free bytes would hold.
+// chunks.h: device memory is charged in chunks of 2 MiB. Small blocks share a chunk, and one live block keeps the whole chunk charged, so a
+// device may refuse an allocation that the sum of its free bytes could hold.
 //
 //   Owns      nothing; the counts lie in the world's arena.
-//   Threads   the world's lock is held by every caller.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes.
-//   Errors    false: the device has no chunks left, or the books are full.
-//   Faults    makes no driver calls.
-//   Source    measured on an idle H200: 512 bytes take 2 MiB of cuMemGetInfo's free memory, 512 more and 1 MiB none, 3 MiB take 4, and
-//             of four blocks in one chunk two give nothing back.
+//   Errors    false when the device has no chunks left or the arena is full.
+//   Source    measured on an idle H200 with cuMemGetInfo: 512 bytes take 2 MiB of free memory, 512 more and then 1 MiB take none, 3 MiB
+//             take 4. Freeing two of four blocks in one chunk gives nothing back.
 #pragma once
 
 #include "faults/sim/world_state.h"

@@ -8,8 +8,8 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr std::size_t kMostSlots = 4096;  // more streams than that at once: the others are not compared
-constexpr std::size_t kMostRumors = 64;   // more than that: what comes next is known to all
+constexpr std::size_t kMostSlots = 4096;  // streams beyond this number are not compared
+constexpr std::size_t kMostRumors = 64;   // when there are more, the next one counts as known to all threads
 
 std::size_t BytesOf(std::uint32_t size) { return sizeof(Horizon) + sizeof(std::uint64_t) * size; }
 
@@ -17,7 +17,7 @@ void DropHorizon(World& world, Horizon* horizon) {
   if (horizon != nullptr && --horizon->references == 0) world.arena.Free(horizon, BytesOf(horizon->size));
 }
 
-// Horizons of an older generation say nothing that the host does not know.
+// The host knows everything in a horizon of an older generation, so it is dropped.
 void Refresh(World& world, Clock* clock) {
   if (clock->generation == world.order.generation) return;
   DropHorizon(world, clock->behind);
@@ -35,7 +35,7 @@ void Raise(Horizon* horizon, std::uint32_t slot, std::uint64_t count) {
   if (horizon->count[slot] < count) horizon->count[slot] = count;
 }
 
-// What comes behind the count-th operation of the slot is ordered after anything.
+// Operations of the slot after number `count` count as ordered after everything.
 void Open(Lane* slot, std::uint64_t count) {
   if (!slot->open) slot->opened = count;
   slot->open = true;
@@ -86,7 +86,7 @@ std::uint32_t FindSlot(Order& order) {
   return 0;
 }
 
-// Slots are taken again with their counts going on, so old stamps stay true.
+// A reused slot keeps counting, so old stamps stay valid.
 void TakeSlot(World& world, Stream* stream) {
   Order& order = world.order;
   if (order.slots.empty() && (!order.slots.Push(world.arena, Lane{}) || !order.host.Push(world.arena, 0))) return;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// conditional.h: conditional handles, and the nodes whose bodies run as a handle's value says.
+// conditional.h: conditional handles, and the graph nodes whose bodies run depending on a handle's value.
 //
-//   Owns      a graph its handles, a node its bodies and the array that shows them.
-//   Threads   the world's lock is held by every caller.
-//   Errors    the code that the driver answers.
-//   Faults    makes no driver calls.
+//   Owns      a graph owns its handles; a node owns its bodies and the array that returns them.
+//   Threads   the caller holds the world's lock.
+//   Errors    the driver's code.
 //   Source    CUDA Driver API 13.0, cuGraphConditionalHandleCreate, CUDA_CONDITIONAL_NODE_PARAMS.
-//   Deviates  only host kernels and defaults give values: a `while` whose body ran no host kernel is left after one turn, since nothing
-//             here could ever end it.
+//   Deviates  only host kernels and default values set a handle. A `while` node whose body ran no host kernel ends after one iteration,
+//             because nothing here could ever end it.
 #pragma once
 
 #include "faults/sim/plan.h"
@@ -18,19 +17,19 @@ struct Conditional : Object {
   static constexpr Tag kTag = Tag::Conditional;
   Graph* graph = nullptr;
   Context* context = nullptr;
-  unsigned value = 0;  // at the beginning of a launch, if flags say so
+  unsigned value = 0;  // default at the start of a launch, if `flags` says so
   unsigned flags = 0;
   Node* node = nullptr;
 };
 
-// Checks the parameters and makes the bodies; phGraph_out is set on success.
+// Checks the parameters and makes the bodies. Sets phGraph_out on success.
 CUresult ConditionalWorkOf(Call& call, const Graph* graph, CUDA_CONDITIONAL_NODE_PARAMS* parameters, Work* work) noexcept;
 void FreeBodies(World& world, const CUDA_CONDITIONAL_NODE_PARAMS& work) noexcept;
-// A body of a conditional node, or a graph inside one.
+// True for a body of a conditional node, and for a graph inside one.
 bool IsBody(const Graph* graph) noexcept;
-// A node inside a conditional's bodies that may not stand there; null: there is none.
+// The first node of a kind that a conditional body may not contain; null: there is none.
 const Node* NodeNoBodyHolds(const World& world, const Graph* graph) noexcept;
-// What a host kernel of a launch of the plan sets; false: the plan knows no such handle.
+// Called for a host kernel of a launch. False: the plan has no such handle.
 bool SetConditionalValue(Plan* plan, std::uint64_t handle, unsigned value) noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// context.h: contexts, the stack of current ones, and what dies with a context.
+// context.h: contexts, the stack of current contexts, and what is destroyed with a context.
 //
-//   Owns      nothing itself; ending a context ends everything whose Object::owner it is.
-//   Threads   the world's lock is held by every caller.
+//   Owns      nothing. Ending a context ends every object whose Object::owner it is.
+//   Threads   the caller holds the world's lock.
 //   Errors    CurrentContext: INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED for a dead one, the sticky code of a lost one.
-//   Faults    makes no driver calls.
 //   Source    CUDA Driver API 13.0, Context Management.
 #pragma once
 
@@ -17,21 +16,21 @@ struct GreenContext;
 
 bool PrepareDevices(World* world) noexcept;
 CUresult CurrentContext(World& world, const Thread* thread, Context** context) noexcept;
-// Fills a new or revived context with its default stream and limits.
+// Gives a new or revived context its default stream and limits.
 void StartLimits(const World& world, Context* context) noexcept;
 bool StartContext(World& world, Context* context) noexcept;
-// What the context of this handle answers after a wait, which may have let another thread in that ended it.
+// The result of a call in this context after a wait. During the wait another thread may have ended the context.
 CUresult StateAfterWait(const World& world, std::uint64_t handle) noexcept;
-// Finishes its work, then destroys all that lives in it; the record itself stays. False: another thread ended it meanwhile, and
+// Finishes the context's work, then destroys all that lives in it; the record stays. False: another thread ended the context meanwhile, and
 // the record may be gone.
 bool EndContext(Call& call, Context* context) noexcept;
-// The same for a primary context once nobody retains it; who retains it while its work is finished keeps it.
+// The same for a primary context that nobody retains. It survives if somebody retains it while its work is finished.
 void EndUnlessHeld(Call& call, Context* primary) noexcept;
 
-// Another reason for the device's primary context to live, and one less; clients' references are counted apart.
+// Add and drop an internal reference to the device's primary context. Clients' references are counted separately.
 CUresult HoldPrimary(World& world, CUdevice device) noexcept;
 void DropPrimary(Call& call, Context* primary) noexcept;
-// The context a call names, or the current one for null. A view of a green context: its primary context, and *green.
+// The context that a call names, or the current one for null. For a green context's view: its primary context, and *green is set.
 CUresult NamedContext(Call& call, CUcontext handle, Context** context, GreenContext** green) noexcept;
 
 }  // namespace cuaudit::sim

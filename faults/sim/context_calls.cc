@@ -105,7 +105,7 @@ CUresult NamedContext(Call& call, CUcontext handle, Context** context, GreenCont
 
 CUresult api::CtxCreate(Call& call, CUcontext* out, unsigned int flags, CUdevice device) { return Create(call, out, flags, device, 3020); }
 
-// The interface before CUDA 3.2: the context remembers it, and calls of both interfaces are told apart by it.
+// The interface before CUDA 3.2. The context remembers it, so that calls of the two interfaces can be told apart.
 CUresult api::CtxCreate_v1(Call& call, CUcontext* out, unsigned int flags, CUdevice device) {
   return Create(call, out, flags, device, 3010);
 }

@@ -15,8 +15,8 @@ constexpr CUmemorytype kAny = CU_MEMORYTYPE_UNIFIED;
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-// An upload of pageable memory leaves the client's bytes behind at once; a large one or a download waits. An H200 was seen
-// not to wait for 1 MiB and to wait for 4 MiB.
+// An upload of pageable memory stages the client's bytes and returns; a large upload, or a download, waits. An H200 did not wait for 1 MiB
+// and waited for 4 MiB.
 constexpr std::uint64_t kStaged = std::uint64_t{1} << 20;
 
 bool IsDeviceOnly(const World& world, std::uint64_t address) {
@@ -24,7 +24,7 @@ bool IsDeviceOnly(const World& world, std::uint64_t address) {
   return range != nullptr && !range->host_visible;
 }
 
-// A copy inside device memory does not wait, whatever its name says.
+// A copy within device memory does not wait, whatever its name says.
 bool StaysOnDevice(const World& world, const CUDA_MEMCPY3D& copy) {
   const auto stays = [&](CUmemorytype type, CUdeviceptr address) {
     return type == CU_MEMORYTYPE_ARRAY || (type != CU_MEMORYTYPE_HOST && IsDeviceOnly(world, address));
@@ -70,7 +70,7 @@ struct Sides {
   Context* from = nullptr;
 };
 
-// So it is for a copy between the memories of two devices, whatever call makes it.
+// The same holds for a copy between the memories of two devices, whatever call makes it.
 Sides SidesOf(const World& world, const CUDA_MEMCPY3D& copy) {
   const auto owner = [&](CUmemorytype type, CUdeviceptr address, CUarray handle) -> Context* {
     const Array* const array = type == CU_MEMORYTYPE_ARRAY ? world.Find<Array>(handle) : nullptr;

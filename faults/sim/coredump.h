@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// coredump.h: what a context, or the whole driver, is told about coredumps. None is ever written here.
+// coredump.h: coredump settings of a context or of the whole driver. The simulator never writes a coredump.
 //
-//   Owns      nothing; a plain value.
-//   Threads   the world's lock is held by every caller.
+//   Threads   the caller holds the world's lock.
 //   Units     names of at most 1023 characters.
-//   Faults    makes no driver calls.
 //   Source    CUDA Driver API 13.0, Coredump Attributes Control; answers of an H200 (580.159.04).
 #pragma once
 
@@ -17,7 +15,7 @@ inline constexpr std::size_t kCoredumpName = 1024;
 struct Coredump {
   bool on_exception = false;
   bool user_trigger = false;
-  int flags = 0;  // CUCoredumpGenerationFlags; lightweight and "the host dumps too" are bits of it
+  int flags = 0;  // CUCoredumpGenerationFlags; the attributes "lightweight" and "trigger host" are bits of it
   char file[kCoredumpName] = "core.cuda.HOSTNAME.PID";
   char pipe[kCoredumpName] = "corepipe.cuda.HOSTNAME.PID";
 };

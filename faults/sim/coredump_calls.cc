@@ -113,13 +113,13 @@ CUresult Set(Coredump* dump, int setting, const void* value, std::size_t* size) 
 }
 
 // Made when first asked for: most programs never do.
-Coredump* Global(World& world) {
+Coredump* GlobalCoredump(World& world) {
   if (world.coredump == nullptr) world.coredump = world.arena.New<Coredump>();
   return world.coredump;
 }
 
 Coredump* Own(World& world, Context* context) {
-  const Coredump* const global = Global(world);
+  const Coredump* const global = GlobalCoredump(world);
   if (context->coredump == nullptr && global != nullptr) {
     context->coredump = world.arena.New<Coredump>();
     if (context->coredump != nullptr) *context->coredump = *global;
@@ -130,12 +130,12 @@ Coredump* Own(World& world, Context* context) {
 }  // namespace
 
 CUresult api::CoredumpGetAttributeGlobal(Call& call, CUcoredumpSettings setting, void* value, std::size_t* size) {
-  const Coredump* const dump = Global(call.world);
+  const Coredump* const dump = GlobalCoredump(call.world);
   return dump == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : Get(*dump, setting, value, size);
 }
 
 CUresult api::CoredumpSetAttributeGlobal(Call& call, CUcoredumpSettings setting, void* value, std::size_t* size) {
-  Coredump* const dump = Global(call.world);
+  Coredump* const dump = GlobalCoredump(call.world);
   return dump == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : Set(dump, setting, value, size);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "faults/sim/image.h"
+#include "faults/sim/unaligned.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -49,13 +50,6 @@ constexpr unsigned char kFormatNone = 1;
 constexpr unsigned char kMaxThreads = 0x05;
 constexpr unsigned char kParameter = 0x17;
 constexpr std::uint32_t kMostParameters = 4096;  // a kernel takes no more bytes than 32764
-
-template <typename T>
-T Read(const unsigned char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
 
 // Ordinal at 4, offset at 6, size in the upper 14 bits of the word at 8.
 bool AddParameter(Arena& arena, const unsigned char* record, Symbol* symbol) {

@@ -53,7 +53,7 @@ CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
   if (event->owner != stream->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return CaptureRecord(call.world, stream, event);
   result = RecordOn(call, stream, event);
-  // Who waits for it in another process cannot run this one's work.
+  // A waiter in another process cannot run this process's work.
   const bool waits = (event->share != 0 || event->foreign) && call.thread->inside == Inside::Nothing;
   if (result == CUDA_SUCCESS && waits) Drain(call, stream);
   return result;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kOperationTime = 1000;
 
-// Releases the lock for client code; the stream's own time stands still meanwhile.
+// Releases the lock for client code. The stream's virtual time stands still meanwhile.
 class Outside {
  public:
   Outside(World& world, Thread* thread, Inside what) noexcept : world_(world), thread_(thread), before_(thread->inside), now_(world.now) {
@@ -63,7 +63,7 @@ void Bury(World& world, Stream* stream) noexcept {
   world.arena.Delete(stream);
 }
 
-// Work begins when the work before it has ended and the call that queued it was made.
+// In virtual time, work begins when the work before it has ended and the call that queued it was made.
 std::uint64_t StartOf(const Stream* stream, const Operation* operation) noexcept {
   std::uint64_t start = stream->time > operation->submitted ? stream->time : operation->submitted;
   const Context* const context = stream->owner;
@@ -146,7 +146,7 @@ void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   Context* const context = stream->owner;
   stream->busy = true;
   world.now = StartOf(stream, operation);
-  // Before it runs: whom a host function wakes may call while it has not returned.
+  // Before it runs, because a thread that the host function wakes may call the driver before the function returns.
   if (operation->work.type == WorkType::Write) seen = Seen::ByAll;  // any thread may read the value
   if (seen == Seen::ByOthers) Spread(world, &operation->clock, thread->serial);
   if (seen == Seen::ByAll) Tell(world, operation->clock);
@@ -164,7 +164,7 @@ void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept {
   if (result != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS) context->sticky = result;
   --world.pending;
   for (Marker* const marker : operation->markers) {
-    if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // a step before failed
+    if (marker != nullptr && marker->ticket == operation->ticket && !marker->done) FinishMarker(world, marker);  // an earlier step failed
     DropMarker(world, marker);
   }
   operation->markers.Clear(world.arena);
@@ -188,8 +188,8 @@ void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept {
   world.clock = stream->time = world.now;
 }
 
-// What a launch records and waits for is settled when it is queued, as for the same calls on the stream itself. Launches of one
-// executable come one after the other, in whatever streams. False: no event has changed.
+// The events that a launch records and waits for are bound when it is queued, as for the same calls on the stream itself. Launches of one
+// executable run one after the other, in any streams. False: no event has changed.
 static bool TakeMarkers(World& world, Stream* stream, Operation* operation) noexcept {
   const Plan& plan = *operation->work.launch.plan;
   Executable* const executable = operation->work.launch.executable;

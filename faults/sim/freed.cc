@@ -9,7 +9,7 @@ namespace cuaudit::sim {
 namespace {
 
 constexpr std::size_t kMost = 1024;
-constexpr std::uint64_t kBefore = 64;  // of arrays that a program counts from one on, by a pointer before their first element
+constexpr std::uint64_t kBefore = 64;  // bytes; programs that index from 1 hold a pointer to before their first element
 
 bool IsBeforeSomething(const World& world, std::uint64_t address) {
   const Range* const after = world.ranges.FirstFrom(address);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// freed.h: device memory that was given back, as long as nothing else lies at its address.
+// freed.h: a list of freed device memory whose addresses have not been reused, so that a later use can be reported with what it hit.
 //
-//   Owns      the world's list of the last such blocks; the oldest is forgotten for the newest.
-//   Threads   the world's lock is held by every caller.
+//   Owns      the world's list of the 1024 most recently freed blocks.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes.
-//   Errors    without room a block is not remembered: fewer findings, never a false one.
-//   Faults    makes no driver calls. Without an on_misuse nothing is kept.
-//   Source    ours.
+//   Errors    when there is no room, the block is not remembered: fewer findings, never a false one. Without on_misuse the list stays
+//             empty.
 #pragma once
 
 #include "faults/driver/kinds.h"
@@ -23,9 +22,10 @@ struct Freed {
   Trace death;
 };
 
-// The range, which cuMemFree or a stream-ordered free gives back now.
+// Remembers a range that cuMemFree or a stream-ordered free releases now.
 void RememberFreed(World& world, const Range* range) noexcept;
-// What the address was part of; nullptr when something lives there, or so little behind it that the place before may be meant.
+// The freed block that contained the address. nullptr when the address is in use, or when a live block begins shortly behind it: programs
+// that index from 1 hold a pointer to before their first element.
 const Freed* FindFreed(const World& world, std::uint64_t address) noexcept;
 
 }  // namespace cuaudit::sim

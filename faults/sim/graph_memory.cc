@@ -28,7 +28,7 @@ GraphMemory* MakeMemory(World& world, std::uint64_t bytes, int device, Graph* gr
   return memory;
 }
 
-// The device pays for what graphs have reserved, in steps; what is freed stays reserved until it is trimmed.
+// Memory that graphs reserve is charged to the device, in steps; freed memory stays reserved until it is trimmed.
 bool Reserve(World& world, DeviceState& device, int ordinal, std::uint64_t used) {
   const std::uint64_t wanted = (used + kStep - 1) / kStep * kStep;
   if (wanted > device.graph_reserved) {
@@ -125,7 +125,7 @@ CUresult AddAllocNode(World& world, Graph* graph, Node* const* dependencies, std
   work.memory = memory;
   work.alloc = *parameters;
   work.alloc.dptr = memory->address;
-  work.alloc.accessDescs = nullptr;  // kept by nobody: every device of the world sees the memory
+  work.alloc.accessDescs = nullptr;  // not kept: every device of the world can access the memory
   work.alloc.accessDescCount = 0;
   *node = AddNode(world, graph, dependencies, count, CU_GRAPH_NODE_TYPE_MEM_ALLOC, work);
   if (*node != nullptr) parameters->dptr = memory->address;
@@ -203,7 +203,7 @@ void Claim::Keep() noexcept {
   plan_ = nullptr;
 }
 
-// Nothing has been released meanwhile, so the books are what they were before.
+// Nothing was released meanwhile, so the saved counts are still right.
 Claim::~Claim() {
   if (plan_ == nullptr) return;
   for (const Step& step : plan_->steps) {

@@ -13,7 +13,7 @@ namespace {
 
 using driver::MisuseRule;
 
-constexpr std::size_t kMostSteps = 1024;  // of a plan whose steps are compared with each other
+constexpr std::size_t kMostSteps = 1024;  // most steps of a plan that are compared with each other
 
 // For each step the set of steps that are ordered before it, one bit each.
 class Before {
@@ -161,7 +161,7 @@ void RememberPointees(World& world, Plan* plan, std::size_t first, std::size_t c
   AccessList list;
   for (std::size_t i = 0; i < first + count; ++i) {
     const std::size_t step = i;
-    if (plan->steps[i].type == CU_GRAPH_NODE_TYPE_CONDITIONAL) i += plan->steps[i].inner;  // nobody knows which bodies will run
+    if (plan->steps[i].type == CU_GRAPH_NODE_TYPE_CONDITIONAL) i += plan->steps[i].inner;  // unknown which bodies will run
     if (step < first) continue;
     list.Truncate(0);
     (void)ListAccesses(world, plan->steps[step].work, &list);

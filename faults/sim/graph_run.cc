@@ -9,17 +9,17 @@ namespace {
 
 constexpr std::uint64_t kMostTurns = 1000000;
 
-struct Place {
+struct StepPlace {
   World& world;
   Thread* thread;
   Stream* stream;
   Plan* plan;
 };
 
-CUresult RunSteps(const Place& at, std::size_t first, std::size_t last) noexcept;
+CUresult RunSteps(const StepPlace& at, std::size_t first, std::size_t last) noexcept;
 
-// What an event step waits for has run before the launch, see ObstacleOf.
-CUresult RunStep(const Place& at, std::size_t place) {
+// The recording that an event step waits for was reached before the launch began (ObstacleOf).
+CUresult RunStep(const StepPlace& at, std::size_t place) {
   const Step& step = at.plan->steps[place];
   if (step.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) return CUDA_SUCCESS;
   if (step.type == CU_GRAPH_NODE_TYPE_KERNEL) return RunKernel(at.world, at.thread, step.work, at.plan);
@@ -37,13 +37,13 @@ unsigned ValueOf(const Plan& plan, std::uint64_t handle) {
 
 std::uint64_t Hosted(const World& world) { return CountKernels(&world, KernelCount::Hosted); }
 
-CUresult RunBody(const Place& at, std::size_t conditional, unsigned number) {
+CUresult RunBody(const StepPlace& at, std::size_t conditional, unsigned number) {
   std::size_t head = conditional + 1;
   for (unsigned i = 0; i < number; ++i) head += at.plan->steps[head].inner + 1;
   return RunSteps(at, head + 1, head + 1 + at.plan->steps[head].inner);
 }
 
-CUresult RunConditional(const Place& at, std::size_t place) {
+CUresult RunConditional(const StepPlace& at, std::size_t place) {
   const CUDA_CONDITIONAL_NODE_PARAMS& node = at.plan->steps[place].work.conditional;
   const std::uint64_t handle = node.handle;
   const unsigned size = node.size;
@@ -65,7 +65,7 @@ CUresult RunConditional(const Place& at, std::size_t place) {
   }
 }
 
-CUresult RunSteps(const Place& at, std::size_t first, std::size_t last) noexcept {
+CUresult RunSteps(const StepPlace& at, std::size_t first, std::size_t last) noexcept {
   CUresult result = CUDA_SUCCESS;
   for (std::size_t i = first; i < last && result == CUDA_SUCCESS; ++i) {
     const Step& step = at.plan->steps[i];
@@ -85,7 +85,7 @@ CUresult RunPlan(World& world, Thread* thread, Stream* stream, Plan* plan) noexc
   for (Slot& slot : plan->slots) {
     if ((slot.flags & CU_GRAPH_COND_ASSIGN_DEFAULT) != 0) slot.value = slot.initial;
   }
-  return RunSteps(Place{world, thread, stream, plan}, 0, plan->steps.size());
+  return RunSteps(StepPlace{world, thread, stream, plan}, 0, plan->steps.size());
 }
 
 }  // namespace cuaudit::sim

@@ -24,7 +24,7 @@ bool SameEnd(const World& world, CUmemorytype before, CUdeviceptr from, CUmemory
   if (before != after) return false;
   const Context* const one = OwnerAt(world, from);
   const Context* const other = OwnerAt(world, to);
-  return before != CU_MEMORYTYPE_DEVICE || one == other || one == nullptr || other == nullptr;  // a pool's memory is no context's
+  return before != CU_MEMORYTYPE_DEVICE || one == other || one == nullptr || other == nullptr;  // a pool's memory belongs to no context
 }
 
 CUgraphExecUpdateResult CompareKernels(const World& world, const CUDA_KERNEL_NODE_PARAMS& before, const CUDA_KERNEL_NODE_PARAMS& after) {
@@ -59,7 +59,7 @@ class Pairing {
   }
 
  private:
-  // In the order in which the nodes were added to their graph.
+  // Pairs nodes in the order in which they were added to their graph.
   bool List(const Plan& plan, std::uint32_t first, std::uint32_t last, Vector<std::uint32_t>* steps) {
     for (std::uint32_t i = first; i < last; i += plan.steps[i].inner + 1) {
       if (!steps->Push(world_.arena, i)) return Fail(CU_GRAPH_EXEC_UPDATE_ERROR, kUnpaired);
@@ -71,7 +71,7 @@ class Pairing {
     return true;
   }
 
-  // Depth first from the exits, dependency by dependency in the order of the edges.
+  // Pairs nodes depth first from the exits, dependency by dependency in the order of the edges.
   bool Pair(std::uint32_t own, std::uint32_t other) {
     Vector<std::uint32_t> open;
     bool good = Join(own, other) && open.Push(world_.arena, own);

@@ -12,7 +12,7 @@ CUdevResource WholeDevice(const World& world, CUdevice device) noexcept {
   all.type = CU_DEV_RESOURCE_TYPE_SM;
   SetGroup(&all, static_cast<unsigned>(profile.Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)), profile.least_group,
            profile.group_unit);
-  Mark(&all, Origin::Whole, device);
+  Mark(&all, ResourceOrigin::Whole, device);
   return all;
 }
 
@@ -25,7 +25,7 @@ void SetGroup(CUdevResource* resource, unsigned count, [[maybe_unused]] unsigned
 #endif
 }
 
-void Mark(CUdevResource* resource, Origin origin, CUdevice device, std::uint32_t split, std::uint32_t first) noexcept {
+void Mark(CUdevResource* resource, ResourceOrigin origin, CUdevice device, std::uint32_t split, std::uint32_t first) noexcept {
   const std::uint32_t words[4] = {static_cast<std::uint32_t>(origin), static_cast<std::uint32_t>(device), split, first};
   std::memcpy(resource->_internal_padding, words, sizeof(words));
 }
@@ -38,11 +38,12 @@ bool BelongTogether(const CUdevResource& one, const CUdevResource& other) noexce
   return a[1] == b[1] && a[2] != 0 && a[2] == b[2] && a[3] != b[3];
 }
 
-bool OriginOf(const CUdevResource& resource, Origin* origin, CUdevice* device) noexcept {
+bool OriginOf(const CUdevResource& resource, ResourceOrigin* origin, CUdevice* device) noexcept {
   std::uint32_t words[2];
   std::memcpy(words, resource._internal_padding, sizeof(words));
-  if (words[0] < static_cast<std::uint32_t>(Origin::Whole) || words[0] > static_cast<std::uint32_t>(Origin::Remainder)) return false;
-  *origin = static_cast<Origin>(words[0]);
+  if (words[0] < static_cast<std::uint32_t>(ResourceOrigin::Whole) || words[0] > static_cast<std::uint32_t>(ResourceOrigin::Remainder))
+    return false;
+  *origin = static_cast<ResourceOrigin>(words[0]);
   *device = static_cast<CUdevice>(words[1]);
   return true;
 }

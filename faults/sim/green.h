@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 // green.h: green contexts: a part of a device's multiprocessors, used through the primary context.
 //
-//   Owns      a green context its view (the CUcontext that stands for it), its default streams, and a hold on the primary context.
-//   Threads   the world's lock is held by every caller.
+//   Owns      a green context owns its view (the CUcontext that stands for it), its default stream and a reference to the primary context.
+//   Threads   the caller holds the world's lock.
 //   Errors    handles of a destroyed green context and of its streams answer CONTEXT_IS_DESTROYED where a device does.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0, Green Contexts; sizes of partitions as an H200 (580.159.04) splits them.
+//   Source    CUDA Driver API 13.0, Green Contexts; partition sizes as an H200 (580.159.04) returns them.
 #pragma once
 
 #include "faults/sim/call.h"
 
 namespace cuaudit::sim {
 
-// How a device resource came to be, kept in its padding: the driver tells its own from invented ones.
-enum class Origin : std::uint32_t { Whole = 0x5eed0001, Group, Remainder };
+// How a device resource was made. The value is kept in the resource's padding, so that the driver recognises its own resources.
+enum class ResourceOrigin : std::uint32_t { Whole = 0x5eed0001, Group, Remainder };
 
 struct ResourceDescriptor : Object {
   static constexpr Tag kTag = Tag::ResourceDescriptor;
@@ -27,26 +26,26 @@ struct GreenContext : Object {
   std::uint64_t id = 0;
   Context* primary = nullptr;
   Context* view = nullptr;
-  Stream* standard = nullptr;  // stands for stream 0 while the view is current
-  Marker* gate = nullptr;      // what new streams wait for
+  Stream* standard = nullptr;  // the default stream while the view is current
+  Marker* gate = nullptr;      // new streams wait for it
   CUdevResource resource = {};
 };
 
-// Toolkits before 13.0 know only the count.
+// Headers before 13.0 have only the count.
 void SetGroup(CUdevResource* resource, unsigned count, unsigned least, unsigned unit) noexcept;
-// `split` and `first` tell the outputs of one split from others and from each other.
-void Mark(CUdevResource* resource, Origin origin, CUdevice device, std::uint32_t split = 0, std::uint32_t first = 0) noexcept;
-// Outputs of one split, each once.
+// `split` identifies the split call, and `first` the output within it.
+void Mark(CUdevResource* resource, ResourceOrigin origin, CUdevice device, std::uint32_t split = 0, std::uint32_t first = 0) noexcept;
+// True for two different outputs of one split.
 bool BelongTogether(const CUdevResource& one, const CUdevResource& other) noexcept;
-// False for a resource that no call made.
-bool OriginOf(const CUdevResource& resource, Origin* origin, CUdevice* device) noexcept;
+// False for a resource that no driver call made.
+bool OriginOf(const CUdevResource& resource, ResourceOrigin* origin, CUdevice* device) noexcept;
 CUdevResource WholeDevice(const World& world, CUdevice device) noexcept;
 
-// The green context whose view is current; nullptr: none is.
+// The green context whose view is current; nullptr: none.
 GreenContext* CurrentGreen(const World& world, Thread* thread) noexcept;
-// Its streams end with it, and their handles say so; work that is queued still runs.
+// Ends the green context and its streams; their handles then report it. Queued work still runs.
 void EndGreen(World& world, GreenContext* green) noexcept;
-// Everything that runs in one green context, or in a whole context with its green ones (green null).
+// True for a stream of `green`; with a null `green`, for every stream of `context` and of its green contexts.
 bool IsStreamOf(const Stream* stream, const Context* context, const GreenContext* green) noexcept;
 
 }  // namespace cuaudit::sim

@@ -56,10 +56,10 @@ CUresult api::DevSmResourceSplitByCount(Call& call, CUdevResource* groups, unsig
   const bool fine = (flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0;
   if ((groups != nullptr && *count == 0) || (fine && (flags & CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE) != 0))
     return CUDA_ERROR_INVALID_VALUE;
-  Origin origin = Origin::Whole;
+  ResourceOrigin origin = ResourceOrigin::Whole;
   CUdevice device = 0;
   if (!OriginOf(*input, &origin, &device)) return CUDA_ERROR_INVALID_VALUE;
-  if (origin != Origin::Whole || least > input->sm.smCount) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+  if (origin != ResourceOrigin::Whole || least > input->sm.smCount) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   const Profile& profile = *call.world.profile;
   const unsigned unit = fine ? kFineUnit : profile.group_unit;
   const unsigned minimum = fine ? kFineUnit : profile.least_group;
@@ -74,19 +74,19 @@ CUresult api::DevSmResourceSplitByCount(Call& call, CUdevResource* groups, unsig
   for (unsigned i = 0; i < made; ++i) {
     groups[i] = *input;
     SetGroup(&groups[i], size, 0, 0);  // what it may be split into is known once a green context has it
-    Mark(&groups[i], Origin::Group, device, split, i * size);
+    Mark(&groups[i], ResourceOrigin::Group, device, split, i * size);
   }
   if (remaining == nullptr) return CUDA_SUCCESS;
   *remaining = *input;
   SetGroup(remaining, input->sm.smCount - made * size, 0, 0);
   if (remaining->sm.smCount == 0) remaining->type = CU_DEV_RESOURCE_TYPE_INVALID;
-  Mark(remaining, Origin::Remainder, device, split, made * size);
+  Mark(remaining, ResourceOrigin::Remainder, device, split, made * size);
   return CUDA_SUCCESS;
 }
 
 CUresult api::DevResourceGenerateDesc(Call& call, CUdevResourceDesc* out, CUdevResource* resources, unsigned int count) {
   if (out == nullptr || resources == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  Origin origin = Origin::Whole;
+  ResourceOrigin origin = ResourceOrigin::Whole;
   CUdevice device = 0;
   unsigned all = 0;
   for (unsigned i = 0; i < count; ++i) {

@@ -35,7 +35,7 @@ Span* Merge(Span* low, Span* high) {
   return root;
 }
 
-// Spans that begin below `key` and the others.
+// Splits the tree into spans that begin below `key` and the others.
 void Split(Span* root, std::uint64_t key, Span** low, Span** high) {
   while (root != nullptr) {
     if (root->begin < key) {
@@ -100,7 +100,7 @@ void Cut(World& world, Span* root, std::uint64_t key, Span** low, Span** high) {
   *high = Merge(rest, *high);
 }
 
-// One trace for each slot: a later one of a slot comes after the earlier.
+// Keeps one trace for each slot, the latest, and drops traces that the host knows to be done.
 void Add(World& world, Vector<Trace>* traces, const Trace& trace) {
   for (std::size_t i = 0; i < traces->size();) {
     if ((*traces)[i].stamp.slot == trace.stamp.slot || IsKnown(world, (*traces)[i].stamp)) {
@@ -149,7 +149,7 @@ void Filter(Vector<Patch>* patches, const Keep& keep) {
   patches->Truncate(kept);
 }
 
-// What one that now touches `box` may collide with; what is known to be done is dropped on the way.
+// Reports the patches that an access to `box` may be in conflict with, and drops those that the host knows to be done.
 void ComparePatches(World& world, History* history, const Stream* stream, const Box& box, bool write, const Conflict& conflict) {
   Filter(&history->patches, [&](const Patch& patch) {
     if (IsKnown(world, patch.trace.stamp)) return false;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// history.h: who read and wrote which bytes of one allocation, as far as it can still be in conflict with anything.
+// history.h: who read and wrote which bytes of one allocation, as far as a later access can still be in conflict with it.
 //
-//   Owns      its spans: intervals that do not overlap, each with its last writer and its readers since, one for each slot; and its
-//             patches: boxes of many rows, each touched by one operation, however many rows that are.
-//   Threads   the world's lock is held by every caller.
+//   Owns      spans: disjoint intervals, each with its last writer and, for each slot, its last reader since; and patches: boxes of many
+//             rows, each touched by one operation.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes; addresses as the caller counts them.
-//   Errors    when the books are full an access is forgotten, and the oldest of 256 patches for a new one: fewer findings, never a false
-//             one.
-//   Faults    makes no driver calls.
-//   Source    ours; a treap with priorities hashed from the address, so its shape is deterministic.
+//   Errors    when the arena is full, an access is forgotten; when there are 256 patches, the oldest is. Both mean fewer findings, never a
+//             false one.
+//   Source    a treap. Priorities are hashes of the address, so the shape is deterministic.
 #pragma once
 
 #include "faults/sim/box.h"
@@ -41,13 +40,13 @@ struct History {
   Span* root = nullptr;
   Vector<Patch> patches;
   Vector<Trace> uses;  // of the whole allocation, by kernels
-  Trace birth;         // a stream-ordered allocation
-  Trace death;         // a stream-ordered free
+  Trace birth;         // the stream-ordered allocation, if it was one
+  Trace death;         // the stream-ordered free, if there was one
   History* next = nullptr;
   History* previous = nullptr;
 };
 
-// What an access that conflicts is told of.
+// Callback that receives the earlier accesses that an access is in conflict with.
 struct Conflict {
   void (*tell)(void* teller, std::uint64_t begin, std::uint64_t end, const Trace& earlier);
   void* teller;
@@ -55,9 +54,10 @@ struct Conflict {
 
 History* MakeHistory(World& world) noexcept;
 void FreeHistory(World& world, History* history) noexcept;
-// Forgets what cannot be in conflict any more; call it before anything below.
+// Forgets what cannot be in conflict any more. Call it before any function below.
 void Refresh(World& world, History* history) noexcept;
-// Notes that the stream's last operation touches [begin, end), and tells of those it is not ordered after.
+// Notes that the stream's last operation touches [begin, end), and reports the earlier accesses that it is in conflict with and not ordered
+// after.
 void NoteRead(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
               const Conflict& conflict) noexcept;
 void NoteWrite(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
@@ -65,7 +65,8 @@ void NoteWrite(World& world, History* history, const Stream* stream, std::uint64
 // The same for a box.
 void NotePatch(World& world, History* history, const Stream* stream, const Patch& patch, const Conflict& conflict) noexcept;
 void NoteUse(World& world, History* history, const Trace& trace) noexcept;
-// Tells of every access and use that the stream's last operation is not ordered after; stream null: that the host does not know.
+// Reports every access and use that the stream's last operation is not ordered after; with a null stream, those that the host does not know
+// to be done.
 void TellUnordered(World& world, const History* history, const Stream* stream, const Conflict& conflict) noexcept;
 
 }  // namespace cuaudit::sim

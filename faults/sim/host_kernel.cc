@@ -8,7 +8,7 @@
 namespace cuaudit::sim {
 namespace {
 
-// What the function gets; its face first, so that the callbacks find the rest.
+// The argument of the host function. The public part is first, so that its callbacks find the rest.
 struct Run {
   cuaudit_launch face;
   World* world;

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "faults/sim/unaligned.h"
+
 namespace cuaudit::sim {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr std::uint16_t kKindPtx = 1;
 constexpr std::uint16_t kKindCubin = 2;
 constexpr std::uint64_t kCompressed = 0xf000;  // any of the compression flags
 constexpr std::size_t kLongestPtx = std::size_t{1} << 30;
-
-template <typename T>
-T Read(const unsigned char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof(value));
-  return value;
-}
 
 bool IsElf(const unsigned char* data, std::size_t bytes) { return bytes >= 4 && std::memcmp(data, "\177ELF", 4) == 0; }
 

@@ -7,7 +7,7 @@ namespace {
 
 using driver::Kind;
 
-// What was asked for, of handles that stand for bytes.
+// Requested size of a handle that stands for bytes.
 std::uint64_t BytesOf(const Object* object) noexcept {
   return object->tag == Tag::Physical ? static_cast<const Physical*>(object)->size : 0;
 }

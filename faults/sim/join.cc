@@ -39,7 +39,7 @@ Stream* CarrierOf(World& world, Context* context) {
   return context->carrier = stream;
 }
 
-// A recording of the stream, held by the caller; nullptr when the books are full.
+// A recording of the stream, referenced by the caller; nullptr when the arena is full.
 Marker* Recording(World& world, Stream* stream) {
   Marker* const marker = MakeMarker(world, stream);
   if (marker == nullptr) return nullptr;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// join.h: recording an event, of one stream or of everything that runs in a context; and making whole contexts wait.
+// join.h: records an event for one stream or for all streams of a context, and makes whole contexts wait.
 //
-//   Owns      per context a carrier: an internal stream that waits for others and is waited for.
-//   Threads   the world's lock is held by every caller.
-//   Errors    OUT_OF_MEMORY when the books are full; STREAM_CAPTURE_UNSUPPORTED while a stream concerned is captured.
-//   Faults    makes no driver calls.
+//   Owns      one carrier per context: an internal stream that waits for the others and that others wait for.
+//   Threads   the caller holds the world's lock.
+//   Errors    OUT_OF_MEMORY when the arena is full; STREAM_CAPTURE_UNSUPPORTED while one of the streams is captured.
 //   Source    CUDA Driver API 13.0, cuEventRecord, cuCtxRecordEvent, cuCtxWaitEvent, cuGreenCtxRecordEvent, cuGreenCtxWaitEvent.
 #pragma once
 
@@ -13,15 +12,16 @@
 
 namespace cuaudit::sim {
 
-// The stream is not captured.
+// Requires that the stream is not captured.
 CUresult RecordOn(Call& call, Stream* stream, Event* event) noexcept;
 CUresult WaitOn(World& world, Stream* stream, Marker* marker) noexcept;
 
-// Of the whole context when `green` is null.
+// All streams of the context; with `green`, only those of the green context.
 CUresult RecordAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept;
 CUresult WaitAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept;
 
-// The stream comes after all that the context was given so far; all that it is given from now on comes after the stream.
+// FollowContext: the stream comes after all that was queued in the context so far. PrecedeContext: all that is queued in the context from
+// now on comes after the stream.
 CUresult FollowContext(World& world, Stream* stream, Context* context) noexcept;
 CUresult PrecedeContext(World& world, Stream* stream, Context* context) noexcept;
 

@@ -51,7 +51,7 @@ void ForEachPointer(const World& world, const Work& work, const F& each) {
   }
 }
 
-// One past the end of something that the kernel was handed as well: a pair of iterators.
+// True for a pointer one past the end of another argument's memory: a pair of iterators.
 bool IsEndOfAnother(const World& world, const Arguments& arguments, std::uint64_t address) {
   const Range* const before = world.ranges.Find(address - 1);
   if (before == nullptr) return false;
@@ -71,7 +71,7 @@ bool IsRemembered(const Plan* plan, std::size_t step, std::uint64_t base) {
 
 }  // namespace
 
-// A stream-ordered free that the host does not know to be done may not have run yet, so it is told of as one that has not.
+// A stream-ordered free that the host does not know to be done may not have run yet, so it is reported as not run.
 void ObserveFreed(World& world, const Work& work, std::uint64_t origin, const Plan* plan, std::size_t step) noexcept {
   const Arguments* const arguments = work.type == WorkType::Kernel && !world.freed.empty() ? work.arguments : nullptr;
   if (arguments == nullptr || arguments->values == nullptr || arguments->by_host) return;

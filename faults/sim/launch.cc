@@ -15,7 +15,6 @@ constexpr std::uint64_t kMaxGridYZ = 65535;
 constexpr std::uint64_t kMaxBlock = 1024;
 constexpr std::uint64_t kMaxBlockZ = 64;
 constexpr std::uint64_t kStaticShared = 49152;
-constexpr unsigned kPortableCluster = 8;
 
 std::uint64_t Threads(const CUDA_KERNEL_NODE_PARAMS& kernel) {
   return std::uint64_t{kernel.blockDimX} * kernel.blockDimY * kernel.blockDimZ;

@@ -31,7 +31,7 @@ Range* Take(World& world, Region& region, Context* context, std::uint64_t bytes,
   range->kind = kind;
   range->block = block;
   range->region = &region;
-  Adopt(world, range, kind == Kind::StreamOrderedMemory ? nullptr : context);  // a pool's, whatever context it was taken in
+  Adopt(world, range, kind == Kind::StreamOrderedMemory ? nullptr : context);  // pool memory belongs to the pool, not to the context
   return range;
 }
 
@@ -74,7 +74,7 @@ Range* TakeDevice(World& world, Context* context, std::uint64_t bytes, Kind kind
   if (range == nullptr) return nullptr;
   range->on_device = true;
   if (kind == Kind::StreamOrderedMemory) {
-    range->charged = (bytes + 511) / 512 * 512;  // its pool pays
+    range->charged = (bytes + 511) / 512 * 512;  // charged to its pool
     return range;
   }
   range->chunked = ChargeChunks(world, context->device, range->block);

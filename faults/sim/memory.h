@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// memory.h: taking and giving back memory of every kind, and the device's budget.
+// memory.h: allocates and frees memory of every kind, and keeps each device's budget.
 //
-//   Owns      nothing; ranges belong to their context, or to the world where the driver says so.
-//   Threads   the world's lock is held by every caller.
+//   Owns      nothing; a range belongs to its context, or to the world where the driver says so.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes.
-//   Errors    nullptr: the budget, the address space or the books are exhausted.
-//   Faults    makes no driver calls.
+//   Errors    nullptr: the budget, the address space or the arena is exhausted.
 //   Source    CUDA Driver API 13.0, Memory Management.
 #pragma once
 
@@ -13,20 +12,20 @@
 
 namespace cuaudit::sim {
 
-// Device memory of `kind` in `context`, counted and, but for a pool's, charged. bytes > 0.
+// Allocates device memory of `kind` in `context`. It is counted, and charged to the device unless a pool pays. Requires bytes > 0.
 Range* TakeDevice(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept;
-// Memory the host may touch: managed (charged to no device) or pinned.
+// Allocates memory that the host may access: managed (charged to no device) or pinned.
 Range* TakeHost(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept;
-// Device addresses for bytes that lie at `where` and are charged to nobody.
+// Allocates device addresses for bytes that lie at `where`. They are charged to no device.
 Range* TakeElsewhere(World& world, Context* context, std::uint64_t bytes, Kind kind, char* where) noexcept;
 void GiveBack(World& world, Range* range) noexcept;
-// Links a range into its owner's list and the books.
+// Adopt adds a range to its owner's list and to the world's tree; Forget removes it.
 void Adopt(World& world, Range* range, Context* owner) noexcept;
 void Forget(World& world, Range* range) noexcept;
 
-// A queued stream-ordered free has been reached.
+// A stream has reached a queued stream-ordered free.
 void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation = 0) noexcept;
-// Pools give back what their thresholds do not keep. Called when somebody has waited.
+// Pools return to the device what their release thresholds do not keep. Called after a wait.
 void TrimPools(World& world) noexcept;
 bool Charge(World& world, int device, std::uint64_t bytes) noexcept;
 void Discharge(World& world, int device, std::uint64_t bytes) noexcept;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // module.h: modules, libraries, functions, kernels and link states.
 //
-//   Owns      a module its functions and globals; a library its kernels and, per context, the module they run in.
-//   Threads   the world's lock is held by every caller.
-//   Errors    see image.h for what a bad image answers.
-//   Faults    makes no driver calls.
+//   Owns      a module owns its functions and globals; a library owns its kernels and, for each context, the module they run in.
+//   Threads   the caller holds the world's lock.
+//   Errors    those of image.h for a bad image.
 //   Source    CUDA Driver API 13.0, Module Management, Library Management.
 #pragma once
 
@@ -17,13 +16,13 @@ struct Kernel;
 struct Module;
 struct Library;
 
-// What cuFuncSetAttribute and cuKernelSetAttribute change.
+// The settings that cuFuncSetAttribute and cuKernelSetAttribute change.
 struct FunctionSettings {
-  int dynamic_shared = 0;  // 0: what every function may have
+  int dynamic_shared = 0;  // 0: the default that every function may use
   int carveout = -1;
   bool non_portable_cluster = false;
   int cluster_policy = 0;
-  int cluster[3] = {};  // required, 0: none
+  int cluster[3] = {};  // required cluster size; 0: none
 };
 
 struct Function : Object, FunctionSettings {
@@ -31,15 +30,15 @@ struct Function : Object, FunctionSettings {
   Module* module = nullptr;
   const Symbol* symbol = nullptr;
   int block[3] = {1, 1, 1};      // cuFuncSetBlockShape, for launches before CUDA 4.0
-  unsigned launch_shared = 0;    // cuFuncSetSharedSize, the same
+  unsigned launch_shared = 0;    // cuFuncSetSharedSize, likewise
   unsigned parameter_bytes = 0;  // cuParamSetSize
-  char* parameters = nullptr;    // cuParamSeti and its kin
-  bool loaded = false;           // named or launched: an enumeration alone loads nothing
+  char* parameters = nullptr;    // set by cuParamSeti, cuParamSetf and cuParamSetv
+  bool loaded = false;           // the program got or launched it; enumerating functions does not load them
 };
 
 inline constexpr unsigned kLegacyParameterBytes = 4096;
-inline constexpr unsigned kRegisters = 4;  // of a thread of a kernel that does nothing: images are not compiled here
-// Dynamic shared memory that a block of the function may have.
+inline constexpr unsigned kRegisters = 4;  // registers per thread reported for every kernel, because images are not compiled here
+// The most dynamic shared memory that a block of the function may have.
 std::size_t DynamicSharedLimit(const Profile& profile, const Symbol* symbol, const FunctionSettings& settings) noexcept;
 
 struct Global {
@@ -51,9 +50,9 @@ struct Module : Object {
   static constexpr Tag kTag = Tag::Module;
   Image* image = nullptr;
   Library* library = nullptr;
-  Vector<Function*> functions;  // made when first asked for
+  Vector<Function*> functions;  // made at the first request
   Vector<Global> globals;
-  Vector<TextureReference*> textures;  // made when first asked for
+  Vector<TextureReference*> textures;  // made at the first request
   Vector<SurfaceReference*> surfaces;
 };
 
@@ -61,14 +60,14 @@ struct Kernel : Object {
   static constexpr Tag kTag = Tag::Kernel;
   Library* library = nullptr;
   const Symbol* symbol = nullptr;
-  FunctionSettings settings[kMaxDevices];  // its functions begin with those of their device
+  FunctionSettings settings[kMaxDevices];  // for each device, the settings that a new function of the kernel starts with
 };
 
 struct Library : Object {
   static constexpr Tag kTag = Tag::Library;
   Image* image = nullptr;
   Vector<Kernel*> kernels;
-  Vector<Module*> modules;  // one per context that asked
+  Vector<Module*> modules;  // one for each context that used the library
 };
 
 struct LinkState : Object {
@@ -87,7 +86,7 @@ Function* FunctionOf(World& world, Module* module, const Symbol* symbol) noexcep
 Module* ModuleOf(World& world, Library* library, Context* context) noexcept;
 CUresult ReadImage(World& world, const char* path, Image** image) noexcept;
 Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept;
-// Or that of a CUkernel cast to one, in the current context: launches and occupancy take both.
+// Finds a function, or the function in the current context for a CUkernel cast to CUfunction: launches and occupancy calls accept both.
 Function* FindLaunched(Call& call, CUfunction handle, CUresult* result) noexcept;
 
 }  // namespace cuaudit::sim

@@ -31,7 +31,7 @@ CUresult ReadImage(World& world, const char* path, Image** image) noexcept {
 namespace {
 
 // Loading waits for the context's work; a host function may have let another thread in, which ended the context.
-CUresult Place(Call& call, CUmodule* out, Image* image) {
+CUresult MakeModule(Call& call, CUmodule* out, Image* image) {
   const std::uint64_t handle = call.context->handle;
   DrainContext(call, call.context);
   CUresult result = StateAfterWait(call.world, handle);
@@ -48,7 +48,7 @@ CUresult Load(Call& call, CUmodule* out, const void* data) {
   if (out == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
   const CUresult result = ParseImage(call.world.arena, data, ~std::size_t{0}, &image);
-  return result == CUDA_SUCCESS ? Place(call, out, image) : result;
+  return result == CUDA_SUCCESS ? MakeModule(call, out, image) : result;
 }
 
 CUresult FindGlobal(Module* module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
@@ -82,7 +82,7 @@ CUresult api::ModuleLoad(Call& call, CUmodule* out, const char* path) {
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
   const CUresult result = ReadImage(call.world, path, &image);
-  return result == CUDA_SUCCESS ? Place(call, out, image) : result;
+  return result == CUDA_SUCCESS ? MakeModule(call, out, image) : result;
 }
 
 CUresult api::ModuleUnload(Call& call, CUmodule handle) {
@@ -181,7 +181,7 @@ CUresult api::LibraryLoadData(Call& call, CUlibrary* out, const void* code, CUji
   (void)values;
   Image* image = nullptr;
   CUresult result = ParseImage(call.world.arena, code, ~std::size_t{0}, &image);
-  // A text is compiled when something of it is asked for.
+  // A PTX text is compiled when something in it is requested.
   if ((result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_INVALID_PTX) && IsText(code)) {
     image = MakeImage(call.world.arena);
     if (image == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -269,7 +269,7 @@ CUresult api::LibraryGetUnifiedFunction(Call& call, void** function, CUlibrary h
   return call.world.Find<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Managed memory of a library exists from the first context on that the library was loaded into.
+// A library's managed memory exists once the library is loaded into a first context.
 CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// node.h: node parameters of every version as Work, checked as the driver checks them.
+// node.h: converts node parameters of every version to Work, checked as the driver checks them.
 //
-//   Owns      nothing.
-//   Threads   the world's lock is held by every caller.
-//   Errors    the code that adding or changing a node with these parameters answers.
-//   Faults    makes no driver calls.
+//   Threads   the caller holds the world's lock.
+//   Errors    those of adding or changing a node with these parameters.
 //   Source    CUDA Driver API 13.0, Graph Management.
 #pragma once
 
@@ -17,9 +15,9 @@ CUresult CopyWork(Call& call, const CUDA_MEMCPY3D* parameters, Work* work) noexc
 CUresult FillWork(Call& call, const CUDA_MEMSET_NODE_PARAMS* parameters, Work* work) noexcept;
 CUresult HostWork(const CUDA_HOST_NODE_PARAMS* parameters, Work* work) noexcept;
 CUresult EventWork(Call& call, CUevent event, WorkType type, Work* work) noexcept;
-// The generic form; *type says which node it is.
+// The same from the generic structure. *type is the node's type.
 CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept;
-// The live nodes behind the handles of a call that adds a node; each belongs to the graph and stands there once.
+// The live nodes behind the handles in a call that adds a node. Each must belong to the graph and occur once.
 class Dependencies {
  public:
   explicit Dependencies(World& world) noexcept : world_(world) {}
@@ -36,17 +34,17 @@ class Dependencies {
   Vector<Node*> nodes_;
 };
 
-// Whether an edge between such nodes may carry that annotation.
+// True if an edge between nodes of these types may carry the annotation.
 bool MayAnnotate(CUgraphNodeType from, CUgraphNodeType to, const CUgraphEdgeData& edge) noexcept;
 CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& parameters) noexcept;
-// Lets device code change a kernel node's parameters.
+// Lets device code change the parameters of a kernel node.
 CUresult SetUpdatable(Node* node, CUlaunchAttributeValue* value) noexcept;
-// A live node of that type.
+// The live node of that type behind the handle.
 Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept;
-// Replaces the parameters of the step that came from the node; `result` is what making them answered. Lets go of what work holds if
-// it is not taken.
+// Replaces the parameters of the step that was made from the node. `result` is the result of making `work`. If `work` is not used, its
+// references are dropped.
 CUresult SetStep(Call& call, CUgraphExec executable, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) noexcept;
-// The step of an executable graph that came from the node.
+// The step of an executable graph that was made from the node.
 const Step* FindStep(const World& world, const Executable* executable, CUgraphNode node) noexcept;
 
 }  // namespace cuaudit::sim

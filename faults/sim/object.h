@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// object.h: what every handle stands for, and the table that tells a live handle from a stale, foreign or invented one.
+// object.h: the base of every object that has a handle, and the table that tells a live handle from a stale, foreign or invented one.
 //
 //   Owns      the slots; objects belong to the arena.
-//   Threads   not thread-safe; the world's lock is held by every caller.
-//   Errors    Find answers nullptr for anything that is not a live object of that tag. A handle is a number: world, slot and
-//             generation. Freed slots rest in a queue, so a world repeats a value only after millions of objects. Worlds 1024 apart share
-//             their number, so each of them begins with generations of its own: the first handle of a slot comes again after 4 million
-//             worlds.
-//   Faults    makes no driver calls.
-//   Source    ours.
+//   Threads   not thread-safe; the caller holds the world's lock.
+//   Handles   a handle consists of world, slot and generation. Freed slots wait in a queue, so a world repeats a value only after millions
+//             of objects. Worlds 1024 apart share a world number, so each starts with its own generations: the first handle of a slot
+//             repeats after 4 million worlds.
+//   Errors    Find returns nullptr for anything but a live object of that tag.
 #pragma once
 
 #include <cstddef>
@@ -54,9 +52,9 @@ driver::Kind KindOf(Tag tag) noexcept;
 
 struct Object {
   Tag tag = Tag::None;
-  bool counted = false;  // false: internal, such as a default stream or an array level
+  bool counted = false;  // false: internal, such as a default stream or an array level; not in World::live
   std::uint64_t handle = 0;
-  Context* owner = nullptr;  // dies with it; null: outlives contexts
+  Context* owner = nullptr;  // destroyed with this context; null: outlives contexts
   Object* next = nullptr;    // in the owner's or the world's list
   Object* previous = nullptr;
 };
@@ -76,12 +74,12 @@ struct ObjectList {
   }
 };
 
-// What removes objects right now: the end of what they live in.
+// Why objects are being removed right now: the context or green context that they live in ends.
 enum class Ending : std::uint8_t { Nothing, Context, Green };
 
 class HandleTable {
  public:
-  // `memory` is zeroed and has room for `slots` slots.
+  // Requires zeroed memory with room for `slots` slots.
   static constexpr std::size_t kSlotBytes = 16;
   void Adopt(char* memory, std::size_t slots, std::uint32_t world) noexcept;
   char* memory() const noexcept { return reinterpret_cast<char*>(slots_); }
@@ -95,13 +93,13 @@ class HandleTable {
     const Slot& slot = slots_[index];
     return slot.object != nullptr && slot.object->handle == handle ? slot.object : nullptr;
   }
-  // True for the last handle of a slot that nobody has taken since.
+  // True for the last handle of a slot that has not been reused.
   bool IsStale(std::uint64_t handle) const noexcept {
     if ((handle & kPrefixMask) != prefix_) return false;
     const std::uint64_t index = (handle >> 4) & kIndexMask;
     return index < used_ && slots_[index].object == nullptr && GenerationOf(slots_[index]) == ((handle >> 24) & kGenerationMask);
   }
-  // Such a handle whose object died with its context.
+  // True for a stale handle whose object was destroyed with its context, or with its green context.
   bool DiedWithContext(std::uint64_t handle) const noexcept {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Context);
   }
@@ -109,7 +107,7 @@ class HandleTable {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
   }
   Ending ending = Ending::Nothing;
-  // For walks over all slots: what is in the slot now.
+  // For loops over all slots: the object in the slot, or nullptr.
   std::size_t used() const noexcept { return used_; }
   const Object* At(std::size_t slot) const noexcept { return slots_[slot].object; }
 
@@ -117,7 +115,7 @@ class HandleTable {
   static constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 20) - 1;
   static constexpr std::uint64_t kGenerationMask = (std::uint64_t{1} << 12) - 1;
   static constexpr std::uint64_t kPrefixMask = ~((std::uint64_t{1} << 36) - 1) | 0xf;
-  static constexpr std::uint32_t kRest = 1024;  // freed slots wait behind this many others
+  static constexpr std::uint32_t kRest = 1024;  // a freed slot is reused after this many others were freed
   struct Slot {
     Object* object;
     std::uint32_t generation : 30;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// objects.h: the simulated objects behind the handles: contexts, streams, events, pools, arrays, modules, physical memory.
+// objects.h: the simulated objects behind the handles: contexts, streams, events, pools, arrays, modules, physical memory. Graphs are in
+// graph.h, queued operations in work.h.
 //
-//   Owns      plain records in the world's arena; who destroys them is said by Object::owner.
-//   Threads   the world's lock is held by every caller.
+//   Owns      plain records in the world's arena. Object::owner says which context destroys an object.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes; virtual nanoseconds.
-//   Faults    makes no driver calls.
 //   Source    CUDA Driver API 13.0.
-//   Not here  graphs (graph.h); queued operations (operation.h).
 #pragma once
 
 #include <cuda.h>
@@ -35,15 +34,15 @@ struct Marker;
 struct GreenContext;
 struct ExternalSemaphore;
 
-inline constexpr int kLimits = 10;  // of CUDA 13.0
+inline constexpr int kLimits = 10;  // number of CUlimit values in CUDA 13.0
 
 struct Context : Object {
   static constexpr Tag kTag = Tag::Context;
   CUdevice device = 0;
   bool primary = false;
-  bool active = false;           // a primary context is a handle for life and alive only while somebody retains it
-  std::uint32_t ending = 0;      // calls that finish its work now, to end it then
-  std::uint32_t references = 0;  // of a primary context
+  bool active = false;           // a primary context keeps its handle for life and is active only while somebody retains it
+  std::uint32_t ending = 0;      // number of calls that are finishing its work to end it afterwards
+  std::uint32_t references = 0;  // retains of a primary context
   std::uint32_t flags = 0;
   std::uint32_t api_version = 0;
   std::uint64_t id = 0;
@@ -51,18 +50,18 @@ struct Context : Object {
   ObjectList children;
   Range* ranges = nullptr;
   Stream* legacy = nullptr;
-  Stream* carrier = nullptr;          // of what the context as a whole records and waits for
-  Marker* gate = nullptr;             // what new streams wait for
-  GreenContext* green = nullptr;      // this is its view; calls work in its primary context
-  std::uint32_t greens = 0;           // green contexts that hold this primary context
-  Vector<std::uint64_t> peers;        // contexts whose memory kernels of this one may use
+  Stream* carrier = nullptr;          // internal stream for records and waits of the whole context
+  Marker* gate = nullptr;             // new streams wait for it
+  GreenContext* green = nullptr;      // the green context whose view this is; calls work in its primary context
+  std::uint32_t greens = 0;           // number of green contexts that hold this primary context
+  Vector<std::uint64_t> peers;        // contexts with peer access granted to kernels of this one
   Vector<Stream*> own_streams;        // per-thread default streams
-  Vector<std::uint32_t> fresh_slots;  // of blocking streams with work that the legacy stream's clock does not include
+  Vector<std::uint32_t> fresh_slots;  // slots of blocking streams with work that is not yet in the legacy stream's clock
   std::uint64_t time = 0;             // when the last operation of any of its streams ended
   std::uint64_t blocking_time = 0;    // when the last operation of a blocking stream ended
   CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
-  Coredump* coredump = nullptr;   // null: as the whole driver
-  std::uint32_t attachments = 0;  // cuCtxAttach without cuCtxDetach
+  Coredump* coredump = nullptr;   // null: the driver-wide settings
+  std::uint32_t attachments = 0;  // cuCtxAttach calls without a cuCtxDetach
   std::uint64_t limits[kLimits] = {};
 };
 
@@ -78,27 +77,27 @@ struct Marker {
 
 struct StreamAttributes {
   CUaccessPolicyWindow window = {};
-  std::uint32_t policy = ~0U;  // what the driver tells of a stream nobody has set one for
+  std::uint32_t policy = ~0U;  // value that the driver reports if it was never set
   CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
   CUlaunchMemSyncDomainMap domains = {0, 1};
 };
 
 struct Stream : Object {
   static constexpr Tag kTag = Tag::Stream;
-  bool blocking = true;  // waits for the legacy default stream, which waits for it
+  bool blocking = true;  // synchronises with the legacy default stream
   bool legacy = false;
   std::uint32_t flags = 0;
   int priority = 0;
   StreamAttributes attributes;
   GreenContext* green = nullptr;
   std::uint64_t id = 0;
-  std::uint64_t thread = 0;  // of a per-thread default stream
-  bool busy = false;         // its first operation runs right now, perhaps without the lock
-  bool destroyed = false;    // the handle is gone, work is left or somebody still looks at it
+  std::uint64_t thread = 0;  // Thread::serial of a per-thread default stream
+  bool busy = false;         // its first operation is running, perhaps without the lock
+  bool destroyed = false;    // the handle is gone; work is left or the stream is pinned
   std::uint32_t pins = 0;
-  std::uint32_t busy_index = 0;  // 1 + its place in World::busy_streams; 0: no work is left
+  std::uint32_t busy_index = 0;  // 1 + its index in World::busy_streams; 0: no work is left
   std::uint64_t time = 0;        // when its last operation ended
-  std::uint32_t slot = 0;        // of its clock; 0: no work yet
+  std::uint32_t slot = 0;        // its index in the clocks (clock.h); 0: no work yet
   Operation* head = nullptr;
   Operation* tail = nullptr;
   Capture* capture = nullptr;
@@ -110,9 +109,9 @@ struct Event : Object {
   std::uint32_t flags = 0;
   Marker* marker = nullptr;  // null until recorded
   Capture* capture = nullptr;
-  bool was_captured = false;  // its last record was
-  std::uint32_t share = 0;    // other processes may open it: its slot in share.h
-  bool foreign = false;       // of another process
+  bool was_captured = false;  // its last record was captured
+  std::uint32_t share = 0;    // slot in share.h if other processes may open it
+  bool foreign = false;       // opened from another process
   Vector<Node*> capture_tips;
 };
 
@@ -120,17 +119,17 @@ struct Pool : Object {
   static constexpr Tag kTag = Tag::Pool;
   CUdevice device = 0;
   bool is_default = false;
-  bool destroyed = false;  // the handle is gone, allocations still live in it
+  bool destroyed = false;  // the handle is gone; allocations still live in it
   CUmemPoolProps properties = {};
   std::uint64_t threshold = 0;
   std::uint64_t reserved = 0;
   std::uint64_t reserved_high = 0;
-  std::uint64_t used = 0;      // as asked for
-  std::uint64_t occupied = 0;  // as rounded
+  std::uint64_t used = 0;      // bytes as requested
+  std::uint64_t occupied = 0;  // bytes as rounded
   std::uint64_t used_high = 0;
   std::uint64_t allocations = 0;
-  std::uint32_t share = 0;  // exported: its slot in share.h
-  bool imported = false;    // of another process
+  std::uint32_t share = 0;  // slot in share.h if exported
+  bool imported = false;    // opened from another process
   ShareName origin = {};
   int reuse[3] = {1, 1, 1};
   CUmemAccess_flags access[8] = {};
@@ -146,8 +145,8 @@ struct Array : Object {
   std::uint64_t rows = 0;
   std::uint64_t slices = 0;
   Range* range = nullptr;
-  std::uint64_t offset = 0;          // of a level inside its mipmapped array's bytes
-  MipmappedArray* parent = nullptr;  // of a level
+  std::uint64_t offset = 0;          // of a mip level in its mipmapped array's bytes
+  MipmappedArray* parent = nullptr;  // of a mip level
   std::uint64_t Size() const noexcept { return pitch * rows * slices; }
 };
 
@@ -175,9 +174,9 @@ struct Surface : Object {
 
 struct TextureReference : Object {
   static constexpr Tag kTag = Tag::TextureReference;
-  Module* module = nullptr;  // that declares it; null: of cuTexRefCreate
+  Module* module = nullptr;  // the module that declares it; null: made by cuTexRefCreate
   const Symbol* symbol = nullptr;
-  std::uint64_t address = 0;  // at most one of these three is not 0
+  std::uint64_t address = 0;  // at most one of address, array and levels is not 0
   std::uint64_t array = 0;    // handle
   std::uint64_t levels = 0;   // handle of a mipmapped array
   CUarray_format format = CU_AD_FORMAT_FLOAT;
@@ -199,19 +198,19 @@ struct SurfaceReference : Object {
   std::uint64_t array = 0;  // handle
 };
 
-// A callback that the simulator never has a reason to call.
+// A registered callback. The simulator never has a reason to call it.
 struct CallbackEntry : Object {
   static constexpr Tag kTag = Tag::Callback;
-  CUdevice device = -1;  // of an asynchronous notification; -1: of log messages
+  CUdevice device = -1;  // device of an asynchronous notification; -1: log messages
 };
 
 struct Physical : Object {
   static constexpr Tag kTag = Tag::Physical;
   CUmemAllocationProp properties = {};
   std::uint64_t size = 0;
-  std::uint32_t references = 1;  // of clients
+  std::uint32_t references = 1;  // references held by clients
   std::uint32_t mappings = 0;
-  bool released = false;  // no client holds it, mappings do
+  bool released = false;  // no client holds it, but mappings do
   Backing* backing = nullptr;
 };
 
@@ -219,7 +218,7 @@ struct External : Object {
   static constexpr Tag kTag = Tag::External;
   Backing* backing = nullptr;
   std::uint32_t mappings = 0;
-  bool destroyed = false;  // no client holds it, mapped buffers and arrays do
+  bool destroyed = false;  // no client holds it, but mapped buffers and arrays do
 };
 
 struct Reservation {

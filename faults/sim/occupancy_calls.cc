@@ -7,8 +7,6 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr unsigned kPortableCluster = 8;
-constexpr unsigned kGreatestCluster = 16;
 constexpr int kClusteredBlocks = 8;  // of one multiprocessor, as an H200 counts them
 
 KernelNeeds NeedsOf(const Function* function) { return {kRegisters, function->symbol->shared_bytes}; }

@@ -20,7 +20,7 @@ History* HistoryOf(World& world, Range* range) {
   return *at;
 }
 
-// Mappings of one physical allocation share bytes and history, so their addresses are counted from its beginning.
+// Mappings of one physical allocation share its bytes and history, so addresses count from the allocation's beginning.
 std::uint64_t OffsetOf(const Range* range) { return range->physical != nullptr ? range->base : 0; }
 
 bool IsHostMemory(const Range* range) { return range->kind == Kind::PinnedMemory || range->kind == Kind::HostRegistration; }
@@ -42,7 +42,7 @@ void TellWhole(void* argument, std::uint64_t, std::uint64_t, const Trace& earlie
   TellMisuse(teller.world, teller.rule, teller.range->kind, teller.range->base, teller.range->asked, teller.origin, earlier.origin);
 }
 
-constexpr std::uint64_t kFewRows = 8;  // so many and fewer are noted one by one
+constexpr std::uint64_t kFewRows = 8;  // up to this many rows are noted one by one
 
 // The part of one row that lies in `range`.
 void NoteInterval(World& world, const Stream* stream, Range* range, History* history, AccessMode mode, std::uint64_t begin,
@@ -57,7 +57,7 @@ void NoteInterval(World& world, const Stream* stream, Range* range, History* his
   }
 }
 
-// Memory has to be allocated before it is used, and not to be freed yet.
+// Memory must be allocated before it is used and not yet freed.
 void CheckLifetime(World& world, const Stream* stream, const Range* range, const History* history, const Trace& trace) {
   if (range->freeing) {
     TellMisuse(world, MisuseRule::FreedInUse, range->kind, range->base, range->asked, trace.origin, history->death.origin);
@@ -154,7 +154,7 @@ void CheckFree(World& world, const Stream* stream, CUdeviceptr address, const Tr
   history->death = trace;
 }
 
-// What a body of a conditional node touches is not known before it runs.
+// The accesses of a conditional node's body are unknown until it runs.
 void NoteLaunch(World& world, const Stream* stream, const Operation* operation, const Trace& trace) {
   Plan* const plan = operation->work.launch.plan;
   ObservePlan(world, plan, trace.origin);
@@ -169,7 +169,7 @@ void NoteLaunch(World& world, const Stream* stream, const Operation* operation, 
   }
 }
 
-// Values in memory may be written by anybody.
+// Any thread may write a value in memory.
 bool Awaits(const Work& work) {
   if (work.type == WorkType::Await) return true;
   if (work.type == WorkType::Batch) {

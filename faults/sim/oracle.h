@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// oracle.h: looks at every operation when it is handed over, and tells of what nothing orders. The schedule has no say in it.
+// oracle.h: checks every operation when it is submitted, and reports accesses that nothing orders. The findings do not depend on the
+// schedule. clock.h knows what is ordered, history.h who touched what, access.h what work touches.
 //
 //   Owns      the histories of allocations.
-//   Threads   the world's lock is held by every caller, and while WorldOptions::on_misuse runs.
-//   Errors    none. Without an on_misuse nothing is kept and nothing compared.
-//   Faults    makes no driver calls.
-//   Source    the rules of faults/driver/misuse.def; what is ordered: CUDA Programming Guide, Asynchronous Concurrent Execution.
-//   Not here  what is ordered (clock.h), who touched what (history.h), what work touches (access.h).
+//   Threads   the caller holds the world's lock, also while WorldOptions::on_misuse runs.
+//   Errors    without on_misuse nothing is kept and nothing compared.
+//   Source    the rules of faults/driver/misuse.def; CUDA C++ Programming Guide, Asynchronous Concurrent Execution.
 #pragma once
 
 #include "faults/sim/call.h"
@@ -16,41 +15,41 @@ namespace cuaudit::sim {
 
 struct Plan;
 
-// The call under way, as its observer names it; 0: nobody does.
+// Id of the current call, from WorldOptions::origin; 0: there is none.
 std::uint64_t Origin(const World& world) noexcept;
 
-// An operation of the stream. `staged`: its source was copied by the call and is nobody's any more.
+// Observes an operation of the stream. `staged`: the call copied its source, so no later write can be in conflict with it.
 void ObserveWork(World& world, Stream* stream, Operation* operation, bool staged) noexcept;
-// The stream comes after a recording that is already done, so nothing is queued for it.
+// The stream waits for a recording that is already done, so no operation is queued.
 void ObserveWait(World& world, Stream* stream, const Marker* marker) noexcept;
-// The stream comes after what another has been given so far.
+// The stream comes after what was queued in another stream so far.
 void ObserveFollow(World& world, Stream* stream, const Stream* other) noexcept;
-// The stream comes after what the whole context has been given so far.
+// The stream comes after what was queued in the whole context so far.
 void ObserveFollow(World& world, Stream* stream, const Context* context) noexcept;
-// The recording is done and the host knows it: whatever follows comes after it anyway.
+// True if the recording is done and the host knows it: everything later comes after it anyway.
 bool IsOver(const World& world, const Marker& marker) noexcept;
 // The stream waits for something outside this world.
 void ObserveStranger(World& world, Stream* stream) noexcept;
-// A stream-ordered allocation, which the stream's next operations may use.
+// A stream-ordered allocation, which the stream's later operations may use.
 void ObserveAllocation(World& world, Stream* stream, Range* range) noexcept;
-// The host gives memory back: before the driver waits for it where it does so without having promised it, else after.
+// The host frees memory. Call it before the driver waits for that memory if the manual does not promise the wait, else after.
 void ObserveRelease(World& world, const Range* range) noexcept;
 void ForgetHistory(World& world, Range* range) noexcept;
 
-// Tells once for each pair of rule and other operation within one call. `at` is an address or a handle.
+// Reports a misuse once for each pair of rule and other operation within one call. `at` is an address or a handle.
 void TellMisuse(World& world, driver::MisuseRule rule, Kind kind, std::uint64_t at, std::uint64_t bytes, std::uint64_t origin,
                 std::uint64_t other) noexcept;
-// A new call: what was told before may be told again.
+// Begins a new call, which may report the same misuse again.
 inline void BeginTelling(World& world) noexcept { world.told.Truncate(0); }
 
-// What a kernel is handed belongs to its context, or to one whose memory it may use.
+// Checks that the kernel's pointers belong to its context, or to one whose memory it may use.
 void ObserveArguments(World& world, const Stream* stream, const Work& work, std::uint64_t origin) noexcept;
-// No pointer of it leads into memory that was freed before. `plan` and `step` of a launched graph: what it remembers of its pointees is
-// told of by ObservePlan.
+// Checks that no pointer argument leads into freed memory. `plan` and `step` of a launched graph: ObservePlan reports the pointees that the
+// plan remembers.
 void ObserveFreed(World& world, const Work& work, std::uint64_t origin, const Plan* plan = nullptr, std::size_t step = 0) noexcept;
-// The steps of a plan among each other, once for each plan.
+// Compares the steps of a plan with each other, once for each plan.
 void ObservePlan(World& world, Plan* plan, std::uint64_t origin) noexcept;
-// `count` steps from `first` on were given their parameters by the call under way.
+// Remembers the pointees of `count` steps from `first` on, whose parameters the current call set.
 void RememberPointees(World& world, Plan* plan, std::size_t first, std::size_t count) noexcept;
 
 }  // namespace cuaudit::sim

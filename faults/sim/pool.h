@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// pool.h: pools of every place and kind, and those of another process.
+// pool.h: memory pools of every place and kind, and pools of another process.
 //
-//   Owns      nothing; pools are the world's. Of each place there is a default pool, made when somebody asks for it.
-//   Threads   the world's lock is held by every caller.
+//   Owns      nothing; a pool belongs to the world. Each place has a default pool, made when it is first used.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes. `used` counts what clients asked for, `occupied` what that takes, `reserved` grows by 32 MiB.
-//   Errors    nullptr: no memory, no room in the books, or no such place.
-//   Faults    makes no driver calls.
+//   Errors    nullptr: no memory, a full arena, or no such place.
 //   Source    CUDA Driver API 13.0, Stream Ordered Memory Allocator; numbers as an H200 answers.
 #pragma once
 
@@ -13,15 +12,15 @@
 
 namespace cuaudit::sim {
 
-// Which pool is the place's.
+// The default and the current pool of a place.
 struct PoolsOf {
-  Pool** standard = nullptr;  // its default pool, null until somebody asks
-  Pool** current = nullptr;   // null there: the default one
+  Pool** standard = nullptr;  // the default pool; null until it is first used
+  Pool** current = nullptr;   // *current null: the default pool is current
 };
-// Null pointers: no such place or kind.
+// Null pointers: there is no such place or kind.
 PoolsOf FindPools(World& world, const CUmemLocation& location, CUmemAllocationType type) noexcept;
 
-// INVALID_VALUE for what no pool can be.
+// INVALID_VALUE for properties that no pool can have.
 CUresult CheckPool(World& world, const CUmemPoolProps* properties) noexcept;
 Pool* MakePool(World& world, const CUmemPoolProps& properties, bool is_default) noexcept;
 Pool* DefaultPool(World& world, const CUmemLocation& location, CUmemAllocationType type) noexcept;
@@ -33,7 +32,7 @@ inline bool IsManaged(const Range* range) noexcept {
          (range->pool != nullptr && range->pool->properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED);
 }
 
-// Memory of the pool, which grows for it; null: there is no room now.
+// Allocates from the pool, which grows if needed; null: there is no room now.
 Range* TakeFromPool(World& world, Context* context, Pool* pool, std::uint64_t bytes) noexcept;
 
 }  // namespace cuaudit::sim

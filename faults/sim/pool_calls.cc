@@ -11,7 +11,7 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr std::uint64_t kStep = std::uint64_t{32} << 20;
+constexpr std::uint64_t kTrimStep = std::uint64_t{32} << 20;
 
 // pool null: the current one of the stream's device.
 CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* pool, CUstream handle) {
@@ -84,7 +84,7 @@ CUresult api::MemPoolTrimTo(Call& call, CUmemoryPool handle, std::size_t keep) {
   Pool* const pool = call.world.Find<Pool>(handle);
   if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
   std::uint64_t target = pool->occupied > keep ? pool->occupied : keep;
-  target = (target + kStep - 1) / kStep * kStep;
+  target = (target + kTrimStep - 1) / kTrimStep * kTrimStep;
   if (target < pool->reserved) {
     if (IsOnDevice(pool)) Discharge(call.world, pool->device, pool->reserved - target);
     pool->reserved = target;

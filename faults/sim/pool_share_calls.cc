@@ -9,7 +9,7 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+constexpr CUmemAllocationHandleType kFileDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
 // What the descriptor of a pool holds.
 struct PoolFile {
@@ -23,7 +23,7 @@ CUresult api::MemPoolExportToShareableHandle(Call& call, void* out, CUmemoryPool
                                              unsigned long long flags) {
   World& world = call.world;
   Pool* const pool = world.Find<Pool>(handle);
-  if (out == nullptr || pool == nullptr || flags != 0 || type != kFd || pool->properties.handleTypes != kFd)
+  if (out == nullptr || pool == nullptr || flags != 0 || type != kFileDescriptor || pool->properties.handleTypes != kFileDescriptor)
     return CUDA_ERROR_INVALID_VALUE;
   if (pool->share == 0) pool->share = ShareSlot(world, ShareKind::Pool);
   if (pool->share == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -40,7 +40,7 @@ CUresult api::MemPoolExportToShareableHandle(Call& call, void* out, CUmemoryPool
 
 CUresult api::MemPoolImportFromShareableHandle(Call& call, CUmemoryPool* out, void* os_handle, CUmemAllocationHandleType type,
                                                unsigned long long flags) {
-  if (out == nullptr || type != kFd || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || type != kFileDescriptor || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   PoolFile contents{};
   const int file = static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
   const bool whole = file >= 0 && pread(file, &contents, sizeof(contents), 0) == static_cast<ssize_t>(sizeof(contents));
@@ -58,7 +58,7 @@ CUresult api::MemPoolImportFromShareableHandle(Call& call, CUmemoryPool* out, vo
 CUresult api::MemPoolExportPointer(Call& call, CUmemPoolPtrExportData* out, CUdeviceptr address) {
   Range* const range = call.world.ranges.Find(address);
   if (out == nullptr || range == nullptr || range->base != address || range->freeing) return CUDA_ERROR_INVALID_VALUE;
-  // A pool that was not exported has nobody who could import its memory.
+  // Memory of a pool that was not exported cannot be imported by anybody.
   if (range->pool == nullptr || range->pool->share == 0 || range->import != nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!ShareRange(call.world, range, ShareKind::PoolMemory, range->pool->share)) return CUDA_ERROR_OUT_OF_MEMORY;
   const ShareName name = NameShare(call.world, range->share);

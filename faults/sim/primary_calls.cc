@@ -62,7 +62,7 @@ CUresult api::DevicePrimaryCtxReset(Call& call, CUdevice device) {
   if (state == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   Context* const context = state->primary;
   if (context->greens != 0) return CUDA_ERROR_NOT_PERMITTED;
-  if (context->active) (void)EndContext(call, context);  // whoever retained it still has to release it
+  if (context->active) (void)EndContext(call, context);  // each retain still needs its release
   state->primary_flags = 0;
   return CUDA_SUCCESS;
 }

@@ -9,7 +9,7 @@ bool UsableHere(World& world) noexcept {
   std::uint32_t mark = world.alive->load(std::memory_order_acquire);
   if (mark == kAlive) [[likely]]
     return true;
-  // Whether it was initialised before the fork is looked at by one thread, before any can initialise it.
+  // One thread checks whether the world was initialised before the fork, before any thread can initialise it.
   if (mark == kWiped && world.alive->compare_exchange_strong(mark, kBeginning, std::memory_order_acquire)) {
     if (!world.initialized) world.lock = PTHREAD_MUTEX_INITIALIZER;
     mark = world.initialized ? kRefused : kAlive;

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MIT
-// process.h: what a fork and an exit of the process do to a world.
+// process.h: what a fork and the exit of the process do to a world.
 //
-//   Owns      nothing.
-//   Threads   called without the world's lock: after a fork it may be anybody's.
-//   Errors    UsableHere is false in a child forked after cuInit, and for a destroyed world; calls then answer NOT_INITIALIZED.
-//   Faults    makes no driver calls.
-//   Source    measured on an H200, suites/contract: forked.*, exiting.*.
+//   Threads   called without the world's lock, which any thread may have held at the fork.
+//   Errors    UsableHere is false in a child forked after cuInit, and for a destroyed world; calls then return NOT_INITIALIZED.
+//   Source    measured on an H200 (suites/contract, questions forked.* and exiting.*).
 #pragma once
 
 #include "faults/sim/world_state.h"
 
 namespace cuaudit::sim {
 
-// What the first page of a world says.
-inline constexpr std::uint32_t kWiped = 0;  // by a fork
+// Values of the mark in a world's first page.
+inline constexpr std::uint32_t kWiped = 0;  // the kernel clears the page in a forked child
 inline constexpr std::uint32_t kAlive = 1;
-inline constexpr std::uint32_t kBeginning = 2;  // one thread of a child is at it
+inline constexpr std::uint32_t kBeginning = 2;  // a thread of the child is deciding
 inline constexpr std::uint32_t kDestroyed = 3;
-inline constexpr std::uint32_t kRefused = 4;  // a child of a process that had initialised it
+inline constexpr std::uint32_t kRefused = 4;  // the parent had called cuInit before the fork
 
-// False in a child that was forked after cuInit. A world that nobody had initialised begins anew there, its lock
-// free.
+// False in a child that was forked after cuInit. If nobody had called cuInit, the world starts anew in the child, with its lock free.
 bool UsableHere(World& world) noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// profile.h: which device is simulated: its attributes, its memory, and the figures from which occupancy follows.
+// profile.h: which device is simulated: its attributes, its memory, and the figures that occupancy depends on.
 //
-//   Owns      constants.
-//   Threads   safe everywhere; no state.
 //   Units     bytes, registers, warps.
-//   Errors    FindProfile answers nullptr for a name that nobody has; an attribute beyond the table is 0.
-//   Faults    makes no driver calls.
-//   Source    profile_h200.def is measured, profile_small.def is from public figures; granularities of registers and shared memory are
-//             those of the occupancy calculator in the CUDA toolkit for compute capability 7.5 and 9.0.
+//   Errors    FindProfile returns nullptr for an unknown name; an attribute beyond the table is 0.
+//   Source    profile_h200.def is measured, profile_small.def is from public figures. Granularities of registers and shared memory are
+//             those of the CUDA toolkit's occupancy calculator for compute capability 7.5 and 9.0.
 #pragma once
 
 #include <cuda.h>
@@ -20,21 +17,21 @@ inline constexpr int kAttributeEnd = 148;  // one past the last attribute that C
 
 struct Profile {
   const char* name;
-  const char* device_name;      // says that it is simulated
-  std::uint64_t memory;         // a device of this kind has no more
-  std::uint32_t shared_unit;    // shared memory is given to blocks in multiples of this
-  std::uint32_t register_unit;  // registers to warps
-  std::uint32_t warp_unit;      // warps by registers are a multiple of this
-  std::uint32_t least_group;    // multiprocessors in a partition: at least, and a multiple of
+  const char* device_name;      // includes that the device is simulated
+  std::uint64_t memory;         // the most memory that a device of this kind has
+  std::uint32_t shared_unit;    // shared memory of a block is a multiple of this
+  std::uint32_t register_unit;  // registers of a warp are a multiple of this
+  std::uint32_t warp_unit;      // the register limit of warps is a multiple of this
+  std::uint32_t least_group;    // fewest multiprocessors in a partition (least_group); a partition is a multiple of group_unit
   std::uint32_t group_unit;
-  std::uint32_t most_groups;  // of the least size: how multiprocessors lie together leaves some over
+  std::uint32_t most_groups;  // most partitions of the least size; some multiprocessors are left over
   int attribute[kAttributeEnd];
 
   int Attribute(int number) const noexcept { return number > 0 && number < kAttributeEnd ? attribute[number] : 0; }
 };
 
 const Profile* FindProfile(const char* name) noexcept;
-// The one of a world that asks for none.
+// The profile of a world that does not name one.
 const Profile* DefaultProfile() noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// range.h: every address interval the driver knows about, found from any address inside it.
+// range.h: every address interval that the driver knows, found from any address inside it.
 //
-//   Owns      nothing; ranges are the arena's, the tree links them.
-//   Threads   not thread-safe; the world's lock is held by every caller.
+//   Owns      nothing; ranges belong to the arena, and the tree links them.
+//   Threads   not thread-safe; the caller holds the world's lock.
 //   Units     bytes.
-//   Errors    Find answers nullptr; Insert answers false when the interval overlaps a known one.
-//   Faults    makes no driver calls.
-//   Source    ours; a treap with priorities hashed from the address, so its shape is deterministic.
+//   Errors    Find returns nullptr; Insert returns false when the interval overlaps a known one.
+//   Source    a treap. Priorities are hashes of the address, so the shape is deterministic.
 #pragma once
 
 #include <cstdint>
@@ -30,32 +29,32 @@ struct Physical;
 struct Range {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
-  char* bytes = nullptr;                   // where they really are
+  char* bytes = nullptr;                   // where the bytes lie in this process
   driver::Kind kind = driver::Kind::None;  // None: internal, such as a module's globals
   bool on_device = false;                  // CU_MEMORYTYPE_DEVICE
   bool host_visible = false;               // clients may dereference it
-  bool managed_global = false;             // a managed global of a module; allocations say so by their kind
+  bool managed_global = false;             // a __managed__ variable of a module; managed allocations have their kind instead
   bool freeing = false;                    // a stream-ordered free is queued
   bool accessible = true;                  // false: mapped, but no device was granted access
   bool sync_memops = false;                // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-  std::uint32_t flags = 0;                 // as given to the call that made it
+  std::uint32_t flags = 0;                 // flags of the call that made it
   std::uint64_t id = 0;                    // CU_POINTER_ATTRIBUTE_BUFFER_ID
-  bool chunked = false;                    // its block is charged by chunks, see chunks.h
+  bool chunked = false;                    // its block is charged in chunks (chunks.h)
   std::uint64_t charged = 0;               // bytes taken from a pool
   std::uint64_t asked = 0;                 // bytes the client asked for
   Block* block = nullptr;
   Region* region = nullptr;
   Context* owner = nullptr;
   Pool* pool = nullptr;
-  GraphMemory* graph = nullptr;  // of memory that a graph owns
+  GraphMemory* graph = nullptr;  // if a graph owns the memory
   Physical* physical = nullptr;
-  Managed* managed = nullptr;                 // advice about its parts; null: none
-  std::uint8_t access[kMaxDevices + 1] = {};  // of a mapping: CUmemAccess_flags by device, the host last
-  std::uint32_t share = 0;                    // other processes may open it: its slot in share.h
-  External* external = nullptr;               // external memory holds the bytes
-  Import* import = nullptr;                   // another process owns the bytes
-  History* history = nullptr;                 // who touched it
-  Range* next = nullptr;                      // in the owner's list
+  Managed* managed = nullptr;                 // cuMemAdvise settings of its parts; null: none
+  std::uint8_t access[kMaxDevices + 1] = {};  // of a mapping: CUmemAccess_flags for each device, the host last
+  std::uint32_t share = 0;                    // slot in share.h if other processes may open it
+  External* external = nullptr;               // the external memory that holds the bytes
+  Import* import = nullptr;                   // the import, if another process owns the bytes
+  History* history = nullptr;                 // accesses so far
+  Range* next = nullptr;                      // next in the owner's list
   Range* previous = nullptr;
   Range* left = nullptr;
   Range* right = nullptr;

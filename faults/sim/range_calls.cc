@@ -24,7 +24,7 @@ bool IsHost(const CUmemLocation& location) {
          (type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id == 0);
 }
 
-// The older calls name the processor by a device number.
+// The older calls name the CPU by a device number.
 CUmemLocation FromDevice(CUdevice device) {
   if (device == CU_DEVICE_CPU) return {CU_MEM_LOCATION_TYPE_HOST, 0};
   return {CU_MEM_LOCATION_TYPE_DEVICE, device};
@@ -74,7 +74,7 @@ CUresult RememberPrefetch(World& world, CUdeviceptr address, std::size_t bytes, 
   return CUDA_SUCCESS;
 }
 
-// Moving pages is work of the stream that nobody sees; a capture cannot hold it.
+// Prefetching is stream work without a visible effect; a capture cannot hold it.
 CUresult Occupy(Call& call, Stream* stream) {
   if (stream->capture != nullptr) {
     Invalidate(stream->capture);
@@ -180,7 +180,7 @@ CUresult api::MemRangeGetAttributes(Call& call, void** data, std::size_t* sizes,
 #ifdef CUAUDIT_HAS_MemPrefetchBatchAsync
 namespace {
 
-// Batches go to a stream of their own choice, never to the legacy one.
+// Batches need a stream of their own, never the legacy one.
 CUresult CheckBatch(Call& call, const CUdeviceptr* addresses, const std::size_t* sizes, std::size_t count, unsigned long long flags,
                     CUstream handle, Stream** stream) {
   CUresult result = CUDA_SUCCESS;
@@ -219,7 +219,7 @@ CUresult PrefetchBatch(Call& call, const CUdeviceptr* addresses, const std::size
   return result;
 }
 
-// Nobody may rely on what discarded memory holds: it holds a pattern, so that who does is seen.
+// The content of discarded memory is undefined. It is filled with a pattern, so that a program that relies on it shows.
 CUresult Discard(Call& call, Stream* stream, const CUdeviceptr* addresses, const std::size_t* sizes, std::size_t count) {
   CUresult result = Occupy(call, stream);
   for (std::size_t i = 0; i < count && result == CUDA_SUCCESS; ++i) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// region.h: address-space allocation with neighbours that merge: device memory, and memory that the host may touch.
+// region.h: allocates address space from one interval and merges free neighbours. A world has one region for device memory and one for
+// memory that the host may access.
 //
-//   Owns      nothing; the mappings are the world's shell.
-//   Threads   not thread-safe; the world's lock is held by every caller.
-//   Units     bytes; blocks are aligned to 512, or to 2 MiB when they are that large.
-//   Errors    nullptr when no hole is large enough or the books are full.
-//   Faults    makes no driver calls.
-//   Source    ours.
+//   Owns      nothing; the mappings belong to the world's shell.
+//   Threads   not thread-safe; the caller holds the world's lock.
+//   Units     bytes; blocks are aligned to 512, or to 2 MiB if they are at least that large.
+//   Errors    nullptr when no hole is large enough or the arena is full.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ struct Block {
 
 class Region {
  public:
-  // Clients see addresses from `visible` on, which for device memory they cannot dereference; the bytes lie at `bytes`.
+  // Clients get addresses from `visible` on; the bytes lie at `bytes`. Clients cannot dereference addresses of device memory.
   bool Adopt(Arena& arena, char* visible, char* bytes, std::size_t size) noexcept;
   Block* Allocate(Arena& arena, std::uint64_t bytes) noexcept;
   void Free(Arena& arena, Block* block) noexcept;
@@ -37,7 +36,7 @@ class Region {
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t base() const noexcept { return base_; }
   char* bytes() const noexcept { return bytes_; }
-  // No block ever ended above base + used.
+  // No block has ever ended above base + used.
   std::uint64_t used() const noexcept { return used_; }
 
  private:

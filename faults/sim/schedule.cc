@@ -9,7 +9,7 @@
 namespace cuaudit::sim {
 namespace {
 
-constexpr std::uint64_t kMostAtOnce = 4;  // Random runs fewer than this many operations at a call
+constexpr std::uint64_t kMostAtOnce = 4;  // Random runs fewer operations than this at each call
 
 std::uint64_t Draw(World& world) {
   std::uint64_t x = (world.random += 0x9e3779b97f4a7c15U);
@@ -18,13 +18,13 @@ std::uint64_t Draw(World& world) {
   return x ^ (x >> 31);
 }
 
-// Host functions when somebody attends to them: a thread that queues or waits may hold what they take.
+// Host functions are left to the attending thread, because a thread that queues or waits may hold a lock that they take.
 enum class HostFunctions : std::uint8_t { Last, Never };
 
 bool IsRunnable(World& world, const Stream* stream) { return !stream->busy && ObstacleOf(world, stream).stream == nullptr; }
 
-// Fifo: the highest priority, then the oldest. Random: the highest priority, then any. Adversarial: the newest. Lazy asks for the
-// oldest, where what somebody waits for depends on something unforeseen.
+// Fifo: the highest priority, then the oldest. Random: the highest priority, then any. Adversarial: the newest. Lazy: the oldest; it picks
+// only when a wait depends on something unforeseen.
 Stream* Pick(World& world, HostFunctions host) {
   Stream* best = nullptr;
   Stream* last = nullptr;
@@ -58,14 +58,14 @@ Stream* Pick(World& world, HostFunctions host) {
   return best != nullptr ? best : last;
 }
 
-// Another thread runs a host function that stands in the way.
+// Another thread runs a host function that must finish first.
 void Rest(World& world) {
   ++world.waiting_turns;
   pthread_cond_wait(&world.turn, &world.lock);
   --world.waiting_turns;
 }
 
-// The stream whose first operation runs next on the way to the goal; nullptr: another thread is on it, or nobody knows.
+// The stream whose first operation is the next step towards the goal; nullptr: another thread is running it, or there is none.
 Stream* NextFor(World& world, Goal goal) {
   while (!goal.stream->busy) {
     const Goal obstacle = ObstacleOf(world, goal.stream);
@@ -76,7 +76,7 @@ Stream* NextFor(World& world, Goal goal) {
   return nullptr;
 }
 
-// Where somebody attends, a host function runs because the goal needs it: of several the one that does.
+// In an attended world a host function runs only if the goal needs it; if several can run, the one that the goal needs.
 Stream* PickFor(World& world, Goal goal) {
   if (!world.attended) return Pick(world, HostFunctions::Last);
   if (Stream* const stream = Pick(world, HostFunctions::Never); stream != nullptr) return stream;
@@ -84,8 +84,8 @@ Stream* PickFor(World& world, Goal goal) {
   return needed != nullptr ? needed : Pick(world, HostFunctions::Last);
 }
 
-// Inside a call that queues or waits. Only the wait tells its thread what has run; but where somebody attends, a host function runs in
-// such a call when nothing else can, so everybody may be waiting for it.
+// Runs the stream's first operation inside a call that queues or waits. Normally only the wait tells its thread what has run. In an
+// attended world, a host function runs here only when nothing else can, so any thread may be waiting for it.
 void Run(World& world, Thread* thread, Stream* stream) {
   const bool tells = RunsHostFunctions(stream->head->work);
   RunHead(world, thread, stream, !tells ? Seen::ByNobody : world.attended ? Seen::ByAll : Seen::ByOthers);
@@ -103,7 +103,7 @@ void RunAnything(World& world, Thread* thread, Goal goal) {
   }
 }
 
-// Goals below goals, each standing in the way of the one before. Tickets fall on the way down, so it ends.
+// Each goal stands in the way of the one before. Tickets fall on the way down, so the search ends.
 class Trail {
  public:
   explicit Trail(World& world) noexcept : world_(world) {}
@@ -189,7 +189,7 @@ void Nudge(World& world, Thread* thread, Goal goal) noexcept {
     if (stream == nullptr && goal.stream->busy) return;
   }
   if (stream == nullptr) stream = PickFor(world, goal);
-  // Who asks may look at what its host functions have done.
+  // The querying thread may look at what its host functions have done.
   if (stream != nullptr) RunHead(world, thread, stream, RunsHostFunctions(stream->head->work) ? Seen::ByAll : Seen::ByNobody);
 }
 

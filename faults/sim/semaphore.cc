@@ -65,7 +65,7 @@ CUresult AwaitWork(const Call& call, const CUexternalSemaphore* semaphores, cons
 bool AreSignalled(const World& world, const ValueWork& wait) noexcept {
   for (unsigned i = 0; i < wait.count; ++i) {
     const ExternalSemaphore* const semaphore = world.Find<ExternalSemaphore>(wait.semaphores[i]);
-    if (semaphore != nullptr && !HasCome(*semaphore, Wanted(wait, i))) return false;  // one that is gone keeps nobody waiting
+    if (semaphore != nullptr && !HasCome(*semaphore, Wanted(wait, i))) return false;  // nobody waits for a destroyed semaphore
   }
   return true;
 }

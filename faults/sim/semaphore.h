@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// semaphore.h: semaphores of another interface: imported, signalled and waited for by streams and by nodes of graphs.
+// semaphore.h: external semaphores, which streams and graph nodes signal and wait for.
 //
-//   Owns      a semaphore its page, shared with everybody who has the descriptor. The list of what to signal or to wait for lies in
-//             Arguments, which the Work counts; semaphores are found by handle when it runs.
-//   Threads   the world's lock is held by every caller; the value is one atomic word, others change it.
-//   Units     the value of a timeline; a binary semaphore is 0 or 1, and a wait sets it back.
-//   Errors    the code that the call or the node answers. EXTERNAL_DEVICE, which loses the context, when a semaphore was destroyed under
-//             what still had to use it; the genuine driver says nothing of that case.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0, External Resource Interoperability. What can be imported is ours: include/cuaudit/semaphore.h.
-//   Deviates  a wait inside a graph lets no other stream go first: it is LAUNCH_TIMEOUT when the value is not there.
+//   Owns      a semaphore owns its page, which it shares with every process that has the descriptor. The list to signal or wait for lies in
+//             Arguments, referenced by the Work; semaphores are found by handle when the work runs.
+//   Threads   the caller holds the world's lock; the value is one atomic word that other processes change.
+//   Units     the value of a timeline; a binary semaphore is 0 or 1, and a wait resets it.
+//   Errors    those of the call or node. EXTERNAL_DEVICE, which loses the context, if a semaphore was destroyed before queued work used it;
+//             the driver does not document that case.
+//   Source    CUDA Driver API 13.0, External Resource Interoperability. include/cuaudit/semaphore.h says what can be imported.
+//   Deviates  a wait inside a graph does not let another stream run first: it is LAUNCH_TIMEOUT if the value is missing.
 #pragma once
 
 #include "faults/sim/call.h"
@@ -25,7 +24,7 @@ struct ExternalSemaphore : Object {
   SemaphorePage* page = nullptr;
 };
 
-// The work of WorkType::Write, which signals, or ::Await; its list is a copy of what is given.
+// Make the work of WorkType::Write, which signals, or ::Await. The list is copied.
 CUresult SignalWork(const Call& call, const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS* parameters,
                     unsigned count, Work* work) noexcept;
 CUresult AwaitWork(const Call& call, const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* parameters,
@@ -36,7 +35,7 @@ CUresult RunSignals(const World& world, const ValueWork& signal) noexcept;
 CUresult RunAwaits(const World& world, const ValueWork& wait) noexcept;
 
 void FreeSemaphore(World& world, ExternalSemaphore* semaphore) noexcept;
-// The world ends.
+// Called when the world is destroyed.
 void CloseSemaphores(World& world) noexcept;
 
 }  // namespace cuaudit::sim

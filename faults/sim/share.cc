@@ -20,7 +20,7 @@ constexpr std::uint32_t kMostSlots = 4096;
 constexpr std::uint32_t kAlive = 1;
 
 // One entry of the table, in memory of several processes.
-struct Slot {
+struct TableSlot {
   std::atomic<std::uint32_t> life;  // odd while it is shared; a slot's next owner has another one
   std::atomic<std::uint32_t> opens;
   ShareKind kind;
@@ -29,9 +29,9 @@ struct Slot {
   std::uint64_t offset;
   std::uint64_t size;
 };
-constexpr std::uint64_t kTableBytes = (kMostSlots * sizeof(Slot) + kPage - 1) / kPage * kPage;
+constexpr std::uint64_t kTableBytes = (kMostSlots * sizeof(TableSlot) + kPage - 1) / kPage * kPage;
 
-Slot* At(char* table, std::uint32_t slot) { return reinterpret_cast<Slot*>(table) + slot; }
+TableSlot* At(char* table, std::uint32_t slot) { return reinterpret_cast<TableSlot*>(table) + slot; }
 
 std::uint64_t Pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -68,7 +68,7 @@ char* MapTable(const ShareName& name, int* file) {
   return table;
 }
 
-bool Matches(const Slot& slot, const ShareName& name) {
+bool Matches(const TableSlot& slot, const ShareName& name) {
   return (name.life & kAlive) != 0 && slot.life.load(std::memory_order_seq_cst) == name.life && slot.nonce == name.nonce &&
          slot.kind == name.kind && slot.group == name.group && slot.size == name.size;
 }
@@ -102,13 +102,13 @@ std::uint32_t ShareSlot(World& world, ShareKind kind, std::uint32_t group) noexc
   ShareFile& share = world.share;
   std::uint32_t index = 0;
   while (index < share.slots) {
-    const Slot* const slot = At(share.table, index);
+    const TableSlot* const slot = At(share.table, index);
     if ((slot->life.load(std::memory_order_relaxed) & kAlive) == 0 && slot->opens.load(std::memory_order_acquire) == 0) break;
     ++index;
   }
   if (index == kMostSlots) return 0;
   if (index == share.slots) ++share.slots;
-  Slot* const slot = At(share.table, index);
+  TableSlot* const slot = At(share.table, index);
   slot->kind = kind;
   slot->group = group;
   slot->nonce = share.nonce;
@@ -118,7 +118,7 @@ std::uint32_t ShareSlot(World& world, ShareKind kind, std::uint32_t group) noexc
 }
 
 ShareName NameShare(const World& world, std::uint32_t number) noexcept {
-  const Slot* const slot = At(world.share.table, number - 1);
+  const TableSlot* const slot = At(world.share.table, number - 1);
   return {kMagic,      getpid(), world.share.file, number - 1, slot->life.load(std::memory_order_relaxed), slot->kind,
           slot->group, 0,        slot->nonce,      slot->size};
 }
@@ -128,7 +128,7 @@ bool ShareRange(World& world, Range* range, ShareKind kind, std::uint32_t group)
   const std::uint32_t number = ShareSlot(world, kind, group);
   if (number == 0) return false;
   ShareFile& share = world.share;
-  Slot* const slot = At(share.table, number - 1);
+  TableSlot* const slot = At(share.table, number - 1);
   const std::uint64_t bytes = Pages(range->size);
   char* mapped = nullptr;
   if (ftruncate(share.file, static_cast<off_t>(share.end + bytes)) == 0) mapped = MapShareFile(share.file, bytes, share.end);
@@ -148,7 +148,7 @@ bool ShareRange(World& world, Range* range, ShareKind kind, std::uint32_t group)
 
 void EndShare(World& world, std::uint32_t number) noexcept {
   if (number == 0) return;
-  Slot* const slot = At(world.share.table, number - 1);
+  TableSlot* const slot = At(world.share.table, number - 1);
   slot->life.fetch_add(1, std::memory_order_seq_cst);
   // Nobody has it open, and nobody can open it any more: its bytes go back at once.
   if (slot->opens.load(std::memory_order_seq_cst) != 0 || slot->size == 0) return;
@@ -187,7 +187,7 @@ Import* OpenShare(World& world, const ShareName& name) noexcept {
   int file = -1;
   char* const table = MapTable(name, &file);
   if (table == nullptr) return nullptr;
-  Slot* const slot = At(table, name.slot);
+  TableSlot* const slot = At(table, name.slot);
   // Counted first: an owner that ends it between here and the check leaves the bytes alone.
   slot->opens.fetch_add(1, std::memory_order_seq_cst);
   Import* import = nullptr;

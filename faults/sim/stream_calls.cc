@@ -23,7 +23,7 @@ CUresult Create(Call& call, CUstream* out, unsigned flags, int priority) {
   return CUDA_SUCCESS;
 }
 
-// A captured stream tells neither its flags, device nor identity: in every mode of the capture and of the thread.
+// Flags, device and id of a captured stream cannot be queried, in any capture mode of the stream or thread.
 Stream* FindUncaptured(Call& call, CUstream handle, CUresult* result) {
   Stream* const stream = FindStream(call, handle, result);
   if (stream == nullptr || stream->capture == nullptr) return stream;
@@ -105,7 +105,7 @@ CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle,
   if (event->capture != nullptr || stream->capture != nullptr) return CaptureWait(call.world, stream, event);
   if (event->was_captured) return CUDA_ERROR_INVALID_VALUE;
   if (event->foreign) ObserveStranger(call.world, stream);
-  // What the host knows to be done needs no waiting; what was merely done early still delays the stream in virtual time.
+  // Work that the host knows to be done needs no waiting. Work that merely ran early still delays the stream in virtual time.
   if (event->marker == nullptr || (event->marker->time <= call.world.clock && IsOver(call.world, *event->marker))) return CUDA_SUCCESS;
   Work work;
   work.type = WorkType::Wait;

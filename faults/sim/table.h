@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-// table.h: the one driver table of all simulated worlds.
-//
-//   Owns      a constant.
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
-//   Source    bindings.def.
+// table.h: the driver table that all simulated worlds share, made from bindings.def.
 #pragma once
 
 #include "faults/driver/driver_ref.h"

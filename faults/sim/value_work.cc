@@ -23,14 +23,14 @@ std::uint64_t Now() {
 
 unsigned BytesOf(const ValueWork& value) { return value.wide ? 8 : 4; }
 
-// As it is when the work runs: a free that is queued behind it has not happened yet.
+// The memory at the time when the work runs: a free that is queued behind the work has not happened yet.
 char* Find(const World& world, const ValueWork& value) {
   const Range* const range = world.ranges.Find(value.address);
   const std::uint64_t offset = range == nullptr ? 0 : value.address - range->base;
   return range == nullptr || !range->accessible || range->size - offset < BytesOf(value) ? nullptr : range->bytes + offset;
 }
 
-// The host may write it at this moment.
+// The host may write the value at the same time.
 std::uint64_t Load(const char* bytes, bool wide) {
   return wide ? __atomic_load_n(reinterpret_cast<const std::uint64_t*>(bytes), __ATOMIC_ACQUIRE)
               : __atomic_load_n(reinterpret_cast<const std::uint32_t*>(bytes), __ATOMIC_ACQUIRE);

@@ -52,7 +52,7 @@ int PlaceOf(const World& world, const CUmemLocation& location) {
   }
 }
 
-// Memory on the host becomes readable and writable where it is mapped, or unreachable again.
+// Makes mapped host memory readable and writable, or inaccessible again.
 bool ShowToHost(Range* range, CUmemAccess_flags flags) {
   void* const at = reinterpret_cast<void*>(static_cast<std::uintptr_t>(range->base));
   if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
@@ -61,7 +61,7 @@ bool ShowToHost(Range* range, CUmemAccess_flags flags) {
   return mmap(at, range->size, rights, MAP_SHARED | MAP_FIXED, range->physical->backing->file, 0) != MAP_FAILED;
 }
 
-// No mapping sticks out of the interval.
+// True if no mapping crosses the ends of the interval.
 bool CoversWhole(const World& world, std::uint64_t address, std::uint64_t bytes) {
   const Range* const first = world.ranges.Find(address);
   if (first != nullptr && first->base != address) return false;
@@ -80,7 +80,7 @@ CUresult api::MemAddressReserve(Call& call, CUdeviceptr* out, std::size_t bytes,
   if (reservation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   char* base = nullptr;
   if (hint != 0 && hint % aligned == 0) base = MapReserve(bytes, false, 0, reinterpret_cast<void*>(static_cast<std::uintptr_t>(hint)));
-  if (base != nullptr && reinterpret_cast<std::uintptr_t>(base) != hint) {  // taken, by whomever
+  if (base != nullptr && reinterpret_cast<std::uintptr_t>(base) != hint) {  // the address is in use
     MapRelease(base, bytes);
     base = nullptr;
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// work.h: one piece of work, the same record whether it waits in a stream or stands in a graph.
+// work.h: one piece of work. A queued operation and a graph node use the same record.
 //
-//   Owns      nothing; a Work is copied. A Marker, Executable, Plan or Arguments inside is counted by whoever keeps the Work.
-//   Threads   the world's lock is held by every caller.
+//   Owns      nothing; a Work is copied. Whoever keeps a Work holds the references to its Marker, Executable, Plan or Arguments.
+//   Threads   the caller holds the world's lock.
 //   Units     bytes, elements of `element` bytes.
-//   Faults    makes no driver calls.
 //   Source    CUDA Driver API 13.0.
 #pragma once
 
@@ -53,28 +52,28 @@ struct CallbackWork {
 
 struct LaunchWork {
   Executable* executable;
-  Plan* plan;  // what it was when it was launched
+  Plan* plan;  // the executable's plan at the time of the launch
 };
 
-// A value in memory: Write stores it, Await holds the stream until what is there compares with it. Or semaphores of another interface,
-// the same for each of a list in Work::arguments.
+// A value in memory: Write stores it, Await holds the stream until the stored value compares with it. If `count` is not 0: external
+// semaphores, each with its parameters, listed in Work::arguments.
 struct ValueWork {
   std::uint64_t address;
   std::uint64_t value;
   std::uint32_t compare;                            // CU_STREAM_WAIT_VALUE_GEQ, EQ, AND or NOR
   bool wide;                                        // 8 bytes
-  bool given_up;                                    // nobody could ever write it
-  std::uint32_t count = 0;                          // of semaphores; 0: a value in memory
-  const CUexternalSemaphore* semaphores = nullptr;  // whose values CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS or ..._WAIT_PARAMS say
+  bool given_up;                                    // the wait was given up
+  std::uint32_t count = 0;                          // number of semaphores; 0: a value in memory
+  const CUexternalSemaphore* semaphores = nullptr;  // CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS or ..._WAIT_PARAMS hold their values
   const void* parameters = nullptr;
 };
 
 struct Work {
   WorkType type = WorkType::Nothing;
   bool cooperative = false;        // of a kernel
-  Arguments* arguments = nullptr;  // of a kernel, the operations of a batch, the list of semaphores
+  Arguments* arguments = nullptr;  // of a kernel; or the operations of a batch, or the list of semaphores
   GraphMemory* memory = nullptr;   // of Alloc and Free in a graph
-  std::uint64_t allocation = 0;    // of Free in a stream: Range::id, since the address may be another's when its turn comes
+  std::uint64_t allocation = 0;    // of Free in a stream: Range::id, since the address may be reused before the free runs
   union {
     CUDA_MEMCPY3D copy;
     CUDA_KERNEL_NODE_PARAMS kernel;
@@ -94,13 +93,13 @@ struct Work {
   Work() noexcept : copy{} {}
 };
 
-inline constexpr std::size_t kStepMarkers = 2;  // where those of the steps begin
+inline constexpr std::size_t kStepMarkers = 2;  // index of the first step's marker in Operation::markers
 
 struct Operation {
   Operation* next = nullptr;
   std::uint64_t ticket = 0;
-  std::uint64_t submitted = 0;  // virtual time of the call
-  void* staging = nullptr;      // bytes that the work reads instead of the client's
+  std::uint64_t submitted = 0;  // virtual time of the submitting call
+  void* staging = nullptr;      // a copy that the work reads instead of the client's bytes
   std::size_t staging_bytes = 0;
   Vector<Marker*> markers;  // of a launch: the launch of its executable before it, its own end, and if its plan has event steps
                             // one for each step, null for others and for dead events

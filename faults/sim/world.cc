@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::uint64_t kLeastDevice = std::uint64_t{64} << 20;
 constexpr std::size_t kMostSlots = std::size_t{1} << 20;
-constexpr std::size_t kDescription = (sizeof(Shell) + 63) / 64 * 64;  // stands before the world
+constexpr std::size_t kDescription = (sizeof(Shell) + 63) / 64 * 64;  // lies before the World
 constexpr std::uint64_t kSlack = std::uint64_t{64} << 20;
 
 std::atomic<std::uint64_t> next_serial{1};
 std::atomic<std::uint32_t> next_world{1};
 thread_local std::uint64_t thread_serial = 0;
 
-// Smaller and smaller until the system agrees. False: not even a small device.
+// Halves the size until the system grants it. False: not even a small device.
 bool TakeShellFor(std::uint64_t wanted, Shell* shell, std::uint64_t* granted, std::uint64_t* space) noexcept {
   for (std::uint64_t bytes = wanted; bytes >= kLeastDevice; bytes /= 2) {
     *space = (bytes + bytes / 4 + kSlack) / kLeastDevice * kLeastDevice;
@@ -66,7 +66,7 @@ World* CreateWorld(const WorldOptions& options) noexcept {
   char* const table = shell.books + shell.book_bytes - slots * HandleTable::kSlotBytes;
   world->arena.Adopt(world->book_start, static_cast<std::size_t>(table - world->book_start));
   world->handles.Adopt(table, slots, next_world.fetch_add(1, std::memory_order_relaxed));
-  world->lock = PTHREAD_MUTEX_INITIALIZER;  // no call that a host probe could take for the program's
+  world->lock = PTHREAD_MUTEX_INITIALIZER;  // not pthread_mutex_init: a host probe could take that call for the program's
   pthread_cond_init(&world->turn, nullptr);
   world->device_count = options.device_count;
   world->seed = options.seed;

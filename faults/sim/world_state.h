@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// world_state.h: the world itself: its lock, its books, its devices and threads.
+// world_state.h: the world itself: its lock, its records, its devices and threads.
 //
-//   Owns      everything; lives at the start of its own arena.
-//   Threads   the fields belong to the lock, except `closed`, and `alive`, which a fork wipes in the child.
-//   Errors    allocation answers nullptr; Find answers nullptr for what is no live object.
-//   Faults    makes no driver calls.
-//   Source    ours.
+//   Owns      everything. The World lies at the start of its own arena.
+//   Threads   the lock protects all fields except `closed`, and `alive`, which a fork clears in the child.
+//   Errors    allocation returns nullptr when the arena is full; Find returns nullptr for anything but a live object.
 #pragma once
 
 #include <pthread.h>
@@ -23,10 +21,10 @@
 
 namespace cuaudit::sim {
 
-// Client code that runs inside a driver call.
+// Which client code runs inside the current driver call.
 enum class Inside : std::uint8_t { Nothing, HostFunction, HostKernel, Destructor };
 
-// What a thread keeps in this world. Found by a number that no other thread ever has.
+// A thread's state in this world. Found by a serial number that no other thread ever has.
 struct Thread {
   std::uint64_t serial = 0;
   Thread* next = nullptr;
@@ -35,11 +33,11 @@ struct Thread {
   Vector<std::uint64_t> stack;  // context handles, the current one last
 };
 
-// The only thread-local state of the library: 0 until the thread's first call.
+// The calling thread's serial number, the library's only thread-local state; 0 until the thread's first call.
 std::uint64_t ThreadSerial() noexcept;
 
 struct DeviceState {
-  std::uint64_t graph_used = 0;  // memory that graphs own
+  std::uint64_t graph_used = 0;  // bytes that graphs own
   std::uint64_t graph_used_high = 0;
   std::uint64_t graph_reserved = 0;
   std::uint64_t graph_reserved_high = 0;
@@ -51,26 +49,26 @@ struct DeviceState {
   std::uint32_t primary_flags = 0;
 };
 
-// The pools of a place other than a device's pinned ones; null: not asked for yet.
+// The pools of a place that is not device-pinned; null: not requested yet.
 struct PlacePools {
   Pool* standard = nullptr;
   Pool* current = nullptr;
 };
 
-// 2 MiB of device memory, see chunks.h.
+// 2 MiB of device memory (chunks.h).
 struct Chunk {
   std::uint16_t blocks : 13;  // at most 4096 of 512 bytes
-  std::uint16_t device : 3;   // whose budget it is in
+  std::uint16_t device : 3;   // the device that is charged
 };
 static_assert(kMaxDevices == 8);
 
-// A host function to be called once the lock is free: the destructor of a user object.
+// A user object's destructor, which runs after the lock is released.
 struct Farewell {
   CUhostFn function;
   void* argument;
 };
 
-// One misuse that the call under way has told of.
+// A misuse that the current call has reported.
 struct Told {
   driver::MisuseRule rule;
   std::uint64_t other;
@@ -81,20 +79,20 @@ class World {
  public:
   pthread_mutex_t lock;
   pthread_cond_t turn;
-  std::atomic<std::uint32_t>* alive = nullptr;  // 1; 0 in a forked child, see process.h
+  std::atomic<std::uint32_t>* alive = nullptr;  // the mark of process.h: 1; 0 in a forked child
   std::atomic<bool> closed{false};              // the process is exiting
   Arena arena;
   HandleTable handles;
   RangeTree ranges;
-  Region device_memory;     // addresses that clients cannot dereference
+  Region device_memory;     // clients cannot dereference these addresses
   Region host_memory;       // pinned and managed memory
-  Chunk* chunks = nullptr;  // of device_memory, from its first block on
+  Chunk* chunks = nullptr;  // one for each 2 MiB of device_memory
   Reservation* reservations = nullptr;
   ObjectList free_standing;  // objects that outlive contexts
   DeviceState devices[kMaxDevices];
   int device_count = 1;
   const Profile* profile = nullptr;
-  Coredump* coredump = nullptr;  // null: as the driver begins
+  Coredump* coredump = nullptr;  // null: the driver's defaults
   char device_name[64] = {};
   std::uint64_t seed = 1;
   bool initialized = false;
@@ -102,30 +100,30 @@ class World {
 
   std::uint64_t next_ticket = 1;
   std::uint64_t next_id = 1;
-  std::uint64_t clock = 0;    // virtual nanoseconds, as the host knows them
-  std::uint64_t now = 0;      // virtual time inside the operation that is performed
+  std::uint64_t clock = 0;    // virtual nanoseconds, the host's time
+  std::uint64_t now = 0;      // virtual time inside the current operation
   std::uint64_t pending = 0;  // operations queued or running
-  std::uint32_t running = 0;  // host functions that run without the lock
+  std::uint32_t running = 0;  // number of host functions running without the lock
   std::uint32_t waiting_turns = 0;
   Schedule schedule = Schedule::Lazy;
   std::uint64_t random = 0;       // state of Schedule::Random
   std::uint64_t patience_ms = 0;  // see value_work.h
   std::uint64_t stuck_since = 0;  // real nanoseconds; 0: something can run
-  Vector<Stream*> busy_streams;   // those with operations, in no order
+  Vector<Stream*> busy_streams;   // streams with operations, unsorted
   Order order;
   History* histories = nullptr;
-  std::uint64_t spans = 0;        // of all histories
-  std::uint64_t sweep_at = 4096;  // when so many spans are there, those that are over are dropped
+  std::uint64_t spans = 0;        // number of spans in all histories
+  std::uint64_t sweep_at = 4096;  // number of spans at which finished ones are dropped
   Vector<Told> told;
-  Vector<Freed> freed;         // a ring
-  std::size_t freed_next = 0;  // where the next goes
+  Vector<Freed> freed;         // a ring buffer
+  std::size_t freed_next = 0;  // index of the next entry to write
   void (*on_misuse)(void* observer, const driver::Misuse& misuse) = nullptr;
   std::uint64_t (*origin)(void* observer) = nullptr;
   void* observer = nullptr;
   bool (*on_awaited)(void* observer) = nullptr;
   bool attended = false;       // somebody calls RunUnattended
-  std::uint64_t calls = 0;     // while so
-  std::uint32_t captures = 0;  // captures under way
+  std::uint64_t calls = 0;     // calls since then
+  std::uint32_t captures = 0;  // number of captures in progress
   Capture* capture_list = nullptr;
   Vector<Farewell> farewells;
   Vector<Pool*> pools;
@@ -136,14 +134,14 @@ class World {
   std::atomic<std::uint64_t> own_kernel_counts[kKernelCounts] = {};
   std::atomic<std::uint64_t>* kernel_counts = own_kernel_counts;
   ShareFile share;
-  Vector<Binding*> bindings;       // of arrays whose memory came later
+  Vector<Binding*> bindings;       // of arrays that got their memory later
   Vector<Backing*> file_backings;  // physical memory that lies in files
   Vector<ExternalSemaphore*> semaphores;
 
   static constexpr std::size_t kThreadBuckets = 256;
   Thread* threads[kThreadBuckets] = {};
   Shell shell;
-  char* book_start = nullptr;  // of the arena
+  char* book_start = nullptr;  // start of the arena
 
   Thread* FindThread(std::uint64_t serial) noexcept {
     for (Thread* thread = threads[serial % kThreadBuckets]; thread != nullptr; thread = thread->next) {
@@ -175,7 +173,7 @@ class World {
     return handles.DiedWithGreen(reinterpret_cast<std::uintptr_t>(handle));
   }
 
-  // A live object with a handle. owner null: it outlives contexts.
+  // Makes a live object with a handle. owner null: it outlives contexts.
   template <typename T>
   T* Make(Context* owner, bool counted = true) noexcept {
     T* const object = arena.New<T>();
@@ -191,7 +189,7 @@ class World {
     if (counted) ++live[static_cast<std::size_t>(KindOf(T::kTag))];
     return object;
   }
-  // Ends the handle; the record stays until Discard.
+  // Ends the handle; the record stays until the caller frees it.
   void Retire(Object* object) noexcept {
     handles.Remove(object);
     (object->owner != nullptr ? object->owner->children : free_standing).Remove(object);

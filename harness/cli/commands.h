@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // commands.h: the commands of cuaudit, one function each.
 //
-//   Owns      nothing.
 //   Threads   one thread.
-//   Errors    the exit code of design section 11; what went wrong stands in one line on stderr.
+//   Errors    an exit code (README.md); what went wrong stands in one line on stderr.
 //   Faults    make no driver calls; the programs they start do.
-//   Source    ours.
 #pragma once
+
+#include <string>
 
 #include "harness/cli/options.h"
 #include "harness/sweep/status.h"
@@ -19,6 +19,7 @@ Exit CyclesCommand(const Options& options);
 Exit SweepCommand(const Options& options);
 Exit ReplayCommand(const Options& options);
 Exit ExplainCommand(const Options& options);
+Exit ExplainWord(const std::string& word);  // of a report: the id of a rule, a verdict or a reason
 Exit ListCommand(const Options& options);
 
 }  // namespace cuaudit::harness

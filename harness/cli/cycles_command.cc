@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <utility>
+
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cycle/counts.h"
@@ -24,14 +26,17 @@ Exit CyclesCommand(const Options& options) {
     return session.status().exit();
   }
   report::Run run = session->NewReport();
-  int interrupted = 0;
+  CyclesProgress progress;
   const std::string reproduce = session->CommandLine(kCycles) + " -- " + ShellJoin(session->subject().command);
   CertificateOptions certificate;
   certificate.warm_up = options.warm_up;
   certificate.detect = *detect;
   certificate.control = session->subject().launch.drop_in_dir + "/empty_lifecycle";
-  const Status status = RunCycles(session->subject(), session->dir(), *counts, certificate, reproduce, &run, &interrupted);
-  if (!status.ok()) return EndBy(interrupted, status, *session, "cycles");
+  const Status status = RunCycles(session->subject(), session->dir(), *counts, certificate, reproduce, &run, &progress);
+  if (progress.interrupted != 0) {
+    return EndInterrupted({progress.interrupted, progress.done, progress.planned}, std::move(run), *session);
+  }
+  if (!status.ok()) return Fail(status, *session, "cycles");
   for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
   return Deliver(run, options);
 }

@@ -45,6 +45,18 @@ std::string Joined(const std::vector<std::string>& words) {
   return line.empty() ? "none" : line;
 }
 
+std::string OwnRuntimeInWords(const Machine& machine) {
+  if (CUDA_VERSION < 13000) {
+    return fmt::format("no own one: cuaudit was built with the headers of CUDA {}.{}, and its runtime needs those of 13",
+                       CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+  }
+  std::string words;
+  if (!machine.cudart_dir.empty()) words = "own, for programs of the shared runtime on the simulated driver: " + machine.cudart_dir;
+  if (machine.cudart_missing.empty()) return words;
+  return words + (words.empty() ? "no own one: " : "; ") + Joined(machine.cudart_missing) +
+         " missing: ./scripts/audit builds it (the target cuaudit_complete)";
+}
+
 }  // namespace
 
 Exit DoctorCommand(const Options& options) {
@@ -60,9 +72,7 @@ Exit DoctorCommand(const Options& options) {
   row("headers", fmt::format("CUDA {}.{}, {} entry points", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10, driver::kCallCount));
   row("drop-in", machine->drop_in_dir + (machine->drop_in ? "" : ": libcuda.so.1 is missing"));
   row("host drop-in", machine->host_drop_in ? "found" : "libcuaudit_host.so or libcuaudit_host_basic.so is missing");
-  row("CUDA runtime", machine->cudart_dir.empty()
-                          ? "no own one: built without the headers of a CUDA toolkit 13"
-                          : "own, for programs of the shared runtime 12 or 13 on the simulated driver: " + machine->cudart_dir);
+  row("CUDA runtime", OwnRuntimeInWords(*machine));
   row("genuine driver", machine->genuine_driver.empty() ? "none" : machine->genuine_driver);
   row("device nodes", Joined(machine->device_nodes));
   row("--driver=" + options.driver,

@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kRuntimes[] = {"libcudart.so.12", "libcudart.so.13"};
 constexpr const char* kDeviceNodes[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"};
 
 }  // namespace
@@ -31,7 +32,11 @@ Result<Machine> LookAround(const std::string& real_driver) {
   };
   machine.host_drop_in = is_there(HostProbes::Basic) && is_there(HostProbes::Heap);
   const std::string cudart = machine.drop_in_dir + "/cudart";
-  if (fs::is_regular_file(cudart + "/libcudart.so.13", error)) machine.cudart_dir = cudart;
+  for (const char* const soname : kRuntimes) {
+    const std::string file = cudart + "/" + soname;
+    if (fs::is_regular_file(file, error)) machine.cudart_dir = cudart;
+    else machine.cudart_missing.push_back(file);
+  }
   if (!real_driver.empty()) {
     const fs::path wished = fs::canonical(real_driver, error);
     if (error || !fs::is_regular_file(wished, error)) return Status(Exit::Usage, "--real-driver: " + real_driver + ": not found");
@@ -50,6 +55,15 @@ Result<Machine> LookAround(const std::string& real_driver) {
     if (fs::exists(node, error)) machine.device_nodes.emplace_back(node);
   }
   return machine;
+}
+
+std::string OwnRuntime(const Machine& machine, const std::string& soname) {
+  std::error_code error;
+  for (const char* const own : kRuntimes) {
+    const std::string file = machine.cudart_dir + "/" + own;
+    if (soname == own && !machine.cudart_dir.empty() && fs::is_regular_file(file, error)) return file;
+  }
+  return {};
 }
 
 Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine) {

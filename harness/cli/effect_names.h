@@ -4,7 +4,6 @@
 //   Owns      nothing; constant table.
 //   Threads   safe everywhere; no state.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <string_view>

@@ -181,7 +181,7 @@ std::string RecordLine(const faults::Record& record) {
     case faults::RecordKind::Process:
       return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);
     case faults::RecordKind::Host:
-      return fmt::format("{}({:#x}, {})", CallName(RecordSite(record)), record.argument[0], record.argument[1]);
+      return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
     case faults::RecordKind::Misuse:
       return MisuseLine(record);
     case faults::RecordKind::Empty:
@@ -244,6 +244,7 @@ void AddLedger(const Observation& seen, Page* page) {
 }  // namespace
 
 Exit ExplainCommand(const Options& options) {
+  if (!options.rule.empty()) return ExplainWord(options.rule);
   const Result<Observation> seen = ReadObservation(options.operand, Ending());
   if (!seen.ok()) {
     Say(seen.status().message());

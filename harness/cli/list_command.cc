@@ -11,9 +11,9 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/effect_names.h"
 #include "harness/cli/session.h"
-#include "harness/ledger/rules.h"
 #include "harness/probes/host_meters.h"
 #include "harness/sweep/make_plan.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -21,6 +21,7 @@ namespace {
 struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
+  std::size_t shown = ~std::size_t{0};  // columns as text; JSON has all
 };
 
 Table Calls() {
@@ -59,9 +60,28 @@ Table Kinds() {
 }
 
 Table Rules() {
-  Table table{{"rule", "level", "title"}, {}};
+  Table table{{"rule", "level", "title", "explanation", "what to do"}, {}, 3};
   for (const RuleRow& row : kRules) {
-    table.rows.push_back({std::string(row.name), row.level == Level::Finding ? "finding" : "note", std::string(row.title)});
+    if (row.level == Level::Told) continue;
+    table.rows.push_back({std::string(row.name), row.level == Level::Finding ? "finding" : "note", std::string(row.title),
+                          std::string(row.explanation), std::string(row.advice)});
+  }
+  return table;
+}
+
+Table Verdicts() {
+  Table table{{"verdict", "title", "explanation", "what to do"}, {}, 2};
+  for (const VerdictRow& row : kVerdicts) {
+    table.rows.push_back({std::string(row.name), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
+  }
+  return table;
+}
+
+Table Reasons() {
+  Table table{{"reason", "title", "what to do", "about"}, {}, 2};
+  for (const ReasonRow& row : kReasons) {
+    table.rows.push_back({std::string(row.name), Filled(row.text, "..."), std::string(row.advice),
+                          std::string(kReasonGroups[static_cast<std::size_t>(row.group)])});
   }
   return table;
 }
@@ -80,7 +100,10 @@ Table Probes() {
   return table;
 }
 
-std::string AsText(const Table& table) {
+std::string AsText(const Table& whole) {
+  Table table = whole;
+  for (std::vector<std::string>& row : table.rows) row.resize(std::min(row.size(), table.shown));
+  table.head.resize(std::min(table.head.size(), table.shown));
   std::vector<std::size_t> width(table.head.size());
   const auto measure = [&width](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i + 1 < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
@@ -112,17 +135,15 @@ std::string AsJson(const Table& table) {
 }  // namespace
 
 Exit ListCommand(const Options& options) {
-  if (options.format == "junit") {
-    Say("--format: list prints text or json");
-    return Exit::Usage;
-  }
   Table table;
   if (options.operand == "calls") table = Calls();
   if (options.operand == "kinds") table = Kinds();
   if (options.operand == "rules") table = Rules();
+  if (options.operand == "verdicts") table = Verdicts();
+  if (options.operand == "reasons") table = Reasons();
   if (options.operand == "hows") table = Hows();
   if (options.operand == "probes") table = Probes();
-  return Print(options.format == "json" ? AsJson(table) : AsText(table));
+  return Print(options.outputs.front().format == Format::Json ? AsJson(table) : AsText(table));
 }
 
 }  // namespace cuaudit::harness

@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
   OccupyStandardStreams();
   // A reader that went away is a failed write, told and cleaned up after like any other. Programs get the default back.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is one beyond the limit on file sizes, which names its file.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(Main(argc > 0 ? argv[0] : "", std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/sweep/files.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -24,8 +26,9 @@ constexpr CommandRow kCommands[] = {
     {kCycles, "cycles", " -- PROGRAM [ARGS with {n}]", "Compare what is alive after 1 and after 10 cycles, kind by kind and site by site"},
     {kSweep, "sweep", " -- PROGRAM [ARGS]", "Make every driver call of a program fail in turn and judge how it unwinds"},
     {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
-    {kExplain, "explain", " JOURNAL", "Print a journal, what was alive at its end and what was done wrong"},
-    {kList, "list", " calls|kinds|rules|hows|probes", "Print a table that cuaudit goes by"},
+    {kExplain, "explain", " JOURNAL | --rule ID",
+     "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
+    {kList, "list", " calls|kinds|rules|verdicts|reasons|hows|probes", "Print a table that cuaudit goes by"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -60,12 +63,46 @@ Status CheckOptions(const Options& options) {
   const bool takes_program = (options.command & kAudit) != 0;
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
+  if (options.command == kExplain && options.operand.empty() == options.rule.empty())
+    return {Exit::Usage, "expected a journal or --rule: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
-  if (options.command == kRun && options.format != "text" && options.output.empty()) {
-    return {Exit::Usage, "run --format " + options.format + ": expected --output FILE, because stdout belongs to the program"};
-  }
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
+  return {};
+}
+
+// "json" or "json=FILE".
+Result<Output> ParseOutput(const std::string& text) {
+  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
+  const std::size_t equals = text.find('=');
+  for (const auto& [name, format] : kFormats) {
+    if (text.substr(0, equals) != name) continue;
+    if (equals + 1 == text.size()) break;
+    return Output{format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+  }
+  return Status(Exit::Usage, "--format: '" + text + "': expected text, json or junit, or one of these and =FILE");
+}
+
+Status ReadOutputs(Options* options) {
+  for (const std::string& text : options->format.empty() ? std::vector<std::string>{"text"} : options->format) {
+    Result<Output> output = ParseOutput(text);
+    if (!output.ok()) return output.status();
+    const bool to_output = output->file.empty();
+    if (to_output) output->file = options->output;
+    for (const Output& other : options->outputs) {
+      if (other.file != output->file) continue;
+      return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
+    }
+    options->outputs.push_back(std::move(*output));
+  }
+  const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
+  if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {
+    return {Exit::Usage, "--output: expected a --format without =FILE, whose result goes there"};
+  }
+  const Output& first = options->outputs.front();
+  if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || first.format == Format::Junit)) {
+    return {Exit::Usage, "--format: list prints text or json to stdout"};
+  }
   return {};
 }
 
@@ -87,14 +124,19 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
-// A device or a pipe would be read for ever.
+// A device or a pipe would be read for ever, and what is no text would be quoted at length.
 std::string WhyNoConfig(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return {};  // said by who reads it
   if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
   if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
-  return {};
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status().message();
+  const auto strange = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f; };
+  const auto found = std::find_if(text->begin(), text->end(), strange);
+  if (found == text->end()) return {};
+  return path + ": line " + std::to_string(1 + std::count(text->begin(), found, '\n')) + ": expected text, options in TOML";
 }
 
 struct OptionsParser::Parts {
@@ -118,11 +160,11 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     sub->allow_config_extras(CLI::config_extras_mode::error);
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
     AddOptions(sub, row.command, &copy);
-    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind")->required();
+    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
     if (row.command == kList) {
-      sub->add_option("what", copy.operand, "calls, kinds, rules, hows or probes")
+      sub->add_option("what", copy.operand, "calls, kinds, rules, verdicts, reasons, hows or probes")
           ->required()
-          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "hows", "probes"}));
+          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "verdicts", "reasons", "hows", "probes"}));
     }
     parts_->commands.emplace_back(row.command, sub);
   }
@@ -170,6 +212,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.command = commands[i].first;
   }
   Status usable = CheckOptions(options);
+  if (usable.ok()) usable = ReadOutputs(&options);
   if (!usable.ok()) return usable;
   return options;
 }

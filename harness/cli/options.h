@@ -24,6 +24,14 @@ enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, k
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
+enum class Format : std::uint8_t { Text, Json, Junit };
+
+// One form of the result, and where it goes.
+struct Output {
+  Format format = Format::Text;
+  std::string file;  // empty: stdout
+};
+
 struct Options {
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) std::string field = default_value;
 #define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) std::string field = default_value;
@@ -41,6 +49,7 @@ struct Options {
   std::string tool = "cuaudit";      // how reproduce lines call it
   std::string operand;               // explain: the journal; list: what
   std::vector<std::string> program;  // after "--"
+  std::vector<Output> outputs;       // what --format and --output ask for; one goes to stdout at most
   bool done = false;                 // only `message` was wanted
   std::string message;
 };

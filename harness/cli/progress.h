@@ -3,9 +3,7 @@
 //
 //   Owns      nothing; writes to stderr.
 //   Threads   one thread.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <utility>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
-#include "harness/sweep/shell_quote.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -37,8 +36,12 @@ std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
 
 Result<Observation> RunInForeground(const Session& session, int* interrupted) {
   const std::string journal = session.dir().File("run.journal");
-  const Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
+  Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
   if (!launch.ok()) return launch.status();
+  // A report for programs stands alone on stdout.
+  const std::vector<Output>& outputs = session.options().outputs;
+  launch->stdout_is_ours =
+      std::any_of(outputs.begin(), outputs.end(), [](const Output& one) { return one.file.empty() && one.format != Format::Text; });
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
   return ReadObservation(journal, *ending);
@@ -55,12 +58,15 @@ Exit RunCommand(const Options& options) {
   int interrupted = 0;
   const Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session, "run");
-  // What the signal ended was ended by whoever sent it to us: no crash, and no whole run either.
-  if (interrupted != 0 && seen->ending.signal == interrupted) {
-    const std::string name = ShellQuote(session->subject().command.front());
-    const Status stopped(Exit::Failure, name + ": interrupted by signal " + std::to_string(interrupted) + " (" + strsignal(interrupted) +
-                                            ") before it ended: nothing was judged");
-    return EndBy(interrupted, stopped, *session, "run");
+  // What the signal ended was ended by whoever sent it to us: no crash, and no whole run either. What it did until then is told, not
+  // judged.
+  const bool as_shells_say =
+      seen->ending.exit_status == kSignalled + interrupted && seen->ending.exit_status != session->subject().expected_exit;
+  if (interrupted != 0 && (seen->ending.signal == interrupted || as_shells_say)) {
+    report::Run run = session->NewReport();
+    DescribeRun(*seen, &run);
+    run.live = LiveTable(seen->ledger);
+    return EndInterrupted({interrupted, 0, 1}, std::move(run), *session);
   }
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;

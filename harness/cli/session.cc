@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
 #include "harness/sweep/shell_quote.h"
+#include "reports/escape.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/text_writer.h"
@@ -39,7 +39,7 @@ std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
 
 // An output that cannot be written is found out before the work, not after it.
 Status CheckOutput(const std::string& output) {
-  if (output.empty()) return {};
+  if (output.empty()) return {};  // stdout
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path(output);
@@ -102,16 +102,16 @@ HostProbes ProbesOf(const Options& options, Command command) {
 // As it was asked for; what became of it stands in the journal (DescribeRun).
 report::Host DescribeProbes(const Options& options, HostProbes probes) {
   report::Host host;
-  const auto put = [&](driver::Kind kind, const char* why) {
+  const auto put = [&](driver::Kind kind, Reason why) {
     const std::string name(driver::Name(kind));
-    if (why == nullptr) host.probes.push_back(name);
-    else host.left_out[name] = why;
+    if (why == Reason::None) host.probes.push_back(name);
+    else host.left_out[name] = Words(why);
   };
-  const char* const none = options.no_host ? "--no-host" : "it needs call stacks: --stacks";
-  put(driver::Kind::HostHeap, probes == HostProbes::Heap ? nullptr : probes == HostProbes::None ? none : "it costs more: --host");
+  const Reason none = options.no_host ? Reason::AskedNoHost : Reason::NeedsStacks;
+  put(driver::Kind::HostHeap, probes == HostProbes::Heap ? Reason::None : probes == HostProbes::None ? none : Reason::CostsMore);
   for (const driver::Kind kind : {driver::Kind::FileDescriptor, driver::Kind::Thread, driver::Kind::HostMapping,
                                   driver::Kind::DlopenReference, driver::Kind::Mutex}) {
-    put(kind, probes == HostProbes::None ? none : nullptr);
+    put(kind, probes == HostProbes::None ? none : Reason::None);
   }
   return host;
 }
@@ -131,6 +131,24 @@ bool WantsColour() {
   const char* const terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && !dumb;
+}
+
+Status DeliverOne(const report::Run& run, const Output& output) {
+  std::ostringstream text;
+  bool written = false;
+  switch (output.format) {
+    case Format::Text:
+      written = report::WriteText(run, text, output.file.empty() && WantsColour());
+      break;
+    case Format::Json:
+      written = report::WriteJson(run, text);
+      break;
+    case Format::Junit:
+      written = report::WriteJunit(run, text);
+      break;
+  }
+  if (!written) return {Exit::Failure, "the report could not be written"};
+  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
 }
 
 Exit ExitOf(const report::Run& run) {
@@ -170,7 +188,7 @@ Result<std::string> WorldText(const Options& options) {
   return text;
 }
 
-void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", line.c_str()); }
+void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str()); }
 
 Exit Print(std::string_view text) {
   const Status status = WriteAll(STDOUT_FILENO, text, "stdout");
@@ -184,6 +202,7 @@ Result<Session> Session::Open(const Options& options) {
     return Status(Exit::Usage, "expected --no-host or " + host_fault + ", not both: only the host probes can refuse memory and threads");
   }
   Session session(options);
+  session.signals_ = std::make_unique<SignalsTaken>();
   Subject& subject = session.subject_;
   Result<Program> program = ResolveProgram(options.program.front());
   if (!program.ok()) return program.status();
@@ -192,8 +211,10 @@ Result<Session> Session::Open(const Options& options) {
   Result<std::vector<std::string>> environment = CurrentEnvironment();
   if (!environment.ok()) return environment.status();
   subject.environment = std::move(*environment);
-  Status writable = CheckOutput(options.output);
-  if (!writable.ok()) return writable;
+  for (const Output& output : options.outputs) {
+    Status writable = CheckOutput(output.file);
+    if (!writable.ok()) return writable;
+  }
 
   const Result<std::string> world = WorldText(options);
   if (!world.ok()) return world.status();
@@ -207,6 +228,7 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.world = *world;
   subject.launch.drop_in_dir = machine->drop_in_dir;
   subject.launch.cudart_dir = machine->cudart_dir;
+  subject.launch.cudart = OwnRuntime(*machine, subject.program.cudart);
   subject.launch.driver = chosen->driver;
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
@@ -274,32 +296,25 @@ report::Run Session::NewReport() const {
   return run;
 }
 
+// One that cannot be written keeps none of the others back.
 Exit Deliver(const report::Run& run, const Options& options) {
-  std::ostringstream text;
-  bool written = false;
-  if (options.format == "json") {
-    written = report::WriteJson(run, text);
-  } else if (options.format == "junit") {
-    written = report::WriteJunit(run, text);
-  } else {
-    written = report::WriteText(run, text, options.output.empty() && WantsColour());
-  }
-  if (!written) {
-    Say("the report could not be written");
-    return Exit::Failure;
-  }
-  const Status status =
-      options.output.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(options.output, text.str(), Exit::Failure);
-  if (!status.ok()) {
+  Exit exit = ExitOf(run);
+  for (const Output& output : options.outputs) {
+    const Status status = DeliverOne(run, output);
+    if (status.ok()) continue;
     Say(status.message());
-    return status.exit();
+    exit = status.exit();
   }
-  return ExitOf(run);
+  return exit;
 }
 
 Exit Fail(const Status& status, const Session& session, const char* mode) {
   Say(status.message());
-  if (!status.detail().empty()) std::fprintf(stderr, "cuaudit: the last lines of its output:\n%s", status.detail().c_str());
+  if (!status.detail().empty()) {
+    Say("the last lines of its output:");
+    std::istringstream lines(status.detail());
+    for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "%s\n", report::ForTerminal(line).c_str());
+  }
   if (status.exit() == Exit::Usage) return status.exit();
   report::Run run = session.NewReport();
   run.host = {};  // nothing was judged
@@ -310,20 +325,20 @@ Exit Fail(const Status& status, const Session& session, const char* mode) {
   return delivered == Exit::Failure ? delivered : status.exit();
 }
 
-Exit EndBy(int number, const Status& status, const Session& session, const char* mode) {
-  if (number == 0) return Fail(status, session, mode);
+Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session) {
   const Command command = session.options().command;
-  if (command == kRun) {
-    (void)Fail(status, session, mode);
-  } else if (session.dir().fresh() || command == kCycles) {
-    Say(status.message());
-  } else {
-    Say(status.message() + "; the same command goes on from here");
-  }
-  if (session.dir().fresh() && !session.options().keep) session.dir().Remove();
-  signal(number, SIG_DFL);
-  raise(number);
-  return Exit::Failure;
+  const bool trials = command == kSweep || command == kReplay;
+  const char* const name = sigabbrev_np(progressed.signal);
+  const std::string signal = name == nullptr ? "signal " + std::to_string(progressed.signal) : std::string("SIG") + name;
+  run.mode = std::string(CommandName(command));
+  run.outcome = "interrupted";
+  if (progressed.done == 0) run.host = {};  // nothing was judged
+  run.interrupted = {signal, progressed.done, progressed.planned};
+  const std::string done = std::to_string(progressed.done) + " of " + std::to_string(progressed.planned) + (trials ? " trials" : " runs");
+  run.message = "interrupted" + (progressed.planned == 0 ? " before the first trial" : ", " + done) + " (" + signal + ")";
+  Say(run.message + (command == kSweep && !session.dir().fresh() ? "; the same command goes on from here" : ""));
+  const Exit delivered = Deliver(run, session.options());
+  return delivered == Exit::Failure ? delivered : static_cast<Exit>(kSignalled + progressed.signal);
 }
 
 }  // namespace cuaudit::harness

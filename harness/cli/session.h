@@ -5,10 +5,10 @@
 //   Threads   one thread.
 //   Errors    Status with one line, before anything was started.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +17,7 @@
 #include "harness/cli/options.h"
 #include "harness/sweep/aggregate.h"
 #include "harness/sweep/observation.h"
+#include "harness/sweep/process.h"
 #include "harness/sweep/work_dir.h"
 #include "reports/run.h"
 
@@ -50,6 +51,7 @@ class Session {
 
   Options options_;
   Subject subject_;
+  std::unique_ptr<SignalsTaken> signals_;  // between two runs of the program a signal waits for the next one
   std::optional<WorkDir> dir_;
 };
 
@@ -59,9 +61,17 @@ Exit Deliver(const report::Run& run, const Options& options);
 // The line on stderr, and for commands that deliver reports a report that says so.
 Exit Fail(const Status& status, const Session& session, const char* mode);
 
-// The same after a signal to this process, which then ends by it, as a shell expects. Of trials only the line is told: the same command
-// goes on where they stopped. `number` 0: there was none.
-Exit EndBy(int number, const Status& status, const Session& session, const char* mode);
+inline constexpr int kSignalled = 128;  // and the number of a signal: the exit status of what it ended, as shells have it
+
+// How far a command had come when a signal ended it.
+struct Progressed {
+  int signal = 0;             // its number; 0: none did
+  std::uint64_t done = 0;     // trials; of `cycles` and `run`: runs of the program
+  std::uint64_t planned = 0;  // 0: the fault-free runs were under way
+};
+
+// Delivers `run`, which holds what was known by then, as the report of a command that a signal ended; answers 128 and its number.
+Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session);
 
 // Text to stdout; says so on stderr when that fails.
 Exit Print(std::string_view text);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "faults/driver/effects.h"
 #include "faults/plan/fault.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/sweep/make_plan.h"
 #include "harness/sweep/make_runner.h"
 #include "harness/sweep/replay.h"
 #include "harness/sweep/sweep_digest.h"
@@ -20,31 +23,43 @@ namespace cuaudit::harness {
 namespace {
 
 void SayWarnings(const report::Run& run) {
-  for (const auto& [reason, count] : run.totals.skipped) {
-    if (reason == "unmodelled calls") {
-      Say("warning: " + std::to_string(count) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
-    } else if (reason.starts_with("host probes")) {
-      Say("warning: " + reason);
-    }
+  const report::Totals& totals = run.totals;
+  for (const Reason why : {Reason::ProbesSanitizer, Reason::ProbesDescriptors, Reason::ProbesStopped, Reason::ProbesNotLoaded}) {
+    if (totals.skipped.contains(Words(why))) Say("warning: " + Words(why));
   }
+  const auto unmodelled = totals.skipped.find(Words(Reason::Unmodelled));
+  if (unmodelled == totals.skipped.end()) return;
+  Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
 }
 
-Status CheckFaults(const std::vector<std::string>& texts, std::uint64_t stacks) {
-  for (const std::string& text : texts) {
+// "cuMemAlloc#2" with the likeliest documented error of cuMemAlloc; false where it has none.
+bool ChooseCode(faults::Fault* fault) {
+  const faults::HostFaultRow* const host = faults::HostFaultOf(fault->base);
+  if (host != nullptr) fault->how = host->how;
+  fault->code = host != nullptr ? CUDA_ERROR_OUT_OF_MEMORY : driver::DefaultCode(fault->base);
+  return fault->code != CUDA_SUCCESS;
+}
+
+Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
+  std::vector<report::Replayed> faults;
+  for (const std::string& text : options.fault) {
+    const std::string given = "--fault: '" + text + "': ";
     faults::Fault fault;
     const faults::ParseError error = faults::ParseFault(text, &fault);
-    if (error.expected != nullptr) {
-      return {Exit::Usage, "--fault: '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
+    const bool chosen = error.expected == faults::kExpectsCode && ChooseCode(&fault);
+    if (error.expected != nullptr && !chosen) {
+      return Status(Exit::Usage, given + "column " + std::to_string(error.column) + ": expected " + error.expected);
     }
-    if (fault.follows && &text == &texts.front())
-      return {Exit::Usage, "--fault: '" + text + "': expected a fault before one that counts from it (#+N)"};
-    if (fault.site != 0 && stacks == 0)
-      return {Exit::Usage, "--fault: '" + text + "': expected --stacks from 1 with a fault addressed by site"};
+    if (fault.follows && faults.empty()) return Status(Exit::Usage, given + "expected a fault before one that counts from it (#+N)");
+    if (fault.site != 0 && options.stacks == 0)
+      return Status(Exit::Usage, given + "expected --stacks from 1 with a fault addressed by site");
+    faults.push_back({chosen ? TextOf(fault) : text, chosen});
+    if (chosen) Say(given + "no error given, taken the likeliest documented one: " + faults.back().text);
   }
-  if (texts.size() > faults::kMaxFaults) {
-    return {Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
+  if (faults.size() > faults::kMaxFaults) {
+    return Status(Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");
   }
-  return {};
+  return faults;
 }
 
 // "97" or "97.5": tenths of a percent.
@@ -127,12 +142,14 @@ Exit SweepCommand(const Options& options) {
   Status status;
   std::string nothing_anew;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
-  if (!rehearsal.ok()) return EndBy(interrupted, rehearsal.status(), *session, "sweep");
+  if (!rehearsal.ok()) {
+    return interrupted != 0 ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(rehearsal.status(), *session, "sweep");
+  }
+  Progressed progressed;
   {
-    // From here on, so that the rehearsals' own pool saw the signals as they were.
     const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
-    const std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
+    std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
     SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
     status = engine.Prepare(std::move(*rehearsal), subject);
@@ -148,10 +165,14 @@ Exit SweepCommand(const Options& options) {
       status = engine.Step();
     }
     progress.Clear();
-    interrupted = runner->interrupted();
-    if (status.ok()) engine.Report(&run);
+    progressed.signal = status.ok() ? 0 : runner->interrupted();
+    runner.reset();  // ends what still runs
+    if (status.ok() || progressed.signal != 0) engine.Report(&run);
+    progressed.done = run.totals.trials;
+    progressed.planned = engine.trials();
   }
-  if (!status.ok()) return EndBy(interrupted, status, *session, "sweep");
+  if (progressed.signal != 0) return EndInterrupted(progressed, std::move(run), *session);
+  if (!status.ok()) return Fail(status, *session, "sweep");
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
@@ -161,17 +182,18 @@ Exit SweepCommand(const Options& options) {
   const Exit delivered = Deliver(run, options);
   if (nothing_anew.empty()) return delivered;
   // A report for programs has the same bytes however often a sweep was begun.
-  const bool read_by_people = options.output.empty() && options.format == "text";
+  const bool read_by_people = std::any_of(options.outputs.begin(), options.outputs.end(),
+                                          [](const Output& one) { return one.format == Format::Text && one.file.empty(); });
   if (!read_by_people) Say(nothing_anew);
   const Status said = read_by_people ? WriteAll(STDOUT_FILENO, nothing_anew + "\n", "stdout") : Status();
   return said.ok() ? delivered : said.exit();
 }
 
 Exit ReplayCommand(const Options& options) {
-  Status usable = CheckFaults(options.fault, options.stacks);
-  if (!usable.ok()) {
-    Say(usable.message());
-    return usable.exit();
+  const Result<std::vector<report::Replayed>> faults = ReadFaults(options);
+  if (!faults.ok()) {
+    Say(faults.status().message());
+    return faults.status().exit();
   }
   const Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
   if (!benign.ok()) {
@@ -187,9 +209,13 @@ Exit ReplayCommand(const Options& options) {
   judge.abandoned_is_leak = options.abandoned_is_leak;
   judge.exit_is_said = options.strict_exit;
   report::Run run = session->NewReport();
+  run.faults = *faults;
+  std::vector<std::string> texts;
+  for (const report::Replayed& fault : *faults) texts.push_back(fault.text);
   int interrupted = 0;
-  Status status = Replay(session->subject(), session->dir(), options.fault, judge, *benign, session->Reproduce(), &run, &interrupted);
-  if (!status.ok()) return EndBy(interrupted, status, *session, "replay");
+  Status status = Replay(session->subject(), session->dir(), texts, judge, *benign, session->Reproduce(), &run, &interrupted);
+  if (interrupted != 0) return EndInterrupted({interrupted, 0, 1}, std::move(run), *session);
+  if (!status.ok()) return Fail(status, *session, "replay");
   SayWarnings(run);
   return Deliver(run, options);
 }

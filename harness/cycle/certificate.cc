@@ -142,8 +142,8 @@ report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce)
   finding.bytes = static_cast<std::uint64_t>(row.per_cycle + 0.5);
   finding.verdict = std::string(Name(Verdict::Leak));
   TrialFindingText text;
-  text.rule = finding.rule;
-  text.kind = finding.kind;
+  text.rule = Rule::Growth;
+  text.apart = finding.kind;
   finding.fingerprint = Fingerprint(text, std::nullopt);
   finding.reproduce = reproduce;
   return finding;
@@ -205,8 +205,7 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     Status certified = certifier.FromRuns(&arms);
     if (!certified.ok()) return certified;
   } else {
-    meters.absent = {{"all", hosted ? "the program marks no cycles (cuaudit/mark.h); with --detect processes are compared instead"
-                                    : "the host probes were left out (--no-host)"}};
+    meters.absent = {{"all", Words(hosted ? Reason::MeterNoMarks : Reason::MeterNoProbes)}};
   }
   const bool exact_grows = std::any_of(run->findings.begin(), run->findings.end(),
                                        [](const report::Finding& finding) { return finding.rule == harness::Name(Rule::Growth); });
@@ -221,7 +220,7 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     if (row.grows && !exact_grows && !said) run->findings.push_back(GrowthOf(row, reproduce));
     own_grows = own_grows || (row.name == kProcessDeviceBytes && row.grows);
     if (options.detect != 0 && row.detectable > options.detect && !row.grows) {
-      run->totals.skipped["meters that did not reach the bound of --detect"] += 1;
+      Count(Reason::BelowDetect, 1, &run->totals.skipped);
     }
     meters.rows.push_back(std::move(row));
   }

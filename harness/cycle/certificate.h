@@ -6,7 +6,6 @@
 //   Units     bytes per cycle; cycles.
 //   Errors    Status: a run is unfit. A bound that cannot be reached is no error: the report says which was.
 //   Faults    makes no driver calls; the programs it starts do.
-//   Source    design section 7, step 5; growth.h for the statistics.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // counts.h: the cycle counts of a comparison and the {n} in a command that stands for them.
 //
-//   Owns      nothing.
 //   Threads   pure.
 //   Units     cycles.
 //   Errors    ParseCounts answers a Status that names the text and what was expected.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,9 @@ namespace cuaudit::harness {
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) {
   const faults::Record* first = nullptr;
   const faults::Record* last = nullptr;
-  for (const faults::Record& record : run.journal.records()) {
-    if (record.kind != faults::RecordKind::Mark || record.call != static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) continue;
+  for (const std::uint32_t mark : run.ledger.facts.marks) {
+    const faults::Record& record = run.journal.records()[mark];
+    if (!IsMark(record, faults::MarkKind::CycleEnd)) continue;
     if (first == nullptr || record.cycle < first->cycle) first = &record;
     if (last == nullptr || record.cycle > last->cycle) last = &record;
   }
@@ -23,16 +24,22 @@ std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) 
 }
 
 Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
-                 const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, int* interrupted) {
+                 const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, CyclesProgress* progress) {
+  run->mode = "cycles";
   RunMeters meters;
   SiteTexts sites;
   std::vector<Snapshot> snapshots;
   if (TakesCount(subject.command)) {
+    progress->planned = counts.size();
     for (const std::uint64_t count : counts) {
       Subject once = subject;
       once.command = WithCount(subject.command, count);
-      const Result<Observation> seen = RunOnce(once, dir.File("cycles-" + std::to_string(count)), interrupted);
-      if (!seen.ok()) return seen.status();
+      const Result<Observation> seen = RunOnce(once, dir.File("cycles-" + std::to_string(count)), &progress->interrupted);
+      if (!seen.ok()) {
+        if (snapshots.size() > 1) CompareSnapshots(snapshots, reproduce, run);
+        return seen.status();
+      }
+      ++progress->done;
       snapshots.push_back(TakeSnapshot(*seen, count, kAtExit, &sites));
       if (count != counts.back()) continue;
       DescribeRun(*seen, run);
@@ -40,8 +47,10 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
       meters = ReadMeters(*seen);
     }
   } else {
-    const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), interrupted);
+    progress->planned = 1;
+    const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), &progress->interrupted);
     if (!seen.ok()) return seen.status();
+    progress->done = 1;
     snapshots = MarkedSnapshots(*seen, &sites);
     if (snapshots.size() < 2) {
       return {Exit::Usage, "expected {n} in the command, or a program that marks at least two cycles (cuaudit/mark.h): it marked " +
@@ -51,9 +60,8 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
     AddLeftBehind(seen->ending, "they were ended", run);
     meters = ReadMeters(*seen);
   }
-  run->mode = "cycles";
   CompareSnapshots(snapshots, reproduce, run);
-  Status certified = Certify(subject, dir, certificate, std::move(meters), reproduce, run, interrupted);
+  Status certified = Certify(subject, dir, certificate, std::move(meters), reproduce, run, &progress->interrupted);
   if (!certified.ok()) return certified;
   run->outcome = run->findings.empty() ? "clean" : "findings";
   return {};

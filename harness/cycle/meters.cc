@@ -71,10 +71,10 @@ Growth JudgeSeries(const MeterSeries& subject, const MeterSeries* control, std::
 
 RunMeters ReadMeters(const Observation& run) {
   std::vector<const faults::Record*> records;
-  for (const faults::Record& record : run.journal.records()) {
-    const bool reading = record.kind == faults::RecordKind::Host && record.call == static_cast<std::uint16_t>(faults::HostCall::Reading);
-    const bool end = record.kind == faults::RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd);
-    if (record.begin != 0 && (reading || end)) records.push_back(&record);
+  for (const std::uint32_t reading : run.ledger.facts.readings) records.push_back(&run.journal.records()[reading]);
+  for (const std::uint32_t mark : run.ledger.facts.marks) {
+    const faults::Record& record = run.journal.records()[mark];
+    if (IsMark(record, faults::MarkKind::CycleEnd)) records.push_back(&record);
   }
   std::sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
   const bool simulated = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Simulated);
@@ -103,7 +103,7 @@ RunMeters ReadMeters(const Observation& run) {
     if (!IsNoisy(i)) continue;
     MeterSeries series{std::string(faults::kHostMeters[i].name), QuantumOf(static_cast<HostMeter>(i)), std::move(host[i].readings)};
     if (simulated && static_cast<HostMeter>(i) == HostMeter::ResidentBytes) {
-      meters.absent[series.name] = "the simulated driver keeps its books in the program's memory";
+      meters.absent[series.name] = Words(Reason::MeterBooks);
       continue;
     }
     if (last != nullptr && (last->argument[0] >> i & 1U) != 0) {
@@ -113,16 +113,15 @@ RunMeters ReadMeters(const Observation& run) {
       meters.at_cycles.push_back(std::move(series));
     } else if (meters.cycles != 0) {
       const bool heap = static_cast<HostMeter>(i) == HostMeter::HeapBytes && (run.flags() & faults::kHeapNotSeen) != 0;
-      meters.absent[series.name] = (run.flags() & faults::kHostProbesActive) == 0 ? "the host probes were left out (--no-host)"
-                                   : heap                                         ? "malloc is the program's own"
-                                                                                  : "it was not read at the end of every cycle";
+      const bool active = (run.flags() & faults::kHostProbesActive) != 0;
+      meters.absent[series.name] = Words(!active ? Reason::MeterNoProbes : heap ? Reason::OwnMalloc : Reason::MeterGaps);
     }
   }
   if (meters.cycles != 0) meters.at_cycles.push_back({kProcessDeviceBytes, 1, OwnDeviceBytes(run.ledger, pid, ends)});
   if (meters.cycles != 0 && device.readings.size() == meters.cycles) {
     meters.at_cycles.push_back(std::move(device));
   } else if (meters.cycles != 0) {
-    meters.absent[kDeviceBytes] = "no context was alive at the end of every cycle";
+    meters.absent[kDeviceBytes] = Words(Reason::MeterNoContext);
   }
   return meters;
 }

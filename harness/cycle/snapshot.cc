@@ -139,8 +139,9 @@ report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired
   finding.where_stack = where.stack;
   finding.other = other;
   TrialFindingText text;
-  text.rule = finding.rule;
-  text.kind = finding.kind;
+  text.rule = rule;
+  text.kind = kind;
+  text.apart = finding.kind;  // "none" where there is no object
   text.acquired = acquired;
   text.where = where;
   text.other = other;

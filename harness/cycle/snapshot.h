@@ -4,9 +4,7 @@
 //   Owns      its texts.
 //   Threads   values; no shared state.
 //   Units     objects, bytes; growth per cycle.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 5; ADR-0157 of the facts for the table.
 //
 // An object that died with its context counts as alive: nobody released it. A mutex whose memory was freed counts as lost, too.
 #pragma once

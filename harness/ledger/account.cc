@@ -36,8 +36,6 @@ bool SaysWrongContext(std::int32_t result) {
 
 }  // namespace
 
-Site SiteOf(const faults::Record& record) noexcept { return {record.kind, record.call, record.stack, record.begin}; }
-
 void Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
   ledger.violations.push_back({rule, kind, record.pid, handle, SiteOf(record), object});
 }

@@ -28,8 +28,6 @@ struct Books {
   void Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
 };
 
-Site SiteOf(const faults::Record& record) noexcept;
-
 // What is known about one handle value.
 struct HandleEntry {
   std::int64_t top = -1;   // the newest reference still held

@@ -23,7 +23,8 @@ namespace cuaudit::harness {
 
 class Folding {
  public:
-  Folding() = default;
+  enum class Notes : std::uint8_t { Everything, NoFacts };
+  explicit Folding(Notes notes = Notes::Everything) : notes_(notes) {}
   Folding(const Folding& other);
   Folding& operator=(const Folding&) = delete;
 
@@ -52,12 +53,13 @@ class Folding {
   const Graphs::Addresses& AddressesOf(const faults::Record& record) const;
 
   std::vector<std::span<const faults::Record>> given_;
+  std::size_t given_count_ = 0;  // records
   std::uint64_t last_ticket_ = 0;
   Books books_;
   std::vector<std::unique_ptr<ProcessFold>> processes_;
   std::unordered_map<std::uint32_t, std::size_t> current_;
-  std::uint32_t first_pid_ = 0;
   bool begun_ = false;
+  Notes notes_ = Notes::Everything;
 
   // Of the records that are being added.
   std::vector<Event> events_;

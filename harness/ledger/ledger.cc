@@ -20,20 +20,16 @@ bool CountsAtReturn(const Record& record) {
   return record.call < faults::kHostCallCount && faults::kHostCalls[record.call].counts == faults::HostCounts::AtReturn;
 }
 
-// Calls that the driver or the gate make inside another call are not the program's.
-bool IsProgramCall(const Record& record) {
-  return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount && (record.flags & faults::kNested) == 0;
-}
-
 }  // namespace
 
 Folding::Folding(const Folding& other)
     : given_(other.given_),
+      given_count_(other.given_count_),
       last_ticket_(other.last_ticket_),
       books_(other.books_),
       current_(other.current_),
-      first_pid_(other.first_pid_),
-      begun_(other.begun_) {
+      begun_(other.begun_),
+      notes_(other.notes_) {
   processes_.reserve(other.processes_.size());
   for (const std::unique_ptr<ProcessFold>& process : other.processes_) {
     const ProcessFold* parent = nullptr;
@@ -106,8 +102,16 @@ void Folding::Take(std::span<const Record> records) {
   addresses_.clear();
   contents_.clear();
   calls_.clear();
+  Facts& facts = books_.ledger.facts;
+  const bool noting = notes_ == Notes::Everything;
+  if (noting && facts.calls.empty()) facts.calls.reserve(records.size());
+  const auto index_of = [&, before = given_count_](const Record& record) {
+    return static_cast<std::uint32_t>(before + static_cast<std::size_t>(&record - records.data()));
+  };
+  given_count_ += records.size();
   for (const Record& record : records) {
     if (record.begin == 0) continue;
+    if (noting) facts.Count(record, index_of(record));
     if (IsProgramCall(record)) Count(record);
     if (record.kind != RecordKind::Argument) continue;
     if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph | faults::kCopiedGraph | faults::kCapturedNode)) != 0) {
@@ -120,16 +124,15 @@ void Folding::Take(std::span<const Record> records) {
     }
   }
   if (events_.empty()) return;
-  if (!begun_) first_pid_ = events_.front().record->pid;
-  books_.ledger.subjects.insert(first_pid_);
   begun_ = true;
   last_ticket_ = events_.back().ticket;
-  for (const Event& event : events_) Apply(event);
+  for (const Event& event : events_) {
+    if (noting && !event.returned) facts.Take(*event.record, index_of(*event.record));
+    Apply(event);
+  }
 }
 
 void Folding::Count(const Record& record) {
-  ++books_.ledger.calls;
-  books_.ledger.subjects.insert(record.pid);
   if ((record.flags & faults::kUnmodelled) != 0) ++books_.ledger.unmodelled_calls;
   if (record.end == 0) ++books_.ledger.unfinished_calls;
 }
@@ -213,7 +216,6 @@ void Folding::Process(const Record& record) {
       break;
     }
     case ProcessEvent::Exit:
-      if (record.pid == first_pid_) books_.ledger.exited = true;
       ProcessOf(record.pid).Exit();
       break;
     case ProcessEvent::RuntimeExit:
@@ -242,6 +244,11 @@ const Graphs::Addresses& Folding::AddressesOf(const Record& record) const {
 
 Ledger Fold(std::span<const faults::Record> records) {
   Folding folding;
+  return *folding.Finish(records);
+}
+
+Ledger FoldObjects(std::span<const faults::Record> records) {
+  Folding folding(Folding::Notes::NoFacts);
   return *folding.Finish(records);
 }
 

@@ -17,13 +17,13 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "faults/driver/call_id.h"
 #include "faults/driver/kinds.h"
 #include "faults/journal/record.h"
+#include "harness/ledger/facts.h"
 #include "harness/ledger/rules.h"
 
 namespace cuaudit::harness {
@@ -43,6 +43,8 @@ struct Site {
   std::uint64_t begin = 0;  // ticket of the record
   friend bool operator==(const Site&, const Site&) = default;
 };
+
+[[nodiscard]] inline Site SiteOf(const faults::Record& record) noexcept { return {record.kind, record.call, record.stack, record.begin}; }
 
 struct Object {
   driver::Kind kind{};
@@ -72,6 +74,9 @@ struct Object {
   friend bool operator==(const Object&, const Object&) = default;
 };
 
+// A heap block, descriptor, thread or other thing of the host, not of the driver.
+[[nodiscard]] inline bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
+
 struct Violation {
   Rule rule{};
   driver::Kind kind{};
@@ -88,18 +93,19 @@ struct Violation {
 struct Ledger {
   std::vector<Object> objects;  // in order of acquisition
   std::vector<Violation> violations;
-  std::uint64_t calls = 0;             // driver calls of the program
   std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
   std::uint64_t unfinished_calls = 0;  // entered, never returned
-  std::set<std::uint32_t> subjects;    // the first process, and each that made a driver call
   std::uint64_t host_seen = 0;         // process images that made driver calls and in which the host probes looked
   std::uint64_t host_unseen = 0;       // and in which they did not
-  bool exited = false;                 // the first process reached exit() or returned from main
+  Facts facts;                         // of the records that were folded
 
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
 // Pure: the same records give the same ledger. Records may come in slot order; the fold sorts by ticket.
 [[nodiscard]] Ledger Fold(std::span<const faults::Record> records);
+
+// The same without facts, for callers who ask for objects and violations only and ask often.
+[[nodiscard]] Ledger FoldObjects(std::span<const faults::Record> records);
 
 }  // namespace cuaudit::harness

@@ -4,7 +4,6 @@
 //   Owns      nothing; constant tables.
 //   Threads   safe everywhere; no state.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,21 @@
 namespace cuaudit::harness {
 
 enum class Rule : std::uint8_t {
-#define CUAUDIT_RULE(name, json, level, title) name,
+#define CUAUDIT_RULE(name, ...) name,
 #include "harness/ledger/rules.def"
 #undef CUAUDIT_RULE
 };
 
-enum class Level : std::uint8_t { Finding, Note };
+enum class Level : std::uint8_t { Finding, Note, Told };
 
 struct RuleRow {
   std::string_view name;
   Level level;
-  std::string_view title;
+  std::string_view title, explanation, advice;
 };
 
 inline constexpr RuleRow kRules[] = {
-#define CUAUDIT_RULE(name, json, level, title) {json, Level::level, title},
+#define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
 #include "harness/ledger/rules.def"
 #undef CUAUDIT_RULE
 };

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // chosen_driver.h: which driver a lifecycle of this process runs on, as its options or CUAUDIT_OPTIONS ask, and whether it is there.
 //
-//   Owns      nothing.
 //   Threads   safe; reads the environment and the file system each time.
 //   Errors    a Status for a choice that nobody can follow, such as a named driver that is no file; a driver that is not here
 //             is no error but AuditOutcome::NoDevice.
 //   Faults    makes no driver calls and loads nothing.
-//   Source    design section 11: options live in CUAUDIT_OPTIONS; its pairs are told in faults/interpose/options.def.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // command_line.h: how this process was started, as a shell reads it, with the GoogleTest filter of the test that runs now.
 //
-//   Owns      nothing.
 //   Threads   safe.
 //   Errors    "./test" where the system does not say.
 //   Faults    makes no driver calls.

@@ -23,7 +23,7 @@ DivertCall DropIn() noexcept {
 }
 
 driver::DriverRef current;  // a null table: none
-constinit std::atomic<std::uint64_t> unheard{0};
+constinit std::atomic<std::uint64_t> blocks_unheard{0};
 
 bool Divert(driver::DriverRef driver) noexcept {
   current = driver;
@@ -63,14 +63,14 @@ Diversion::~Diversion() { (void)Divert(before_); }
 bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
   if (driver.table == nullptr || address == 0) return false;
   if (driver.table != faults::Driver(nullptr).table) {
-    if (kind == faults::MarkKind::BlockOut) unheard.fetch_add(1, std::memory_order_relaxed);
+    if (kind == faults::MarkKind::BlockOut) blocks_unheard.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   static_cast<faults::Gate*>(driver.self)->Block(kind, address, bytes);
   return true;
 }
 
-std::uint64_t BlocksUnheard() noexcept { return unheard.load(std::memory_order_relaxed); }
+std::uint64_t BlocksUnheard() noexcept { return blocks_unheard.load(std::memory_order_relaxed); }
 
 }  // namespace cuaudit::harness
 

@@ -24,7 +24,6 @@ using driver::BaseId;
 using faults::Fault;
 using faults::How;
 using faults::Record;
-using faults::RecordKind;
 
 constexpr std::size_t kMostRemembered = std::size_t{1} << 16;
 
@@ -46,7 +45,7 @@ std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const Tr
   const CycleTrace& cycle = trace.cycle[0];
   std::size_t hit = 0;
   for (const Record& record : journal.Part(cycle.first_record, cycle.end_record - cycle.first_record).records()) {
-    if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0) continue;
+    if (!IsProgramCall(record)) continue;
     const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
     const std::uint32_t occurrence = ++occurrences[driver::Index(base)];
     hit = std::max<std::size_t>(hit, record.fault);
@@ -170,9 +169,11 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     return trial;
   }
   trial.fired = AllFired(parts_->world->Journal(), plan.size());
-  std::vector<std::string> skipped;
-  trial.verdict = Screen(parts_->lifecycle, planned, parts_->world->Journal(), parts_->trace, &skipped);
-  return trial.verdict.empty() ? parts_->Judge(std::move(trial)) : trial;
+  std::vector<Reason> skipped;
+  const std::optional<Verdict> verdict = Screen(parts_->lifecycle, planned, parts_->world->Journal(), parts_->trace, &skipped);
+  if (!verdict.has_value()) return parts_->Judge(std::move(trial));
+  trial.verdict = Name(*verdict);
+  return trial;
 }
 
 }  // namespace cuaudit

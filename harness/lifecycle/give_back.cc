@@ -94,9 +94,9 @@ CUresult Release(driver::DriverRef driver, const Object& object) {
 
 void EmptyContextStack(driver::DriverRef driver) {
   for (int i = 0; i < kDeepest; ++i) {
-    CUcontext current = nullptr;
-    if (driver.CtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return;
-    if (driver.CtxPopCurrent(&current) != CUDA_SUCCESS) return;
+    CUcontext top = nullptr;
+    if (driver.CtxGetCurrent(&top) != CUDA_SUCCESS || top == nullptr) return;
+    if (driver.CtxPopCurrent(&top) != CUDA_SUCCESS) return;
   }
 }
 

@@ -2,7 +2,6 @@
 // give_back.h: what a trial left on the one genuine driver of the process is given back before the next trial, as a new simulated world
 // would not have it.
 //
-//   Owns      nothing.
 //   Threads   one thread, while no other calls the driver.
 //   Units     objects.
 //   Errors    what could not be given back is counted by kind and stays until the process ends.

@@ -45,7 +45,7 @@ std::string_view KindOf(HostMeter meter) {
 
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
-StepFinding Found(const char* rule, HostMeter meter, std::uint64_t amount, std::string detail) {
+StepFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
   StepFinding finding{rule, std::move(detail)};
   finding.kind = KindOf(meter);
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
@@ -82,16 +82,15 @@ std::vector<std::string> HostAudit::unmetered() const {
   std::vector<std::string> texts;
   if (records_ == nullptr) {
     const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
-    texts.push_back("mutexes, references of libraries, threads that nobody joins, heap blocks by call stack: " + why);
+    texts.push_back(Words(Reason::NotByPlace, why));
   } else {
     const HostBlind& blind = records_->blind();
-    if (blind.heap != nullptr) texts.push_back(std::string("heap blocks by call stack: ") + blind.heap);
-    if (blind.mutexes != nullptr) texts.push_back(std::string("mutexes: ") + blind.mutexes);
-    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0)
-      texts.emplace_back("mutexes whose memory is freed: more at once than are followed");
-    if (blind.libraries != nullptr) texts.push_back(std::string("references of libraries: ") + blind.libraries);
+    if (blind.heap != nullptr) texts.push_back(Words(Reason::NoBlocks, blind.heap));
+    if (blind.mutexes != nullptr) texts.push_back(Words(Reason::NoMutexes, blind.mutexes));
+    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) texts.push_back(Words(Reason::MutexesBeyondApi));
+    if (blind.libraries != nullptr) texts.push_back(Words(Reason::NoLibraries, blind.libraries));
   }
-  if (genuine_) texts.push_back(std::string(faults::Name(HostMeter::HeapBytes)) + ": a genuine driver's own blocks lie in the same heap");
+  if (genuine_) texts.push_back(Words(Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))));
   return texts;
 }
 
@@ -133,7 +132,7 @@ std::vector<StepFinding> HostExcess::Findings() const {
   for (const Kept& one : kept_) {
     const std::string again =
         "kept by the faulted cycle, beyond what a good one keeps, and by each of " + std::to_string(repeats_) + " repeats";
-    findings.push_back(Found("leak", one.meter, static_cast<std::uint64_t>(one.least), again));
+    findings.push_back(Found(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), again));
   }
   return findings;
 }
@@ -146,27 +145,27 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     if (!kCycleMeters.Has(meter)) continue;
     const std::string name(faults::Name(meter));
     if (!std::all_of(changes.begin(), changes.end(), [&](const HostChange& one) { return one.read.Has(meter); })) {
-      growth.unmetered.push_back(name + ": this system does not tell, or the program has an allocator of its own");
+      growth.unmetered.push_back(Words(Reason::NotTold, name));
       continue;
     }
     std::vector<std::uint64_t> sums = Sums(changes, meter);
     sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(first));
     if (faults::Row(meter).nature == faults::MeterNature::Exact) {
       if (Grows(sums))
-        growth.findings.push_back(Found("growth", meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
+        growth.findings.push_back(Found(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
       continue;
     }
     if (meter == HostMeter::HeapBytes && genuine) continue;  // HostAudit::unmetered
     if (KindOf(meter) == "host_mapping" && __asan_init != nullptr) {
-      growth.unmetered.push_back(name + ": AddressSanitizer keeps freed blocks, and maps more for them");
+      growth.unmetered.push_back(Words(Reason::AsanKeeps, name));
       continue;
     }
     if (meter == HostMeter::ResidentBytes && !genuine) {
-      growth.unmetered.push_back(name + ": the simulated driver's books lie in the same process");
+      growth.unmetered.push_back(Words(Reason::DriversBooks, name));
       continue;
     }
     if (!noisy) {
-      growth.unmetered.push_back(name + ": driver objects grow, and what they are held in grows with them");
+      growth.unmetered.push_back(Words(Reason::ObjectsGrow, name));
       continue;
     }
     sums.erase(sums.begin());  // the end of the warm-up; what follows are the cycles
@@ -174,8 +173,8 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     if (!judged.enough) {
       growth.unmetered.push_back(name + ": it takes " + std::to_string(kBlocks) + " cycles after the warm-up");
     } else if (judged.grows) {
-      growth.findings.push_back(
-          Found("growth", meter, static_cast<std::uint64_t>(judged.per_cycle), "grows in every cycle after the warm-up; bytes per cycle"));
+      growth.findings.push_back(Found(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
+                                      "grows in every cycle after the warm-up; bytes per cycle"));
     } else {
       growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(judged.detectable) + " of " + name);
     }

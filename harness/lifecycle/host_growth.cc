@@ -11,7 +11,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::int64_t kZero = std::int64_t{1} << 40;  // so that a series stays positive where more goes than came
+constexpr std::int64_t kSeriesZero = std::int64_t{1} << 40;  // so that a series stays positive where more goes than came
 
 struct Series {
   std::vector<std::uint64_t> count;
@@ -23,10 +23,10 @@ struct Series {
 void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
   for (const auto& [key, tally] : fold.places()) {
     Series& series = (*all)[key];
-    series.count.resize(cycle, kZero);
-    series.bytes.resize(cycle, kZero);
-    series.count.push_back(static_cast<std::uint64_t>(kZero + tally.count));
-    series.bytes.push_back(static_cast<std::uint64_t>(kZero + tally.bytes));
+    series.count.resize(cycle, kSeriesZero);
+    series.bytes.resize(cycle, kSeriesZero);
+    series.count.push_back(static_cast<std::uint64_t>(kSeriesZero + tally.count));
+    series.bytes.push_back(static_cast<std::uint64_t>(kSeriesZero + tally.bytes));
     series.last = tally;
   }
 }
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> After(const std::vector<std::uint64_t>& series, std::
 
 std::string Alive(const std::vector<std::uint64_t>& series) {
   std::string text = "alive after each cycle:";
-  for (const std::uint64_t count : series) text.append(" ").append(std::to_string(static_cast<std::int64_t>(count) - kZero));
+  for (const std::uint64_t count : series) text.append(" ").append(std::to_string(static_cast<std::int64_t>(count) - kSeriesZero));
   return text;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // host_growth.h: places at which clean cycles keep more and more of the host, by the host drop-in.
 //
-//   Owns      nothing.
 //   Threads   one thread.
 //   Units     objects alive at the end of a cycle; exact.
 //   Errors    none: a run with stacks that cannot be made answers nothing, and says so.

@@ -39,7 +39,7 @@ void HostFold::Hold(Kind kind, const Record& record, std::int64_t bytes) {
   HostTally& tally = places_[key];
   ++tally.count;
   tally.bytes += bytes;
-  tally.acquired = RecordSite(record);
+  tally.acquired = SiteOf(record);
   if (kind != Kind::HostHeap) held_[{kind, record.argument[0]}].push_back(key);
 }
 
@@ -57,7 +57,7 @@ void HostFold::Release(Kind kind, const Record& record) {
 void HostFold::Violate(Rule rule, const Record& record) {
   HostTally& tally = places_[{rule, Kind::Mutex, record.call, record.stack}];
   ++tally.count;
-  tally.where = RecordSite(record);
+  tally.where = SiteOf(record);
   const auto held = held_.find({Kind::Mutex, record.argument[0]});
   if (held != held_.end()) tally.acquired = places_[held->second.back()].acquired;
 }

@@ -23,19 +23,19 @@ constexpr std::size_t kDeadlyCount = sizeof(kDeadly) / sizeof(kDeadly[0]);
 constexpr std::size_t kMostWords = 4096;
 
 // What the handler needs; one sweep at a time has last words.
-struct Words {
+struct TrialWords {
   char text[kMostWords];
   std::size_t size;
   struct sigaction before[kDeadlyCount];
   pid_t owner;
 };
-Words words;
+TrialWords last_words;
 
 void SayLastWords(int signal, siginfo_t*, void*) {
   // A forked child dies silently: its parent tells.
-  if (getpid() == words.owner) (void)!write(STDERR_FILENO, words.text, words.size);
+  if (getpid() == last_words.owner) (void)!write(STDERR_FILENO, last_words.text, last_words.size);
   for (std::size_t i = 0; i < kDeadlyCount; ++i) {
-    if (kDeadly[i] == signal) sigaction(signal, &words.before[i], nullptr);
+    if (kDeadly[i] == signal) sigaction(signal, &last_words.before[i], nullptr);
   }
   // A fault is met again when the handler returns; what was sent is sent again.
   if (signal == SIGABRT) raise(signal);
@@ -101,23 +101,23 @@ Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadli
 }
 
 LastWords::LastWords() {
-  words.size = 0;
-  words.owner = getpid();
+  last_words.size = 0;
+  last_words.owner = getpid();
   struct sigaction action = {};
   action.sa_sigaction = &SayLastWords;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &action, &words.before[i]);
+  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &action, &last_words.before[i]);
 }
 
 LastWords::~LastWords() {
-  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &words.before[i], nullptr);
+  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &last_words.before[i], nullptr);
 }
 
 void LastWords::Set(const std::string& text) noexcept {
-  words.size = 0;
+  last_words.size = 0;
   const std::size_t size = text.size() < kMostWords ? text.size() : kMostWords;
-  std::memcpy(words.text, text.data(), size);
-  words.size = size;
+  std::memcpy(last_words.text, text.data(), size);
+  last_words.size = size;
 }
 
 }  // namespace cuaudit::harness

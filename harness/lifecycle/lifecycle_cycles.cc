@@ -19,11 +19,11 @@
 namespace cuaudit::harness {
 namespace {
 
-std::vector<std::uint64_t> CycleEnds(const faults::JournalView& journal) {
+std::vector<std::uint64_t> CycleEnds(const Observation& run) {
   std::vector<std::uint64_t> ends;
-  for (const faults::Record& record : journal.records()) {
-    if (record.kind == faults::RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd))
-      ends.push_back(record.begin);
+  for (const std::uint32_t mark : run.ledger.facts.marks) {
+    const faults::Record& record = run.journal.records()[mark];
+    if (IsMark(record, faults::MarkKind::CycleEnd)) ends.push_back(record.begin);
   }
   return ends;
 }
@@ -70,7 +70,7 @@ std::vector<std::uint64_t> AfterWarmUp(const Place& place, std::uint32_t warm_up
 }
 
 void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verdict) {
-  for (const auto& [key, place] : Places(run, CycleEnds(run.journal))) {
+  for (const auto& [key, place] : Places(run, CycleEnds(run))) {
     const std::vector<std::uint64_t> after = AfterWarmUp(place, warm_up);
     if (place.live.back() == 0) continue;
     TrialFinding finding;
@@ -108,12 +108,12 @@ bool IsTold(const StepFinding& meter, const HostGrown& places, bool placed, bool
 std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
                     TrialVerdict* verdict, Audit* audit) {
   if (!host.wanted() || !host.alone()) {
-    audit->unmetered.emplace_back(host.wanted() ? "the host: another audit ran in this process at the same time" : "the host: as asked");
+    audit->unmetered.push_back(Words(host.wanted() ? Reason::HostNotAlone : Reason::HostAsAsked));
     return {};
   }
   HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*verdict), IsGenuine(options.driver));
   audit->unmetered = host.unmetered();
-  if (!places.why_not.empty()) audit->unmetered.push_back("places on the host: " + places.why_not);
+  if (!places.why_not.empty()) audit->unmetered.push_back(Words(Reason::NoPlaces, places.why_not));
   const bool placed =
       std::any_of(places.findings.begin(), places.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
   std::erase_if(growth.findings, [&](const StepFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
@@ -131,7 +131,7 @@ Observation Observed(const faults::JournalView& journal) {
 
 // Growth that came in one cycle only.
 bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding& finding) {
-  const auto places = Places(run, CycleEnds(run.journal));
+  const auto places = Places(run, CycleEnds(run));
   const auto place = places.find({finding.kind, finding.acquired_key});
   if (finding.rule != Rule::Growth || place == places.end()) return false;
   const std::vector<std::uint64_t> after = AfterWarmUp(place->second, warm_up);
@@ -141,7 +141,7 @@ bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding&
 }
 
 // Descriptors, threads and libraries are the process's: whoever opened one. Bytes have a rule of their own that takes many cycles.
-bool IsOfTheProcess(const StepFinding& finding) { return finding.rule == Name(Rule::Growth) && finding.bytes == 0; }
+bool IsOfTheProcess(const StepFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
 
 // As many cycles again, with a warm-up of their own; run when somebody asks.
 class SecondSeries {
@@ -182,9 +182,7 @@ class SecondSeries {
   bool ran_ = false;
 };
 
-void Refute(std::string_view kind, Audit* audit) {
-  ++audit->skipped[std::string(kind) + ": grew in one series of cycles and not in the next"];
-}
+void Refute(std::string_view kind, Audit* audit) { ++audit->skipped[Words(Reason::GrewOnce, std::string(kind))]; }
 
 void ConfirmObjects(const Observation& first, const CycleOptions& options, SecondSeries* second, TrialVerdict* verdict, Audit* audit) {
   for (std::size_t i = verdict->findings.size(); i-- > 0;) {
@@ -261,8 +259,8 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   verdict.findings = CompareFaultFree(run);
   verdict.details.resize(verdict.findings.size());
   AddPlaces(run, options.warm_up, &verdict);
-  audit->calls = run.ledger.calls;
-  if (trace.unheard != 0) audit->skipped[kUnheardBlocks] += trace.unheard;
+  audit->calls = run.ledger.facts.calls.size();
+  if (trace.unheard != 0) Count(Reason::Unheard, trace.unheard, &audit->skipped);
   SecondSeries second(lifecycle, options, host, cycles);
   ConfirmObjects(run, options, &second, &verdict, audit);
   HostGrown places;
@@ -276,7 +274,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   FindingTexts texts(lifecycle.name());
   texts.Add(verdict, journal, {}, audit);
   if (host.alone()) texts.AddHost(places.findings, places.host, verdict, journal, {}, audit);
-  if (run.ledger.calls == 0) {
+  if (run.ledger.facts.calls.empty()) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +
                      (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only");

@@ -2,12 +2,10 @@
 // lifecycle_cycles.h: does a lifecycle leave more behind after ten cycles than after one? Kind by kind and place by place, in one world.
 // What grew in one cycle only, and what is the process's and may be another thread's, must grow in a second series too.
 //
-//   Owns      nothing.
 //   Threads   one thread.
 //   Units     objects alive at the end of a cycle; exact, so one too many is growth.
 //   Errors    a cycle that reports a failure, or none that calls the driver, becomes Audit::message.
 //   Faults    makes no driver calls but the lifecycle's.
-//   Source    design section 7, step 5.
 #pragma once
 
 #include <cstdint>

@@ -149,14 +149,16 @@ Status LifecycleSweep::Rehearse() {
     (world == world_.get() ? again : rehearsal_) = Observe(journal, trace, Ending());
     if (world == rehearsed_in_.get()) rehearsal_spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
   }
-  if (TraceHash(rehearsal_.journal) != TraceHash(again.journal)) audit_->drift = FirstDifference(rehearsal_.journal, again.journal);
+  if (TraceHash(rehearsal_.evidence()) != TraceHash(again.evidence()))
+    audit_->drift = FirstDifference(rehearsal_.evidence(), again.evidence());
   if (options_.isolate) {
     shared_trace_ = std::make_unique<SharedBytes>(sizeof(TrialTrace));
     if (shared_trace_->get() == nullptr) return {Exit::Failure, "no memory to share with the processes of trials"};
     ::new (shared_trace_->get()) TrialTrace();
   }
-  audit_->calls = rehearsal_.ledger.calls;
-  if (rehearsal_.journal.records().empty() || rehearsal_.ledger.calls == 0) {
+  audit_->calls = rehearsal_.ledger.facts.calls.size();
+  rehearsed_.emplace(rehearsal_.evidence());
+  if (rehearsal_.ledger.facts.calls.empty()) {
     return Status::NotExercised(std::string("no step called the driver") +
                                 (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
   }
@@ -164,7 +166,7 @@ Status LifecycleSweep::Rehearse() {
 }
 
 void LifecycleSweep::JudgeFaultFree() {
-  const Judgement judgement = Judge(Evidence(), rehearsal_.evidence(), false, JudgeOptions());
+  const Judgement judgement = Judge(nullptr, rehearsal_.evidence(), JudgeOptions());
   TrialVerdict verdict;
   verdict.findings = judgement.findings;
   verdict.notes = judgement.notes;
@@ -190,11 +192,11 @@ Status LifecycleSweep::Plan(std::vector<Faults>* trials) {
   plan_options.prune = prune_;
   Status status = CheckPlanOptions(plan_options);
   if (!status.ok()) return status;
-  const CallStates states = StatesOf(rehearsal_.journal, rehearsal_.ledger, {}, StatesFor(prune_));
+  const CallStates states = StatesOf(rehearsal_.evidence(), {}, StatesFor(prune_));
   const PlannedFaults plan = MakePlan(states, plan_options);
   first_faults_ = FirstFaults(states, plan);
-  for (const auto& [reason, count] : plan.skipped) audit_->skipped[reason] += count;
-  for (const auto& [reason, count] : plan.pruned) audit_->pruned[reason] += count;
+  harness::Count(plan.skipped, &audit_->skipped);
+  harness::Count(plan.pruned, &audit_->pruned);
   for (const std::string& text : plan.faults) trials->push_back({text});
   PlanHostFaults(trials);
   return {};
@@ -208,14 +210,15 @@ void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, s
     const auto records = trial.journal.records();
     const auto end = std::find_if(records.begin(), records.end(), [&](const faults::Record& one) { return one.begin > second.begin; });
     trial.journal = trial.journal.Part(0, static_cast<std::size_t>(end - records.begin()));
+    trial.ledger.facts = FactsOf(trial.journal.records());
   }
-  const Unwinding unwinding = FaultsWhileUnwinding(rehearsal_, first_faults_, trial, faults, prune_);
-  for (const auto& [reason, count] : unwinding.pruned) audit_->pruned[reason] += count;
+  const Unwinding unwinding = FaultsWhileUnwinding(*rehearsed_, first_faults_, trial, faults, prune_);
+  harness::Count(unwinding.pruned, &audit_->pruned);
   for (const NextFault& one : unwinding.faults) {
     if (prune_ != harness::Prune::None && one.state != 0 && !ways_tried_.insert(WayAt(one.fault, one.state)).second) {
-      ++audit_->pruned["second faults at the same place and state as an earlier one"];
+      harness::Count(Reason::SecondSameStateApi, 1, &audit_->pruned);
     } else if (options_.limit != 0 && audit_->trials + 1 + next->size() >= options_.limit) {
-      ++audit_->skipped["trials beyond the limit"];
+      harness::Count(Reason::BeyondLimitApi, 1, &audit_->skipped);
     } else {
       next->push_back(faults);
       next->back().push_back(one.fault);
@@ -223,11 +226,11 @@ void LifecycleSweep::PlanUnwinding(const Faults& faults, const Ending& ending, s
   }
 }
 
-void LifecycleSweep::Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped) {
+void LifecycleSweep::Count(Verdict verdict, bool fired, const std::vector<Reason>& skipped) {
   ++audit_->trials;
   if (fired) ++audit_->fired;
-  ++audit_->verdicts[verdict];
-  for (const std::string& reason : skipped) ++audit_->skipped[reason];
+  ++audit_->verdicts[std::string(Name(verdict))];
+  for (const Reason reason : skipped) harness::Count(reason, 1, &audit_->skipped);
 }
 
 Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) {
@@ -246,23 +249,21 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
   Result<Ending> ending = Execute(plan, stacks);
   if (!ending.ok()) return ending.status();
   if (rehearsal_spotless_ && !Died(*ending)) {
-    std::vector<std::string> skipped;
-    const std::string verdict = Screen(lifecycle_, faults, world_->Journal(), trace_, &skipped);
-    if (!verdict.empty()) {
-      std::string said = verdict;
+    std::vector<Reason> skipped;
+    if (std::optional<Verdict> said = Screen(lifecycle_, faults, world_->Journal(), trace_, &skipped)) {
       if (next != nullptr) PlanUnwinding(texts, *ending, next);
-      Status status = JudgeHost(texts, faults, plan, &said);
-      Count(said, true, skipped);
+      Status status = JudgeHost(texts, faults, plan, &*said);
+      Count(*said, true, skipped);
       return status;
     }
   }
   if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan, Stacks::All);
   if (!ending.ok()) return ending.status();
   const faults::JournalView journal = world_->Journal();
-  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, rehearsal_, journal, trace_, *ending);
+  const TrialVerdict verdict = JudgeTrial(lifecycle_, faults, *rehearsed_, journal, trace_, *ending);
   texts_.Add(verdict, journal, texts, audit_);
   if (next != nullptr && verdict.fired) PlanUnwinding(texts, *ending, next);
-  std::string said = verdict.verdict;
+  Verdict said = verdict.verdict;
   Status status;
   if (verdict.fired && !Died(*ending) && trace_.lost == CUDA_SUCCESS) status = JudgeHost(texts, faults, plan, &said);
   Count(said, verdict.fired, verdict.skipped);
@@ -271,14 +272,14 @@ Status LifecycleSweep::RunTrial(const Faults& texts, std::vector<Faults>* next) 
 
 Result<Ending> LifecycleSweep::Execute(const faults::Plan& plan, Stacks stacks) {
   Result<Ending> ending = ExecuteOnce(plan, stacks);
-  if (trace_.unheard != 0) audit_->skipped[kUnheardBlocks] += trace_.unheard;
+  if (trace_.unheard != 0) harness::Count(Reason::Unheard, trace_.unheard, &audit_->skipped);
   return ending;
 }
 
 Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stacks) {
   if (shared_trace_ == nullptr) {
     world_->Run(lifecycle_, plan, stacks, kMostCycles, MeteringOfRuns(), &trace_);
-    if (trace_.kept != 0) audit_->skipped["objects of trials that could not be given back to the genuine driver"] += trace_.kept;
+    if (trace_.kept != 0) harness::Count(Reason::Unreturned, trace_.kept, &audit_->skipped);
     return Ending();
   }
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
@@ -303,14 +304,12 @@ Result<Ending> LifecycleSweep::ExecuteOnce(const faults::Plan& plan, Stacks stac
 void LifecycleSweep::Conclude() {
   if (host_.wanted()) {
     audit_->unmetered = host_.unmetered();
-    if (!host_.alone()) audit_->unmetered.emplace_back("the host: another audit ran in this process at the same time");
+    if (!host_.alone()) audit_->unmetered.push_back(Words(Reason::HostNotAlone));
   } else {
-    audit_->unmetered.emplace_back(options_.isolate
-                                       ? "the host: trials in processes of their own begin anew, so nothing can be told from a cache"
-                                       : "the host: as asked");
+    audit_->unmetered.push_back(Words(options_.isolate ? Reason::HostIsolated : Reason::HostAsAsked));
   }
   for (std::size_t i = 0; i < benign_.size(); ++i) {
-    if (!benign_seen_[i]) ++audit_->skipped["benign calls that no planned fault hits: " + lifecycle_.benign()[i]];
+    if (!benign_seen_[i]) ++audit_->skipped[Words(Reason::BenignUnhit, lifecycle_.benign()[i])];
   }
   if (!audit_->findings.empty()) {
     audit_->outcome = AuditOutcome::Findings;

@@ -5,7 +5,6 @@
 //   Threads   one thread.
 //   Errors    what makes a sweep impossible becomes Audit::message with outcome Error or NotExercised.
 //   Faults    makes no driver calls but the lifecycle's.
-//   Source    design section 7.
 //
 // A trial is run without call stacks first and is done when it is spotless: everything released, nothing wrong, reported, recovered. Only
 // what is not is run again with stacks and judged. Where the fault-free run itself leaves something, every trial is run with stacks.
@@ -43,7 +42,7 @@ class LifecycleSweep {
   Status RunTrial(const Faults& faults, std::vector<Faults>* next);
   void PlanUnwinding(const Faults& faults, const Ending& ending, std::vector<Faults>* next);
   // What the trial kept of the host beyond a good cycle, and keeps each time it is run again. Adds findings; `said` is the verdict so far.
-  Status JudgeHost(const Faults& faults, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said);
+  Status JudgeHost(const Faults& faults, const PlannedFaultList& planned, const faults::Plan& plan, Verdict* said);
   // By the host drop-in: where it is kept, each time. Runs the trial again, with its stacks.
   Status RepeatByPlace(const faults::Plan& plan, bool blocks, bool descriptors, std::vector<TrialFinding>* places);
   Status GoodByPlace();  // good_by_place_
@@ -55,7 +54,7 @@ class LifecycleSweep {
   // One run of the lifecycle, in a process of its own where that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   Result<Ending> ExecuteOnce(const faults::Plan& plan, Stacks stacks);
-  void Count(const std::string& verdict, bool fired, const std::vector<std::string>& skipped);
+  void Count(Verdict verdict, bool fired, const std::vector<Reason>& skipped);
   // What ends a sweep on a genuine driver: no later trial of this process could be believed.
   Status ContextLost(const Faults& faults, std::size_t left) const;
   void JudgeFaultFree();
@@ -71,6 +70,7 @@ class LifecycleSweep {
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
   TrialTrace trace_;                           // of the last run
   Observation rehearsal_;
+  std::optional<Rehearsed> rehearsed_;  // of rehearsal_
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, everything that is done once having been done
   HostSpan good_span_;    // the same by the host drop-in, without places

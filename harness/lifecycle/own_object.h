@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // own_object.h: whether this code is a library of its own, whose frames are not the program's.
 //
-//   Owns      nothing.
 //   Threads   safe.
 //   Errors    false where the loader does not say.
 //   Faults    makes no driver calls.

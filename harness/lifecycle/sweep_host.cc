@@ -42,11 +42,11 @@ void LifecycleSweep::PlanHostFaults(std::vector<Faults>* trials) {
     if (std::find(options_.hows.begin(), options_.hows.end(), row.option) == options_.hows.end()) continue;
     const std::uint32_t own = row.base == faults::kHostAllocation ? good_span_.allocations : good_span_.threads;
     if (own == 0) {
-      audit_->skipped[std::string(row.option) + ": nothing that the program's own modules ask for, or a sanitizer answers it"] = 1;
+      audit_->skipped[Words(Reason::HostNoneApi, std::string(row.option))] = 1;
     }
     for (std::uint32_t i = 1; i <= own; ++i) {
       if (options_.limit != 0 && trials->size() >= options_.limit) {
-        audit_->skipped["trials beyond the limit"] += own - i + 1;
+        harness::Count(Reason::BeyondLimitApi, own - i + 1, &audit_->skipped);
         break;
       }
       faults::Fault fault;
@@ -101,16 +101,14 @@ Status LifecycleSweep::RepeatByPlace(const faults::Plan& plan, bool blocks, bool
   return {};
 }
 
-Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& planned, const faults::Plan& plan, std::string* said) {
+Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& planned, const faults::Plan& plan, Verdict* said) {
   if (!host_.wanted() || !trace_.cycle[0].finished) return {};
   // A driver object that stays may be held in memory that stays with it, and a genuine driver's contexts have threads and descriptors: one
   // loss is told once.
   const bool balanced =
-      *said != Name(Verdict::ReleaseRefused) && *said != "retained_for_retry" && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
+      *said != Verdict::ReleaseRefused && *said != Verdict::RetainedForRetry && BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
   const bool genuine = IsGenuine(options_.driver);
-  if (!balanced) {
-    ++audit_->skipped["heap (of a genuine driver threads, descriptors): driver objects stay, and what holds them may stay with them"];
-  }
+  if (!balanced) harness::Count(Reason::ObjectsFirst, 1, &audit_->skipped);
   const HostMeterSet asked = genuine ? (balanced ? kCountedMeters : kLibraryMeters) : (balanced ? kTrialMeters : kCountedMeters);
   HostExcess excess(trace_.cycle[0].host, good_host_, asked);
   bool may_have_places = false;
@@ -118,7 +116,7 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   if (HostRecords* const records = host_.records()) {
     const HostKept kept = KeptBy(*records, trace_.cycle[0].seen);
     may_have_places = HostLoss::MayBe(kept, good_kept_, blocks);
-    if (kept.net.lost) ++audit_->skipped["places on the host: more at once than are followed"];
+    if (kept.net.lost) harness::Count(Reason::PlacesBeyond, 1, &audit_->skipped);
   }
   if (excess.empty() && !may_have_places) return {};
   for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
@@ -136,7 +134,7 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   }
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};
   for (const TrialFinding& place : places) std::erase_if(meters, [&](const StepFinding& meter) { return IsKind(meter, place); });
-  TrialVerdict verdict = JudgeTrial(lifecycle_, planned, rehearsal_, world_->Journal(), trace_, Ending());
+  TrialVerdict verdict = JudgeTrial(lifecycle_, planned, *rehearsed_, world_->Journal(), trace_, Ending());
   verdict.findings.clear();
   verdict.notes.clear();
   verdict.step_findings = std::move(meters);
@@ -144,8 +142,8 @@ Status LifecycleSweep::JudgeHost(const Faults& texts, const PlannedFaultList& pl
   std::size_t added = verdict.step_findings.size();
   if (!places.empty()) added += texts_.AddHost(places, host_.records()->View(), verdict, world_->Journal(), texts, audit_);
   if (added == 0) return {};
-  if (*said == Name(Verdict::Pass) || *said == Name(Verdict::Absorbed) || *said == "benign" || *said == Name(Verdict::ReleaseRefused))
-    *said = "leak";
+  if (*said == Verdict::Pass || *said == Verdict::Absorbed || *said == Verdict::Benign || *said == Verdict::ReleaseRefused)
+    *said = Verdict::Leak;
   return {};
 }
 

@@ -2,8 +2,8 @@
 #include "harness/lifecycle/trial_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 
 #include "harness/ledger/rules.h"
@@ -15,30 +15,6 @@
 
 namespace cuaudit::harness {
 namespace {
-
-struct StepRule {
-  std::string_view name;
-  std::string_view title;
-};
-// Rules about what steps answer, which no ledger can break.
-constexpr std::array<StepRule, 6> kStepRules = {{
-    {"swallowed", "a driver call failed and the caller was told of success"},
-    {"spurious_failure", "a step reported a failure although no driver call failed"},
-    {"wrong_code", "the error that was reported is not the one that the driver answered"},
-    {"output_on_failure", "a step failed and wrote its output all the same"},
-    {"not_recovered", "after the fault a clean cycle does not succeed or leaves more behind than before"},
-    {"benign_not_absorbed", "a call that is declared benign fails, and a step reports a failure"},
-}};
-
-std::string TitleOf(std::string_view rule) {
-  for (const StepRule& row : kStepRules) {
-    if (row.name == rule) return std::string(row.title);
-  }
-  for (const RuleRow& row : kRules) {
-    if (row.name == rule) return std::string(row.title);
-  }
-  return {};
-}
 
 // The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
 bool IsGate(const report::Frame& frame) {
@@ -60,13 +36,26 @@ bool IsGoogleTests(const std::vector<report::Frame>& frames) {
   });
 }
 
+// Where the harness calls a step. Inlined frames have bare names, so their files tell.
+bool CallsTheStep(const report::Frame& frame) {
+  return frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::") ||
+         frame.file.find("cuaudit/lifecycle.h") != std::string::npos || frame.file.find("harness/lifecycle/") != std::string::npos;
+}
+
+// The standard library's way from a std::function to what it holds.
+bool IsFunctionCall(const report::Frame& frame) {
+  return frame.file.ends_with("/bits/std_function.h") || frame.file.ends_with("/bits/invoke.h") ||
+         frame.function.starts_with("std::function<");
+}
+
 // From the program's innermost frame to the last one before the step was called.
 std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
   std::vector<std::string> lines;
   const auto first = std::find_if_not(frames.begin(), frames.end(), IsGate);
-  for (auto at = first; at != frames.end(); ++at) {
+  auto last = std::find_if(first, frames.end(), CallsTheStep);
+  while (last != first && last != frames.end() && IsFunctionCall(*std::prev(last))) --last;
+  for (auto at = first; at != last; ++at) {
     const report::Frame& frame = *at;
-    if (frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::")) break;
     std::string line = frame.function;
     if (line.empty()) {
       char offset[32];
@@ -83,9 +72,9 @@ std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
 
 Finding FromText(const TrialFindingText& text) {
   Finding finding;
-  finding.rule = text.rule;
-  finding.title = TitleOf(text.rule);
-  finding.kind = text.kind;
+  finding.rule = Name(text.rule);
+  finding.title = Row(text.rule).title;
+  finding.kind = text.apart.empty() ? KindName(text) : std::string_view(text.apart);
   finding.count = text.count;
   finding.bytes = text.bytes;
   finding.acquired = text.acquired->call;
@@ -156,7 +145,7 @@ void FindingTexts::Add(const TrialVerdict& verdict, const faults::JournalView& j
   for (const StepFinding& one : verdict.step_findings) {
     TrialFindingText text;
     text.rule = one.rule;
-    text.kind = one.kind;
+    text.apart = one.kind;
     text.count = one.count;
     text.bytes = one.bytes;
     Finding finding = FromText(text);
@@ -176,7 +165,7 @@ std::size_t FindingTexts::AddHost(const std::vector<TrialFinding>& findings, con
   std::size_t added = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (IsGoogleTests(texts[i].acquired->stack)) {
-      ++audit->skipped["blocks that GoogleTest keeps for expectations that failed"];
+      Count(Reason::GoogleTestBlocks, 1, &audit->skipped);
       continue;
     }
     Finding finding = FromText(texts[i]);

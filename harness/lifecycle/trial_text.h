@@ -5,7 +5,6 @@
 //   Threads   not thread-safe; several may be used by several threads.
 //   Errors    none: what has no name keeps module and offset.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <string>

@@ -6,7 +6,6 @@
 //   Units     records and tickets of the journal.
 //   Errors    `finished` false: the trial did not come to the end of that cycle.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cuda.h>
@@ -75,7 +74,5 @@ struct TrialTrace {
   std::size_t first_failed = 0;   // which cycle first reported a failure, counted from 1; 0: none
   CycleTrace failed;              // that one
 };
-
-inline constexpr const char* kUnheardBlocks = "blocks told through another DriverRef than the step's own (cuaudit/block.h)";
 
 }  // namespace cuaudit::harness

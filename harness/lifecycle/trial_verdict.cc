@@ -6,6 +6,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
 #include "harness/verdict/surplus.h"
 
@@ -72,46 +73,41 @@ bool IsLost(const PlannedFaultList& faults) {
   return std::any_of(faults.begin(), faults.end(), [](const PlannedFault& one) { return one.fault.how == faults::How::Sticky; });
 }
 
-// Why the cycle after a lost context says nothing of the program, null when it does: it may go on only in a context of its own, anew.
-const char* WhyNoRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
-                          const TrialTrace& trace) {
-  if (!IsLost(faults)) return nullptr;
-  if (lifecycle.with_context()) return "recovery: the context that the case was given is lost";
-  const Ledger ledger = Fold(journal.Part(0, trace.cycle[0].end_record).records());
+// Why the cycle after a lost context says nothing of the program, None when it does: it may go on only in a context of its own, anew.
+Reason WhyNoRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                     const TrialTrace& trace) {
+  if (!IsLost(faults)) return Reason::None;
+  if (lifecycle.with_context()) return Reason::RecoveryGivenContext;
+  const Ledger ledger = FoldObjects(journal.Part(0, trace.cycle[0].end_record).records());
   for (const Object& object : ledger.objects) {
     const driver::Family family = driver::FamilyOf(object.kind);
     const bool context =
         family == driver::Family::Context || family == driver::Family::PrimaryContext || family == driver::Family::GreenContext;
     if (!context) continue;
-    if (object.state == State::ReleaseRefused) return "recovery: the release of the lost context was refused";
-    if (object.cycle == 0 && object.state == State::Live) return "recovery: a context that was there before the cycle may be lost";
+    if (object.state == State::ReleaseRefused) return Reason::RecoveryLostKept;
+    if (object.cycle == 0 && object.state == State::Live) return Reason::RecoveryOlderContext;
   }
-  return nullptr;
+  return Reason::None;
 }
 
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
   to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-bool IsCall(const Record& record) { return record.kind == RecordKind::Call && (record.flags & faults::kNested) == 0; }
-
 // In which step a process died, and the calls before that.
-std::string LastCalls(const faults::JournalView& journal, const TrialTrace& trace) {
+std::string LastCalls(const Evidence& trial, const TrialTrace& trace) {
   constexpr std::size_t kShown = 6;
   const bool second = trace.cycle[0].finished;
   const StepTrace* const step = StepAt(trace.cycle[second ? 1 : 0], ~std::uint64_t{0});
   std::string text = "died";
   if (step != nullptr) text.append(" in ").append(NameOf(trace.cycle[second ? 1 : 0], step));
   if (second) text += " of the clean cycle afterwards";
-  std::vector<const Record*> calls;
-  for (const Record& record : journal.records()) {
-    if (IsCall(record) && record.begin != 0) calls.push_back(&record);
-  }
+  const std::vector<std::uint32_t>& calls = trial.facts().calls;
   text += calls.empty() ? "" : "; last calls:";
   for (std::size_t i = calls.size() > kShown ? calls.size() - kShown : 0; i < calls.size(); ++i) {
-    text.append(" ").append(driver::Name(driver::BaseOf(static_cast<driver::CallId>(calls[i]->call))));
-    const auto code = static_cast<CUresult>(calls[i]->result);
-    text.append(calls[i]->end == 0 ? "=?" : "=").append(calls[i]->end == 0 ? "" : driver::ShortResultName(code));
+    const Record& call = trial.record(calls[i]);
+    text.append(" ").append(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call.call))));
+    text.append(call.end == 0 ? "=?" : "=").append(call.end == 0 ? "" : driver::ShortResultName(static_cast<CUresult>(call.result)));
   }
   return text;
 }
@@ -126,26 +122,24 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
 }
 
 // A clean cycle in the same world: it succeeds, and lands where the rehearsal did.
-void JudgeRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
+void JudgeRecovery(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Rehearsed& rehearsal,
                    const faults::JournalView& journal, const TrialTrace& trace, TrialVerdict* verdict) {
   const CycleTrace& again = trace.cycle[1];
-  if (const char* const reason = WhyNoRecovery(lifecycle, faults, journal, trace)) {
-    verdict->skipped.emplace_back(reason);
+  if (const Reason reason = WhyNoRecovery(lifecycle, faults, journal, trace); reason != Reason::None) {
+    verdict->skipped.push_back(reason);
     return;
   }
   const std::string failure = FirstFailure(again);
   if (!failure.empty()) {
-    verdict->step_findings.push_back({"not_recovered", "in a clean cycle afterwards " + failure});
+    verdict->step_findings.push_back({Rule::NotRecovered, "in a clean cycle afterwards " + failure});
     return;
   }
   const Ledger ledger = OfCycle(Fold(journal.records()), 2, again.begin, again.end);
-  const faults::JournalView calls = journal.Part(again.first_record, again.end_record - again.first_record);
-  const Evidence before = rehearsal.evidence();
-  const Evidence after = {&ledger, &calls, {}};
-  std::vector<TrialFinding> wrong = CompareViolations(&before, after);
-  Leftovers left = CompareObjects(&before, after);
+  const Evidence after = {&ledger, &journal, {}};
+  std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
+  Leftovers left = CompareObjects(&rehearsal, after);
   if (wrong.empty() && left.leaks.empty()) return;
-  verdict->step_findings.push_back({"not_recovered", "a clean cycle afterwards does not land where the rehearsal did"});
+  verdict->step_findings.push_back({Rule::NotRecovered, "a clean cycle afterwards does not land where the rehearsal did"});
   Append(&verdict->findings, std::move(wrong));
   Append(&verdict->findings, std::move(left.leaks));
 }
@@ -185,9 +179,9 @@ Observation Observe(const faults::JournalView& journal, const TrialTrace& trace,
   const std::size_t end = cycle.finished && !died ? cycle.end_record : journal.records().size();
   const std::size_t first = std::min(cycle.first_record, end);
   Observation seen;
-  seen.ledger = OfCycle(Fold(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
+  seen.ledger = OfCycle(FoldObjects(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
   seen.journal = journal.Part(first, end - first);
-  seen.ledger.calls = static_cast<std::uint64_t>(std::count_if(seen.journal.records().begin(), seen.journal.records().end(), IsCall));
+  seen.ledger.facts = FactsOf(seen.journal.records());
   seen.ending = ending;
   if (!FirstFailure(cycle).empty()) seen.ending.exit_status = 1;
   return seen;
@@ -201,7 +195,7 @@ bool AllFired(const faults::JournalView& journal, std::size_t faults) {
 }
 
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
-  const Ledger ledger = Fold(journal.records());
+  const Ledger ledger = FoldObjects(journal.records());
   const CycleTrace& cycle = trace.cycle[0];
   for (const Violation& violation : ledger.violations) {
     if (violation.where.begin > cycle.begin) return Balance::Upset;
@@ -220,8 +214,9 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   return balance;
 }
 
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation* rehearsal,
-                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped) {
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Rehearsed* rehearsal,
+                                        const Evidence* trial, const faults::JournalView& journal, const TrialTrace& trace,
+                                        std::vector<Reason>* skipped) {
   std::vector<StepFinding> findings;
   const CycleTrace& cycle = trace.cycle[0];
   const Record* const first = FirstToReport(faults, journal);
@@ -230,83 +225,84 @@ std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const Planne
   const std::string in_step = " in " + std::string(NameOf(cycle, step));
   const std::string failure = FirstFailure(cycle);
   if (AllBenign(faults)) {
-    if (!failure.empty()) findings.push_back({"benign_not_absorbed", "the fault" + in_step + " is declared benign, but " + failure});
+    if (!failure.empty()) findings.push_back({Rule::BenignFailed, "the fault" + in_step + " is declared benign, but " + failure});
   } else if (failure.empty()) {
-    if (step->can_report && (rehearsal == nullptr || !MadeGood(rehearsal->journal, journal, 1))) {
-      findings.push_back({"swallowed", "the fault" + in_step + " was reported by no step: " + Answer(NameOf(cycle, step), *step)});
+    if (step->can_report && (rehearsal == nullptr || !MadeGood(*rehearsal, *trial, 1))) {
+      findings.push_back({Rule::Swallowed, "the fault" + in_step + " was reported by no step: " + Answer(NameOf(cycle, step), *step)});
     } else if (!step->can_report) {
-      skipped->push_back("reporting: the step of the fault returns nothing");
+      skipped->push_back(Reason::StepSilent);
     }
   }
   for (std::size_t i = 0; i < kSteps; ++i) {
     const StepTrace& one = cycle.step[i];
     if (!one.failed) continue;
     if (one.written_output[0] != '\0')
-      findings.push_back({"output_on_failure", Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
+      findings.push_back({Rule::OutputWritten, Answer(kStepNames[i], one) + " and wrote its output '" + one.written_output + "'"});
     const bool of_host = std::any_of(faults.begin(), faults.end(), IsHostFault);
     if (!one.has_code || lifecycle.any_code() || (of_host && !Contains(faults, one.code))) {
-      skipped->push_back("error codes: not comparable with the driver's");
+      skipped->push_back(Reason::CodesDiffer);
     } else if (!Contains(faults, one.code)) {
       findings.push_back(
-          {"wrong_code", Answer(kStepNames[i], one) + "; the driver had answered " + CodeText(static_cast<CUresult>(first->result))});
+          {Rule::WrongCode, Answer(kStepNames[i], one) + "; the driver had answered " + CodeText(static_cast<CUresult>(first->result))});
     }
     break;  // later steps may answer what follows from the first failure
   }
   return findings;
 }
 
-std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
-                   std::vector<std::string>* skipped) {
+std::optional<Verdict> Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                              const TrialTrace& trace, std::vector<Reason>* skipped) {
   if (!trace.cycle[1].finished || trace.unguarded != 0 || !AllFired(journal, faults.size())) return {};
   if (!FirstFailure(trace.cycle[1]).empty()) return {};
-  if (WhyNoRecovery(lifecycle, faults, journal, trace) != nullptr) return {};
+  if (WhyNoRecovery(lifecycle, faults, journal, trace) != Reason::None) return {};
   const Balance balance = BalanceOf(journal, trace);
-  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, nullptr, journal, trace, skipped).empty()) return {};
-  if (balance == Balance::ReleaseRefused) return std::string(Name(Verdict::ReleaseRefused));
-  if (!FirstFailure(trace.cycle[0]).empty()) return std::string(Name(Verdict::Pass));
-  return AllBenign(faults) ? "benign" : std::string(Name(Verdict::Absorbed));
+  if (balance == Balance::Upset || !JudgeReporting(lifecycle, faults, nullptr, nullptr, journal, trace, skipped).empty()) return {};
+  if (balance == Balance::ReleaseRefused) return Verdict::ReleaseRefused;
+  if (!FirstFailure(trace.cycle[0]).empty()) return Verdict::Pass;
+  return AllBenign(faults) ? Verdict::Benign : Verdict::Absorbed;
 }
 
-TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
+TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Rehearsed& rehearsal,
                         const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   TrialVerdict verdict;
   const Observation trial = Observe(journal, trace, ending);
   JudgeOptions options;
   options.abandoned_is_leak = true;
-  Judgement judgement = Judge(rehearsal.evidence(), trial.evidence(), true, options);
+  Judgement judgement = Judge(&rehearsal, trial.evidence(), options);
   verdict.fault_site = judgement.fault_site;
   verdict.fault_key = judgement.fault_key;
   verdict.fired = AllFired(journal, faults.size());
   verdict.findings = std::move(judgement.findings);
   verdict.notes = std::move(judgement.notes);
-  verdict.verdict = std::string(Name(judgement.verdict));
-  verdict.skipped.insert(verdict.skipped.end(), trace.unguarded, "objects gone by a failed release, beyond those that are followed");
+  verdict.verdict = judgement.verdict;
+  verdict.skipped.insert(verdict.skipped.end(), trace.unguarded, Reason::Unguarded);
   if (!verdict.fired) {
-    verdict.verdict = std::string(Name(Verdict::NotExercised));
+    verdict.verdict = Verdict::NotExercised;
     const std::string failure = FirstFailure(trace.cycle[0]);
-    if (!judgement.fired && !failure.empty()) verdict.step_findings.push_back({"spurious_failure", failure + "; no fault had fired"});
+    if (!judgement.fired && !failure.empty()) verdict.step_findings.push_back({Rule::Spurious, failure + "; no fault had fired"});
     return verdict;
   }
   if (ending.signal != 0 || ending.timed_out) {
-    verdict.details.push_back(LastCalls(trial.journal, trace));
+    verdict.details.push_back(LastCalls(trial.evidence(), trace));
     return verdict;
   }
-  verdict.step_findings = JudgeReporting(lifecycle, faults, &rehearsal, journal, trace, &verdict.skipped);
+  const Evidence seen = trial.evidence();
+  verdict.step_findings = JudgeReporting(lifecycle, faults, &rehearsal, &seen, journal, trace, &verdict.skipped);
   JudgeRecovery(lifecycle, faults, rehearsal, journal, trace, &verdict);
 
-  const bool balanced = verdict.verdict == Name(Verdict::Pass) || verdict.verdict == Name(Verdict::Absorbed);
+  const bool balanced = verdict.verdict == Verdict::Pass || verdict.verdict == Verdict::Absorbed;
   const StepTrace& second = trace.cycle[0].at(StepName::SecondTeardown);
   if (balanced && second.ran) {
     std::vector<TrialFinding> retained = Retained(trial.journal, trial.ledger, second.begin);
-    if (!retained.empty()) verdict.verdict = "retained_for_retry";
+    if (!retained.empty()) verdict.verdict = Verdict::RetainedForRetry;
     Append(&verdict.notes, std::move(retained));
   }
-  const bool quiet = balanced || verdict.verdict == Name(Verdict::ReleaseRefused);
+  const bool quiet = balanced || verdict.verdict == Verdict::ReleaseRefused;
   if (quiet && !verdict.step_findings.empty()) {
-    const bool recovers = verdict.step_findings.front().rule != "not_recovered";
-    verdict.verdict = recovers ? "misreported" : "not_recovered";
-  } else if (verdict.verdict == Name(Verdict::Absorbed) && AllBenign(faults)) {
-    verdict.verdict = "benign";
+    const bool recovers = verdict.step_findings.front().rule != Rule::NotRecovered;
+    verdict.verdict = recovers ? Verdict::Misreported : Verdict::NotRecovered;
+  } else if (verdict.verdict == Verdict::Absorbed && AllBenign(faults)) {
+    verdict.verdict = Verdict::Benign;
   }
   return verdict;
 }

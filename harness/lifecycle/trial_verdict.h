@@ -6,11 +6,11 @@
 //   Threads   values; no shared state.
 //   Errors    never fails.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 4.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ namespace cuaudit::harness {
 
 // A finding about what the steps answered, or about the cycle afterwards; the ledger's findings are TrialFindings.
 struct StepFinding {
-  std::string rule;  // "swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed"
+  Rule rule{};
   std::string detail;
   std::string kind = {};  // of a resource of the host
   std::uint64_t count = 0;
@@ -36,7 +36,7 @@ struct StepFinding {
 Observation Observe(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);
 
 struct TrialVerdict {
-  std::string verdict;
+  Verdict verdict = Verdict::NotExercised;
   bool fired = false;  // every fault
   Site fault_site;     // of the first
   std::uint64_t fault_key = 0;
@@ -44,7 +44,7 @@ struct TrialVerdict {
   std::vector<std::string> details;  // one per finding where there is more to say; may be shorter
   std::vector<TrialFinding> notes;
   std::vector<StepFinding> step_findings;
-  std::vector<std::string> skipped;  // checks that could not be made
+  std::vector<Reason> skipped;  // checks that could not be made
 };
 
 // What is left or wrong in a run, whatever a rehearsal says; needs no call stacks.
@@ -62,18 +62,20 @@ struct PlannedFault {
 };
 using PlannedFaultList = std::vector<PlannedFault>;
 
-// Reporting alone, as far as it needs no ledger. Without a rehearsal nobody knows whether a call that was refused was made good.
-std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation* rehearsal,
-                                        const faults::JournalView& journal, const TrialTrace& trace, std::vector<std::string>* skipped);
+// Reporting alone, as far as it needs no ledger. Without a rehearsal and the trial beside it (null) nobody knows whether a call that was
+// refused was made good.
+std::vector<StepFinding> JudgeReporting(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Rehearsed* rehearsal,
+                                        const Evidence* trial, const faults::JournalView& journal, const TrialTrace& trace,
+                                        std::vector<Reason>* skipped);
 
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
-// The verdict of a trial about which nothing more is to be said, empty when it must be judged. `rehearsal` was spotless.
-std::string Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal, const TrialTrace& trace,
-                   std::vector<std::string>* skipped);
+// The verdict of a trial about which nothing more is to be said; none when it must be judged. `rehearsal` was spotless.
+std::optional<Verdict> Screen(const Lifecycle& lifecycle, const PlannedFaultList& faults, const faults::JournalView& journal,
+                              const TrialTrace& trace, std::vector<Reason>* skipped);
 
 // `rehearsal` was taken with call stacks, and so was the trial.
-TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Observation& rehearsal,
+TrialVerdict JudgeTrial(const Lifecycle& lifecycle, const PlannedFaultList& faults, const Rehearsed& rehearsal,
                         const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);
 
 // Violations of a run without faults.

@@ -267,7 +267,7 @@ class GatedTrialWorld : public TrialWorld {
 
   // The next trial finds the genuine driver as this one did.
   void CleanUp(TrialTrace* trace) {
-    trace->kept = GiveBack(*genuine_, context_, Fold(journal_.View().records()));
+    trace->kept = GiveBack(*genuine_, context_, FoldObjects(journal_.View().records()));
     CUresult code = genuine_->CtxPushCurrent(context_);
     if (code == CUDA_SUCCESS) code = genuine_->CtxSynchronize(context_);
     if (driver::IsSticky(code)) trace->lost = code;

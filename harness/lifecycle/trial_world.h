@@ -8,7 +8,6 @@
 //   Units     records.
 //   Errors    Open answers a Status; a world that the system refuses leaves TrialTrace::opened false.
 //   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent for lifecycles WithCurrentContext, recorded and never failed.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

@@ -27,6 +27,7 @@ namespace {
 
 using faults::Record;
 using harness::Folding;
+using harness::IsProgramCall;
 using harness::Ledger;
 using Records = std::vector<Record>;
 
@@ -63,8 +64,6 @@ struct Standing {
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
-bool IsCall(const Record& record) { return record.kind == faults::RecordKind::Call && (record.flags & faults::kNested) == 0; }
-
 }  // namespace
 
 struct Watch::Impl {
@@ -97,7 +96,7 @@ struct Watch::Impl {
     Span& span = spans.back();
     Records records;
     span.dropped += journal.Drain(&records);
-    span.calls += static_cast<std::uint64_t>(std::count_if(records.begin(), records.end(), IsCall));
+    span.calls += static_cast<std::uint64_t>(std::count_if(records.begin(), records.end(), IsProgramCall));
     span.own.Add(records);
     Append(&span, std::move(records));
   }
@@ -170,7 +169,7 @@ struct Watch::Impl {
     });
     const Ledger nothing;
     const faults::JournalView tables = journal.View().Part(0, 0);
-    const harness::Evidence empty = {&nothing, &tables, {}};
+    const harness::Rehearsed empty({&nothing, &tables, {}});
     const harness::Evidence seen = {&after, &tables, {}};
     harness::TrialVerdict verdict;
     verdict.findings = harness::CompareViolations(&empty, seen);

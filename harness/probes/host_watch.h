@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // host_watch.h: the host drop-in, where it is in this process: linked (CMake: cuaudit::host) or preloaded.
 //
-//   Owns      nothing.
 //   Threads   safe.
 //   Errors    null: it is not here, or was built from other headers.
 //   Faults    makes no driver calls.

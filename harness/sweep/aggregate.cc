@@ -9,45 +9,18 @@
 #include "harness/ledger/rules.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
-#include "harness/verdict/recovery.h"
 
 namespace cuaudit::harness {
 namespace {
 
-std::string TitleOf(const std::string& rule) {
-  for (const RuleRow& row : kRules) {
-    if (row.name == rule) return std::string(row.title);
-  }
-  return {};
-}
-
-// What the one entry amounts to; its trial may amount to something worse.
-std::string VerdictOf(const std::string& rule) {
-  for (const Rule lost : {Rule::Leak, Rule::Orphaned, Rule::Growth}) {
-    if (rule == Name(lost)) return std::string(Name(Verdict::Leak));
-  }
-  for (const Rule own :
-       {Rule::Crash, Rule::Abort, Rule::Hang, Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit, Rule::NotRecovered}) {
-    if (rule == Name(own)) return rule;
-  }
-  for (const Rule said : {Rule::Swallowed, Rule::Spurious, Rule::WrongCode, Rule::OutputWritten, Rule::BenignFailed}) {
-    if (rule == Name(said)) return std::string(Name(Verdict::Misreported));
-  }
-  if (rule == Name(Rule::BenignNeverFired) || rule == Name(Rule::Unjudged)) return std::string(Name(Verdict::NotExercised));
-  for (const Rule judged_by_nobody : {Rule::ProcessLifetime, Rule::HostLeft, Rule::HostMisused}) {
-    if (rule == Name(judged_by_nobody)) return {};
-  }
-  return std::string(Name(Verdict::Misuse));
-}
-
 report::Finding ToFinding(const TrialFindingText& text) {
   report::Finding finding;
-  finding.rule = text.rule;
-  finding.title = TitleOf(text.rule);
-  finding.kind = text.kind;
+  finding.rule = Name(text.rule);
+  finding.title = Row(text.rule).title;
+  finding.kind = KindName(text);
   finding.count = text.count;
   finding.bytes = text.bytes;
-  finding.verdict = VerdictOf(text.rule);
+  if (const std::optional<Verdict> verdict = VerdictOf(text.rule)) finding.verdict = Name(*verdict);
   finding.detail = text.detail;
   finding.acquired = text.acquired;
   finding.where = text.where->call;
@@ -56,35 +29,21 @@ report::Finding ToFinding(const TrialFindingText& text) {
   return finding;
 }
 
-// The notes that are no rule of the ledger: they say what became of a trial.
-report::Finding TrialNote(Verdict verdict, std::string title) {
+// A note that is about a trial, not about an object.
+report::Finding Told(const TrialFindingText& text) {
   report::Finding note;
-  note.rule = std::string(Name(verdict));
-  note.title = std::move(title);
-  note.verdict = note.rule;
+  note.rule = Name(text.rule);
+  note.title = Row(text.rule).title;
+  note.verdict = Name(*VerdictOf(text.rule));
   return note;
 }
 
-std::string TitleOf(const TrialResult& trial) {
-  switch (trial.missed) {
-    case Missed::Nothing:
-    case Missed::Unfired:
-      return "the fault did not fire: the program did not make that call again";
-    case Missed::Elsewhere:
-      return "not tried: in " + std::to_string(trial.attempt) + " attempts the fault hit another place than this one";
-    case Missed::Overflow:
-      return "not judged: journal overflow (--records)";
-    case Missed::NoSpace:
-      return "not judged: no space left for the journal";
-    case Missed::Vanished:
-      return "not judged: a child process was killed, or left unseen, and held driver objects";
-    case Missed::Unseen:
-      return "not judged: a process called the driver without the host probes (--host)";
-    case Missed::Late:
-      return "the fault did not fire: the program did not reach that call within the deadline (--deadline-ms)";
-  }
-  return {};
+// Why the clean cycle was not looked at; the rows have the order of the enumeration.
+constexpr Reason ReasonOf(Recovery recovery) {
+  const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
+  return static_cast<Reason>(first + static_cast<std::size_t>(recovery) - static_cast<std::size_t>(Recovery::NoMarks));
 }
+static_assert(ReasonOf(Recovery::Died) == Reason::RecoveryDied);
 
 // Equal groups become one entry that counts its trials.
 class Collector {
@@ -157,9 +116,9 @@ class Adder {
     for (const TrialFindingText& text : trial.findings) Add(text, trial);
     for (const TrialFindingText& text : trial.notes) {
       // What every run leaves has nothing to do with the fault of this one.
-      if (text.rule == Name(Rule::ProcessLifetime)) {
+      if (text.rule == Rule::ProcessLifetime) {
         FaultFree({text}, false);
-      } else if (text.rule == Name(Rule::HostLeft) || text.rule == Name(Rule::HostMisused)) {
+      } else if (text.rule == Rule::HostLeft || text.rule == Rule::HostMisused) {
         HostNote(text, trial);
       } else {
         Note(ToFinding(text), text, trial);
@@ -167,19 +126,15 @@ class Adder {
     }
     if (trial.stray) return;
     ++run_->totals.trials;
-    ++run_->totals.verdicts[trial.verdict];
+    ++run_->totals.verdicts[std::string(Name(trial.verdict))];
     if (trial.fired) ++run_->totals.fired;
     Recovered(trial);
-    if (trial.ending.left_behind > trial.ending.survived)
-      ++run_->totals.skipped["trials that left a process running in a session of its own: it was ended"];
-    if (trial.ending.survived != 0)
-      ++run_->totals.skipped["trials that left a process running in a session of its own: it could not be ended"];
-    if (!trial.host_left_out.empty()) ++run_->totals.skipped["trials " + trial.host_left_out];
-    if (trial.verdict == Name(Verdict::Absorbed)) {
-      Became(Verdict::Absorbed, "the fault fired, nothing was lost, and the program ended as if nothing had happened", trial);
-    } else if (trial.verdict == Name(Verdict::Benign)) {
-      Became(Verdict::Benign, "absorbed, as declared (--benign)", trial);
-    }
+    TallyInWords& skipped = run_->totals.skipped;
+    if (trial.ending.left_behind > trial.ending.survived) Count(Reason::LeftEnded, 1, &skipped);
+    if (trial.ending.survived != 0) Count(Reason::LeftSurvived, 1, &skipped);
+    if (trial.host_left_out != Reason::None) Count(trial.host_left_out, 1, &skipped);
+    if (trial.verdict == Verdict::Absorbed) Became(Rule::Absorbed, trial);
+    if (trial.verdict == Verdict::Benign) Became(Rule::BenignAbsorbed, trial);
     if (!trial.fired) NotFired(trial);
   }
 
@@ -228,32 +183,30 @@ class Adder {
     notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
   }
 
-  void Became(Verdict verdict, const char* title, const TrialResult& trial) {
-    report::Finding note = TrialNote(verdict, title);
+  void Became(Rule rule, const TrialResult& trial) {
     TrialFindingText text;
-    text.rule = note.rule;
+    text.rule = rule;
+    report::Finding note = Told(text);
     if (!trial.benign.empty()) note.detail = trial.benign.front();
     Note(std::move(note), text, trial);
   }
 
   void Recovered(const TrialResult& trial) {
     if (trial.recovery == Recovery::Checked) ++run_->totals.recovered;
-    const std::string_view why = WhyUnchecked(trial.recovery);
-    if (!why.empty()) ++run_->totals.skipped["recovery not checked: " + std::string(why)];
+    if (trial.recovery > Recovery::Checked) Count(ReasonOf(trial.recovery), 1, &run_->totals.skipped);
   }
 
   void NotFired(const TrialResult& trial) {
-    if (trial.missed == Missed::Elsewhere) ++run_->totals.skipped["planned sites: the fault hit elsewhere"];
-    if (trial.missed == Missed::Overflow) ++run_->totals.skipped["trials whose journal overflowed (--records)"];
-    if (trial.missed == Missed::Vanished) ++run_->totals.skipped["trials in which a child process vanished with driver objects"];
-    if (trial.missed == Missed::NoSpace) ++run_->totals.skipped["trials without space for their journal"];
+    const MissedRow& missed = Row(trial.missed);
+    if (missed.counted != Reason::None) Count(missed.counted, 1, &run_->totals.skipped);
     for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
-      report::Finding note = TrialNote(Verdict::NotExercised, TitleOf(trial));
+      TrialFindingText text;
+      text.rule = Rule::NotExercised;
+      text.apart = fault;
+      report::Finding note = Told(text);
+      note.title = Filled(missed.note, std::to_string(trial.attempt));
       note.fault = FaultText(fault, trial.planned_site);
       note.reproduce = shown_.reproduce;
-      TrialFindingText text;
-      text.rule = note.rule;
-      text.kind = fault;
       const std::optional<report::Fault> of = note.fault;
       notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
     }
@@ -318,7 +271,7 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
 
 void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run) {
   TrialFindingText one = text;
-  one.kind = text.detail;  // what tells two of them apart
+  one.apart = text.detail;
   report::Finding finding = ToFinding(text);
   finding.reproduce = ReproduceLine(reproduction, {});
   Collector(&groups->findings, &groups->fingerprints, &run->findings)

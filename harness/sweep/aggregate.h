@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // aggregate.h: many trials as one report: equal findings counted once, each with the command line that shows it again.
 //
-//   Owns      nothing.
 //   Threads   pure.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

@@ -18,12 +18,12 @@ bool Matches(const Benign& benign, const report::Acquired& site) {
 }
 
 // Its notes say what became of what it held.
-std::string VerdictWithoutFindings(const TrialResult& trial) {
+Verdict VerdictWithoutFindings(const TrialResult& trial) {
   for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
-    const auto noted = [rule](const TrialFindingText& note) { return note.rule == Name(rule); };
-    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return std::string(Name(rule));
+    const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
+    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return *VerdictOf(rule);
   }
-  return std::string(Name(trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass));
+  return trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   if (!trial->fired || declared.empty()) return;
   const std::size_t before = trial->findings.size();
   std::erase_if(trial->findings, [&](const TrialFindingText& finding) {
-    return finding.rule == Name(Rule::Swallowed) && FindBenign(declared, finding.where) != nullptr;
+    return finding.rule == Rule::Swallowed && FindBenign(declared, finding.where) != nullptr;
   });
   if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
   std::vector<PlaceText> sites = {trial->fault_site};
@@ -70,17 +70,17 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.
   if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
   if (trial->said == Said::Success) {
-    trial->verdict = std::string(Name(Verdict::Benign));
+    trial->verdict = Verdict::Benign;
     return;
   }
   TrialFindingText finding;
-  finding.rule = std::string(Name(Rule::BenignFailed));
+  finding.rule = Rule::BenignFailed;
   finding.count = 1;
   finding.detail = trial->benign.front();
   finding.where = trial->fault_site;
   finding.where_key = trial->fault_key;
   trial->findings.push_back(std::move(finding));
-  trial->verdict = std::string(Name(Verdict::Misreported));
+  trial->verdict = Verdict::Misreported;
 }
 
 std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results) {
@@ -92,7 +92,7 @@ std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, co
     });
     if (hit) continue;
     TrialFindingText finding;
-    finding.rule = std::string(Name(Rule::BenignNeverFired));
+    finding.rule = Rule::BenignNeverFired;
     finding.count = 1;
     finding.detail = benign.text;
     findings.push_back(std::move(finding));

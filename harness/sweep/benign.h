@@ -9,7 +9,6 @@
 //   Threads   pure.
 //   Errors    ParseBenign: one line that says what was expected.
 //   Faults    makes no driver calls.
-//   Source    facts on fault anchors, section 3 (benign regions of SQLite).
 //
 // A declaration is a promise that is held: a fault there that the program does not absorb is a finding, and so is a declaration that no
 // fault ever hit, which would go on excusing whatever comes to be called so.

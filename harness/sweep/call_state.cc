@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -11,9 +12,8 @@
 
 #include "faults/driver/call_id.h"
 #include "harness/sweep/plan_file.h"
-#include "harness/sweep/site_text.h"
 #include "harness/verdict/interpreters.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -28,46 +28,44 @@ bool IsLeft(const Object& object) { return object.state != State::Released; }
 
 bool IsDriverObject(const Object& object) { return object.acquired.record_kind == RecordKind::Call; }
 
-bool IsOrderedCall(const Record& record) {
-  if (record.kind != RecordKind::Call || (record.flags & faults::kNested) != 0 || record.begin == 0) return false;
-  return record.call < driver::kCallCount && record.occurrence != 0;
-}
-
 // Which call stacks pass through an interpreter or through code that is in no file.
 class InterpretedStacks {
  public:
-  explicit InterpretedStacks(const faults::JournalView& journal) : journal_(&journal) {
-    for (const faults::ModuleRow& module : journal.modules()) interpreters_.push_back(IsInterpreter(module.path));
-  }
+  explicit InterpretedStacks(const faults::JournalView& journal) : journal_(&journal), interprets_(journal.modules().size()) {}
   bool Contain(std::uint32_t stack) {
     const auto [found, added] = known_.try_emplace(stack, false);
     if (!added) return found->second;
     for (const std::uint64_t frame : journal_->Stack(stack)) {
       const std::uint64_t module = faults::FrameModule(frame);
-      found->second = found->second || module >= interpreters_.size() || interpreters_[module];
+      found->second = found->second || module >= interprets_.size() || Interprets(module);
     }
     return found->second;
   }
 
  private:
+  // Few of a program's modules are in any stack, so each is looked at when it is met.
+  bool Interprets(std::uint64_t module) {
+    std::optional<bool>& known = interprets_[module];
+    if (!known.has_value()) known = IsInterpreter(journal_->modules()[module].path);
+    return *known;
+  }
+
   const faults::JournalView* journal_;
-  std::vector<bool> interpreters_;  // by number of the module
+  std::vector<std::optional<bool>> interprets_;  // by number of the module
   std::unordered_map<std::uint32_t, bool> known_;
 };
 
-std::vector<CallState> CallsInOrder(const faults::JournalView& journal, bool* threaded) {
+std::vector<CallState> CallsInOrder(const Evidence& run) {
   std::vector<CallState> calls;
-  SiteKeys keys(journal);
-  const bool dropped = (journal.header().flags.load() & faults::kStacksDropped) != 0;
-  for (const Record& record : journal.own_records()) {
-    if (!IsOrderedCall(record)) continue;
+  SiteKeys keys(*run.journal);
+  const bool dropped = (run.flags() & faults::kStacksDropped) != 0;
+  for (const std::uint32_t index : run.own_calls()) {
+    const Record& record = run.record(index);
     CallState& call = calls.emplace_back();
     call.record = &record;
-    call.site = record.stack == 0 && dropped ? 0 : keys.Of(RecordSite(record));
+    call.site = record.stack == 0 && dropped ? 0 : keys.Of(SiteOf(record));
   }
-  *threaded = IsThreaded(journal);
-  std::sort(calls.begin(), calls.end(), [](const CallState& a, const CallState& b) { return a.record->begin < b.record->begin; });
-  if (*threaded) {
+  if (run.facts().threaded) {
     const auto order = [](const CallState& one) {
       return std::make_tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(one.record->call))), one.record->occurrence);
     };
@@ -129,28 +127,20 @@ std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without
 
 }  // namespace
 
-bool IsThreaded(const faults::JournalView& journal) {
-  const Record* first = nullptr;
-  for (const Record& record : journal.records()) {
-    if (!IsOrderedCall(record)) continue;
-    if (first == nullptr) first = &record;
-    if (record.pid != first->pid || record.tid != first->tid) return true;
-  }
-  return false;
-}
-
-CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without, StatesAre are) {
+CallStates StatesOf(const Evidence& run, const std::vector<bool>& without, StatesAre are) {
+  const Ledger& ledger = *run.ledger;
   CallStates states;
-  states.calls = CallsInOrder(journal, &states.threaded);
+  states.calls = CallsInOrder(run);
+  states.threaded = run.facts().threaded;
   std::unordered_map<std::uint64_t, std::uint32_t> turns_at;
-  InterpretedStacks interpreted(journal);
+  InterpretedStacks interpreted(*run.journal);
   for (CallState& call : states.calls) {
     call.turn = ++turns_at[call.site];
     call.interpreted = interpreted.Contain(call.record->stack);
   }
   if (states.threaded) return states;
   const std::vector<Turn> turns = TurnsOf(ledger, without, states.calls.empty() ? 0 : states.calls.front().record->begin);
-  SiteKeys keys(journal);
+  SiteKeys keys(*run.journal);
   LiveHash live(are);
   std::size_t next = 0;
   for (CallState& call : states.calls) {
@@ -166,15 +156,11 @@ CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, co
   return states;
 }
 
-std::vector<bool> LostBeyond(const faults::JournalView& rehearsal, const Ledger& rehearsed, const faults::JournalView& trial,
-                             const Ledger& tried) {
-  std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> allowed;
-  SiteKeys before(rehearsal);
-  for (const Object& object : rehearsed.objects) {
-    if (IsDriverObject(object) && IsLeft(object)) ++allowed[{object.kind, before.Of(object.acquired)}];
-  }
+std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial) {
+  const Ledger& tried = *trial.ledger;
+  Remainder allowed(&rehearsal.driver_objects_left());
   std::vector<bool> lost(tried.objects.size(), false);
-  SiteKeys keys(trial);
+  SiteKeys keys(*trial.journal);
   for (std::size_t i = 0; i < lost.size(); ++i) {
     const Object& object = tried.objects[i];
     if (!IsDriverObject(object) || !IsLeft(object)) continue;

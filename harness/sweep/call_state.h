@@ -5,8 +5,6 @@
 //   Threads   pure.
 //   Errors    none. A state that cannot be known is 0, and nothing is the same as it.
 //   Faults    makes no driver calls.
-//   Source    facts on fault anchors, sections 5 and 8: a fault that hits the same place in the same phase with the same objects alive
-//             often tells what the first one told.
 //
 // A state is a marked cycle, a phase, a place (call and call stack) and the driver objects alive there: how many of each kind from each
 // acquire site. Host blocks do not count: what a program allocates to say what went wrong would make every state after a fault a new one.
@@ -19,9 +17,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "faults/journal/journal_view.h"
-#include "harness/ledger/ledger.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/judge.h"
+#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 
@@ -44,16 +41,11 @@ struct CallStates {
 
 enum class StatesAre : std::uint8_t { Exact, Coarse };
 
-// Several threads or processes call the driver.
-[[nodiscard]] bool IsThreaded(const faults::JournalView& journal);
-
 // Every call that the program itself made. `without`: by index in the ledger, objects that do not count; empty: all count.
-[[nodiscard]] CallStates StatesOf(const faults::JournalView& journal, const Ledger& ledger, const std::vector<bool>& without = {},
-                                  StatesAre states = StatesAre::Exact);
+[[nodiscard]] CallStates StatesOf(const Evidence& run, const std::vector<bool>& without = {}, StatesAre states = StatesAre::Exact);
 
 // Of a trial's ledger, the objects that are left beyond those that the rehearsal leaves at the same place: the program has lost them, and
 // what it does later is the same with or without them.
-[[nodiscard]] std::vector<bool> LostBeyond(const faults::JournalView& rehearsal, const Ledger& rehearsed, const faults::JournalView& trial,
-                                           const Ledger& tried);
+[[nodiscard]] std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial);
 
 }  // namespace cuaudit::harness

@@ -9,30 +9,6 @@
 #include "harness/sweep/plan_file.h"
 
 namespace cuaudit::harness {
-namespace {
-
-std::string WhyMissed(Missed missed) {
-  switch (missed) {
-    case Missed::Nothing:
-    case Missed::Unfired:
-      return "the program did not make the call again";
-    case Missed::Elsewhere:
-      return "the fault hit another place in every attempt";
-    case Missed::Overflow:
-      return "journal overflow (--records)";
-    case Missed::NoSpace:
-      return "no space left for the journal";
-    case Missed::Vanished:
-      return "a child process vanished with driver objects";
-    case Missed::Unseen:
-      return "a process called the driver without the host probes (--host)";
-    case Missed::Late:
-      return "not reached within the deadline (--deadline-ms)";
-  }
-  return {};
-}
-
-}  // namespace
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
   const std::size_t hash = way.fault.find_first_of("@#");
@@ -54,12 +30,12 @@ CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
 
 void CoverageTable::Plan(const WayToFail& way, std::size_t trial) { RowOf(way).trials.push_back(trial); }
 
-void CoverageTable::LeaveOut(const WayToFail& way, const std::string& why) {
+void CoverageTable::LeaveOut(const WayToFail& way, Reason why) {
   Row& row = RowOf(way);
-  if (row.why_not.empty()) row.why_not = why;
+  if (row.why_not == Reason::None) row.why_not = why;
 }
 
-report::Coverage CoverageTable::Result(const std::function<const TrialResult&(std::size_t)>& result,
+report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>& results,
                                        const std::function<report::Acquired(std::uint64_t)>& site) const {
   report::Coverage coverage;
   coverage.reachable = rows_.size();
@@ -68,7 +44,11 @@ report::Coverage CoverageTable::Result(const std::function<const TrialResult&(st
   for (const Row& row : rows_) {
     tried.emplace(row.call, row.code);
     calls.insert(row.call);
-    if (std::any_of(row.trials.begin(), row.trials.end(), [&](std::size_t trial) { return result(trial).fired; })) {
+    const auto fired = [&](std::size_t trial) {
+      const auto result = results.find(trial);
+      return result != results.end() && result->second.fired;
+    };
+    if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
       continue;
     }
@@ -78,7 +58,9 @@ report::Coverage CoverageTable::Result(const std::function<const TrialResult&(st
     one.how = row.how;
     one.phase = std::string(faults::Name(row.phase));
     one.unwinding = row.unwinding;
-    one.why = row.trials.empty() ? row.why_not : WhyMissed(result(row.trials.front()).missed);
+    const auto first = row.trials.empty() ? results.end() : results.find(row.trials.front());
+    const Reason why_not = row.trials.empty() ? row.why_not : Reason::Interrupted;
+    one.why = first != results.end() ? harness::Row(first->second.missed).coverage : harness::Row(why_not).coverage;
     one.stack = site(row.site).stack;
     coverage.not_reached.push_back(std::move(one));
   }

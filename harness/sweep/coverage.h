@@ -7,9 +7,7 @@
 //             states fall under it, a row is reached when one fault of it fired where it was to. Pruned faults are no rows of their
 //             own: what stands for one is in its row, and where that never fired the row is not reached. How many were not tried for
 //             that reason is said beside the rows.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    facts on fault anchors, section 8 (13).
 //
 // Reachable is what the fault-free run and the unwindings of the trials called, with the errors (--codes) and ways (--how) that the sweep
 // was asked for; how many documented errors that leaves out is said beside it.
@@ -18,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,10 +39,10 @@ class CoverageTable {
   // This trial is to reach it.
   void Plan(const WayToFail& way, std::size_t trial);
   // It is reachable and not tried.
-  void LeaveOut(const WayToFail& way, const std::string& why);
+  void LeaveOut(const WayToFail& way, Reason why);
 
-  // `result`: of a trial. `site`: a place in words, by SiteKey.
-  report::Coverage Result(const std::function<const TrialResult&(std::size_t)>& result,
+  // `results`: by number of the trial; one that is missing was not run. `site`: a place in words, by SiteKey.
+  report::Coverage Result(const std::map<std::size_t, TrialResult>& results,
                           const std::function<report::Acquired(std::uint64_t)>& site) const;
 
  private:
@@ -55,7 +54,7 @@ class CoverageTable {
     faults::Phase phase = faults::Phase::Any;
     bool unwinding = false;
     std::vector<std::size_t> trials;
-    std::string why_not;
+    Reason why_not = Reason::None;
   };
   Row& RowOf(const WayToFail& way);
 

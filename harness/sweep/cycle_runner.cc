@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "faults/plan/cycle_file.h"
@@ -15,7 +14,6 @@ namespace {
 
 using faults::Fault;
 using faults::Record;
-using faults::RecordKind;
 
 bool StopsWithTheCall(faults::How how) {
   return how == faults::How::Refuse || how == faults::How::RefuseGarbage || how == faults::How::After;
@@ -23,21 +21,18 @@ bool StopsWithTheCall(faults::How how) {
 
 }  // namespace
 
-std::string WhyUnfitForCycles(const Rehearsal& rehearsal) {
-  if (rehearsal.drifting) return "two fault-free runs differ";
-  std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
-  bool reports = false;
-  for (const Record& record : rehearsal.run.journal.records()) {
-    if (record.kind == RecordKind::Call) threads.emplace(record.pid, record.tid);
-    reports = reports || (record.kind == RecordKind::Mark && record.call == static_cast<std::uint16_t>(faults::MarkKind::Report));
-  }
-  if (threads.size() != 1) return "several threads call the driver";
-  if (rehearsal.run.ending.orphans != 0) return "a process of the program outlives the one that started it";
-  const Cycles cycles(rehearsal.run.journal);
-  if (cycles.count() == 0) return "the program marks no cycles";
-  if (!reports) return "the program does not report from its cycles (cuaudit_report)";
-  if (SteadyFrom(cycles) == 0) return "the program does not do the same in two cycles that follow one another";
-  return {};
+Reason WhyUnfitForCycles(const Rehearsal& rehearsal) {
+  if (rehearsal.drifting) return Reason::RunsDiffer;
+  const Evidence run = rehearsal.run.evidence();
+  const std::vector<std::uint32_t>& marks = run.facts().marks;
+  const bool reports =
+      std::any_of(marks.begin(), marks.end(), [&](std::uint32_t mark) { return IsMark(run.record(mark), faults::MarkKind::Report); });
+  if (run.facts().threaded) return Reason::SeveralThreads;
+  if (rehearsal.run.ending.orphans != 0) return Reason::Outlives;
+  const Cycles cycles(run);
+  if (cycles.count() == 0) return Reason::NoCycles;
+  if (!reports) return Reason::NoReports;
+  return SteadyFrom(cycles) == 0 ? Reason::Unsteady : Reason::None;
 }
 
 CycleRunner::CycleRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal,
@@ -45,38 +40,33 @@ CycleRunner::CycleRunner(const Subject& subject, const WorkDir& dir, const Spawn
     : subject_(subject),
       dir_(dir),
       options_(options),
-      rehearsal_(rehearsal.run.journal),
-      cycles_(rehearsal.run.journal),
+      cycles_(rehearsal.run.evidence()),
       unfit_(WhyUnfitForCycles(rehearsal)),
-      steady_(unfit_.empty() ? SteadyFrom(cycles_) : 0),
+      steady_(unfit_ == Reason::None ? SteadyFrom(cycles_) : 0),
       other_(std::move(other)) {}
 
-// Why it has to run elsewhere; empty: it is armed.
-std::string CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
-  if (!unfit_.empty()) return unfit_;
-  if (order.attempt > 1) return "the fault hit another place";
-  if (order.faults.size() > faults::kCycleFaults) return "too many faults for a cycle";
+// Why it has to run elsewhere; None: it is armed.
+Because CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
+  if (unfit_ != Reason::None) return {unfit_};
+  if (order.attempt > 1) return {Reason::OtherPlace};
+  if (order.faults.size() > faults::kCycleFaults) return {Reason::TooManyFaults};
   for (const std::string& text : order.faults) {
     Fault fault;
-    if (faults::ParseFault(text, &fault).expected != nullptr || fault.site != 0) return "the fault is addressed by site";
-    if (const faults::HostFaultRow* const host = faults::HostFaultOf(fault.base)) return std::string(host->what) + " is refused";
-    if (fault.phase != faults::Phase::Any) return "the fault is addressed by phase";
-    if (!StopsWithTheCall(fault.how)) return "the fault would outlast its cycle";
+    if (faults::ParseFault(text, &fault).expected != nullptr || fault.site != 0) return {Reason::BySite};
+    if (const faults::HostFaultRow* const host = faults::HostFaultOf(fault.base)) return {Reason::HostFault, std::string(host->what)};
+    if (fault.phase != faults::Phase::Any) return {Reason::ByPhase};
+    if (!StopsWithTheCall(fault.how)) return {Reason::FaultLasts};
     armed->faults.push_back(fault);
   }
   const Fault& first = armed->faults.front();
-  for (const Record& record : rehearsal_.records()) {
-    const bool call = record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount;
-    if (!call || record.occurrence != first.occurrence) continue;
-    if (driver::BaseOf(static_cast<driver::CallId>(record.call)) != first.base) continue;
-    const bool inside = record.cycle >= steady_ && record.cycle > 0 && record.cycle + 1 <= cycles_.count() &&
-                        record.begin > cycles_.BeginOf(record.cycle) && record.begin < cycles_.EndOf(record.cycle);
-    if (inside) armed->as = record.cycle;
-  }
-  if (armed->as == 0) return "the call is outside the cycles that repeat";
+  const Record* const call = cycles_.CallOf(first.base, first.occurrence);
+  const bool inside = call != nullptr && call->cycle >= steady_ && call->cycle > 0 && call->cycle + 1 <= cycles_.count() &&
+                      call->begin > cycles_.BeginOf(call->cycle) && call->begin < cycles_.EndOf(call->cycle);
+  if (inside) armed->as = call->cycle;
+  if (armed->as == 0) return {Reason::OutsideCycles};
   for (Fault& fault : armed->faults) {
     const std::uint32_t before = cycles_.CallsBefore(armed->as, fault.base);
-    if (fault.occurrence <= before) return "the call is outside the cycles that repeat";
+    if (fault.occurrence <= before) return {Reason::OutsideCycles};
     fault.occurrence -= before;
   }
   armed->order = order;
@@ -86,8 +76,8 @@ std::string CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
 Status CycleRunner::Give(std::vector<TrialOrder> orders) {
   for (TrialOrder& order : orders) {
     Armed armed;
-    const std::string why = Arm(order, &armed);
-    if (why.empty()) {
+    const Because why = Arm(order, &armed);
+    if (why.reason == Reason::None) {
       waiting_.push_back(std::move(armed));
       continue;
     }
@@ -134,21 +124,22 @@ Status CycleRunner::RunOne() {
     unlink((name + ".journal").c_str());
     unlink((name + ".cycles").c_str());
   }
-  Take(std::make_shared<const Observation>(std::move(*run)), std::move(trials), as);
+  return Take(std::make_shared<const Observation>(std::move(*run)), std::move(trials), as);
+}
+
+Status CycleRunner::Elsewhere(std::vector<Armed> trials, Reason why) {
+  for (Armed& one : trials) {
+    why_[one.order.index] = {why};
+    Status given = other_->Give({std::move(one.order)});
+    if (!given.ok()) return given;
+  }
   return {};
 }
 
-void CycleRunner::Elsewhere(std::vector<Armed> trials, const char* why) {
-  for (Armed& one : trials) {
-    why_[one.order.index] = why;
-    (void)other_->Give({std::move(one.order)});
-  }
-}
-
-void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first) {
+Status CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first) {
   const Observation& run = *of;
-  if (run.ending.left_behind != 0) return Elsewhere(std::move(trials), "a cycle left a process behind, tried again");
-  const Cycles cycles(run.journal);
+  if (run.ending.left_behind != 0) return Elsewhere(std::move(trials), Reason::CycleLeft);
+  const Cycles cycles(run.evidence());
   const bool dropped = (run.flags() & faults::kRecordsDropped) != 0;
   const bool whole =
       !dropped && cycles.count() == cycles_.count() && cycles.Ended(cycles.count()) && run.ending.signal == 0 && !run.ending.timed_out;
@@ -158,7 +149,8 @@ void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector
     while (counted < trials.size() && MayGoOn(run, cycles, cycle_of(counted), trials[counted].as, cycles_)) ++counted;
     if (counted < trials.size()) ++counted;  // its own result all the same, those after it are not
     for (std::size_t i = 0; i < counted; ++i) {
-      ready_.push_back({trials[i].order.index, SliceOf(of, cycles, first, cycle_of(i), trials[i].as, cycles_, false), "cycle", {}});
+      ready_.push_back(
+          {trials[i].order.index, SliceOf(of, cycles, first, cycle_of(i), trials[i].as, cycles_, false), Isolation::Cycle, {}});
     }
   }
   // The process ended early: by the last trial that it came to.
@@ -167,14 +159,15 @@ void CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector
     if (cycles.count() >= cycle_of(i)) last = i;
   }
   if (!whole && last == 0) {
-    ready_.push_back({trials[0].order.index, SliceOf(of, cycles, first, first, trials[0].as, cycles_, true), "cycle", {}});
+    ready_.push_back({trials[0].order.index, SliceOf(of, cycles, first, first, trials[0].as, cycles_, true), Isolation::Cycle, {}});
     counted = 1;
   } else if (!whole && last < trials.size()) {
     std::swap(trials[0], trials[last]);  // alone at the front of a process, it can be blamed for what it does
   } else if (!whole) {
-    return Elsewhere(std::move(trials), "the program ended before its cycle");
+    return Elsewhere(std::move(trials), Reason::EndedEarly);
   }
   for (std::size_t i = trials.size(); i > counted; --i) waiting_.push_front(std::move(trials[i - 1]));
+  return {};
 }
 
 Result<TrialSeen> CycleRunner::Next() {
@@ -189,7 +182,7 @@ Result<TrialSeen> CycleRunner::Next() {
   }
   Result<TrialSeen> seen = other_->Next();
   const auto why = seen.ok() ? why_.find(seen->index) : why_.end();
-  if (why != why_.end()) seen->fallback = why->second + (seen->fallback.empty() ? "" : "; " + seen->fallback);
+  if (why != why_.end()) seen->fallback.insert(seen->fallback.begin(), why->second);
   return seen;
 }
 

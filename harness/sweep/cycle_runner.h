@@ -5,7 +5,6 @@
 //   Threads   one thread, one process at a time.
 //   Errors    Status: as ProcessPool and the other runner.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 3; cycle_slices.h for how one run becomes many.
 //
 // For programs that mark their cycles and report from each (include/cuaudit/mark.h), in one thread of one process, and whose cycles do the
 // same from some cycle on. The program loops as often as its command line says: with n cycles a process carries out up to n/2 trials. A
@@ -44,27 +43,26 @@ class CycleRunner final : public Runner {
     std::vector<faults::Fault> faults;  // occurrences count from the begin of the cycle
     std::uint32_t as = 0;               // the cycle of the rehearsal that it stands for
   };
-  std::string Arm(const TrialOrder& order, Armed* armed) const;
+  Because Arm(const TrialOrder& order, Armed* armed) const;
   Status RunOne();
-  void Elsewhere(std::vector<Armed> trials, const char* why);
-  void Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first);
+  Status Elsewhere(std::vector<Armed> trials, Reason why);
+  Status Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first);
 
   const Subject& subject_;
   const WorkDir& dir_;
   const SpawnOptions options_;
-  const faults::JournalView rehearsal_;
   Cycles cycles_;
-  std::string unfit_;
+  Reason unfit_;
   std::uint32_t steady_ = 0;
   std::unique_ptr<Runner> other_;
   ProcessPool pool_;
   std::deque<Armed> waiting_;
   std::deque<TrialSeen> ready_;
-  std::map<std::size_t, std::string> why_;
+  std::map<std::size_t, Because> why_;
   int runs_ = 0;
 };
 
-// Why no trial beside this rehearsal can be a cycle; empty: it can.
-std::string WhyUnfitForCycles(const Rehearsal& rehearsal);
+// Why no trial beside this rehearsal can be a cycle; None: it can.
+Reason WhyUnfitForCycles(const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

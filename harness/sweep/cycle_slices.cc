@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "harness/sweep/plan_file.h"
-#include "harness/sweep/site_text.h"
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -17,9 +17,7 @@ using faults::JournalHeader;
 using faults::Record;
 using faults::RecordKind;
 
-bool IsCall(const Record& record) { return record.kind == RecordKind::Call && record.begin != 0 && record.call < driver::kCallCount; }
-
-driver::BaseId BaseOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
+driver::BaseId BaseIdOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
 
 struct Slice {
   std::vector<Record> records;
@@ -27,17 +25,10 @@ struct Slice {
   std::shared_ptr<const Observation> run;
 };
 
-bool LivesAt(const Object& object, std::uint64_t ticket) {
-  const bool gone = object.state == State::Released || object.state == State::Orphaned;
-  return object.acquired.begin <= ticket && !(gone && object.released.begin < ticket);
-}
-
-using Places = std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t>;
-
-Places LiveAt(const Observation& run, std::uint64_t ticket) {
-  Places places;
+PlaceCounts LiveAt(const Observation& run, std::uint64_t ticket) {
+  PlaceCounts places;
   for (const Object& object : run.ledger.objects) {
-    if (object.acquired.record_kind != RecordKind::Call || !LivesAt(object, ticket)) continue;
+    if (object.acquired.record_kind != RecordKind::Call || !IsHeldAt(object, ticket)) continue;
     ++places[{object.kind, SiteKey(run.journal, object.acquired)}];
   }
   return places;
@@ -50,42 +41,42 @@ bool CanLieThere(driver::Kind kind) {
 }
 
 // A call from `ticket` on has that object among its arguments.
-bool IsNamedFrom(const faults::JournalView& journal, std::uint64_t ticket, const Object& object) {
-  const auto names = [&](const Record& record) {
-    return IsCall(record) && record.begin >= ticket &&
-           std::find(std::begin(record.argument), std::end(record.argument), object.handle) != std::end(record.argument);
-  };
-  return std::any_of(journal.records().begin(), journal.records().end(), names);
+bool IsNamedFrom(const Evidence& run, std::uint64_t ticket, const Object& object) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  return std::any_of(calls.rbegin(), calls.rend(), [&](std::uint32_t index) {
+    const Record& call = run.record(index);
+    return call.begin >= ticket && std::find(std::begin(call.argument), std::end(call.argument), object.handle) != std::end(call.argument);
+  });
 }
 
 }  // namespace
 
-Cycles::Cycles(const faults::JournalView& journal) : journal_(journal) {
-  for (const Record& record : journal.records()) {
-    if (record.kind != RecordKind::Mark || record.begin == 0 || record.cycle == 0) continue;
-    if (record.cycle > begin_.size()) {
-      begin_.resize(record.cycle, 0);
-      end_.resize(record.cycle, 0);
-    }
-    if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleBegin)) begin_[record.cycle - 1] = record.begin;
-    if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) end_[record.cycle - 1] = record.begin;
-  }
-}
+Cycles::Cycles(const Evidence& run) : journal_(*run.journal), facts_(run.facts()) {}
 
 std::uint64_t Cycles::TraceOf(std::uint32_t cycle) const {
   std::uint64_t hash = kHashSeed;
-  for (const Record& record : journal_.records()) {
-    if (!IsCall(record) || record.begin < BeginOf(cycle) || record.begin > EndOf(cycle)) continue;
-    hash = HashNumber(SiteKey(journal_, RecordSite(record)), hash);
-    hash = HashNumber(static_cast<std::uint64_t>(static_cast<std::uint32_t>(record.result)), hash);
+  for (const std::uint32_t index : facts_.calls) {
+    const Record& call = journal_.records()[index];
+    if (call.begin < BeginOf(cycle) || call.begin > EndOf(cycle)) continue;
+    hash = HashNumber(SiteKey(journal_, SiteOf(call)), hash);
+    hash = HashNumber(static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.result)), hash);
   }
   return hash;
 }
 
+const Record* Cycles::CallOf(driver::BaseId base, std::uint32_t occurrence) const {
+  for (const std::uint32_t index : facts_.calls) {
+    const Record& call = journal_.records()[index];
+    if (call.occurrence == occurrence && BaseIdOf(call) == base) return &call;
+  }
+  return nullptr;
+}
+
 std::uint32_t Cycles::CallsBefore(std::uint32_t cycle, driver::BaseId base) const {
   std::uint32_t calls = 0;
-  for (const Record& record : journal_.records()) {
-    if (IsCall(record) && record.begin < BeginOf(cycle) && BaseOf(record) == base) calls = std::max(calls, record.occurrence);
+  for (const std::uint32_t index : facts_.calls) {
+    const Record& call = journal_.records()[index];
+    if (call.begin < BeginOf(cycle) && BaseIdOf(call) == base) calls = std::max(calls, call.occurrence);
   }
   return calls;
 }
@@ -127,8 +118,8 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
     if (!own) continue;
     kept.cycle = record.cycle - cycle + as;
     if (record.fault != 0 && record.fault <= faults::kMaxFaults) header->fired[record.fault - 1].fetch_add(1);
-    if (!IsCall(record)) continue;
-    const driver::BaseId base = BaseOf(record);
+    if (!IsProgramCall(record)) continue;
+    const driver::BaseId base = BaseIdOf(record);
     const auto [found, added] = moved.try_emplace(base, 0);
     if (added) found->second = static_cast<std::int64_t>(rehearsal.CallsBefore(as, base)) - cycles.CallsBefore(cycle, base);
     kept.occurrence = static_cast<std::uint32_t>(record.occurrence + found->second);
@@ -151,9 +142,9 @@ bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, 
   const std::uint64_t end = cycles.EndOf(cycle + 1);
   if (LiveAt(run, begin) == LiveAt(run, end)) return true;
   for (const Object& object : run.ledger.objects) {
-    if (object.acquired.record_kind != RecordKind::Call || LivesAt(object, begin) == LivesAt(object, end)) continue;
+    if (object.acquired.record_kind != RecordKind::Call || IsHeldAt(object, begin) == IsHeldAt(object, end)) continue;
     const bool own = object.acquired.begin > begin && object.acquired.begin < cycles.EndOf(cycle);
-    if (!own || !CanLieThere(object.kind) || IsNamedFrom(run.journal, cycles.EndOf(cycle), object)) return false;
+    if (!own || !CanLieThere(object.kind) || IsNamedFrom(run.evidence(), cycles.EndOf(cycle), object)) return false;
   }
   return true;
 }

@@ -75,7 +75,10 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   if (!probes.empty()) libraries.append(options.drop_in_dir).append("/").append(probes).append(":");
   libraries += options.drop_in_dir + "/libcuda.so.1";
   std::string directories = options.drop_in_dir;
-  if (options.driver == DriverChoice::Simulated && !options.cudart_dir.empty()) directories += ":" + options.cudart_dir;
+  if (options.driver == DriverChoice::Simulated) {
+    if (!options.cudart.empty()) libraries += ":" + options.cudart;
+    if (!options.cudart_dir.empty()) directories += ":" + options.cudart_dir;
+  }
   lines.push_back(Joined(kLibraryPath, directories, library_path));
   lines.push_back(Joined(kPreload, libraries, preload));
   lines.push_back(std::string(kOptions) + options_text);

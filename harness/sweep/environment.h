@@ -5,7 +5,6 @@
 //   Threads   reads environ; no other thread may change it meanwhile.
 //   Errors    Status when the user's own environment already carries orders in CUAUDIT_OPTIONS.
 //   Faults    makes no driver calls.
-//   Source    facts on interposition, section 2.1: LD_LIBRARY_PATH and LD_PRELOAD at once; gcc's AddressSanitizer must come first.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +26,7 @@ enum class HostProbes : std::uint8_t { None, Basic, Heap };
 struct LaunchOptions {
   std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so, libcuaudit_host_basic.so
   std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime, which serves the simulated driver only; empty: none
+  std::string cudart;       // of that runtime, the file that the program needs by name; preloaded, so that no search path is before it
   DriverChoice driver = DriverChoice::Simulated;
   std::string real_driver;  // absolute path of the genuine libcuda
   bool pinned_scope = true;

@@ -16,10 +16,14 @@ namespace cuaudit::harness {
 namespace {
 
 Status Failed(Exit exit, const std::string& path, const char* what) {
-  return {exit, path + ": cannot " + what + ": " + std::strerror(errno)};
+  return {exit, path + ": cannot " + what + ": " + SystemWords(errno)};
 }
 
 }  // namespace
+
+std::string SystemWords(int error) {
+  return std::string(std::strerror(error)) + (error == EFBIG ? " (the limit on file sizes, ulimit -f)" : "");
+}
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   if (this != &other) {
@@ -109,10 +113,6 @@ std::string LastLines(const std::string& path, std::size_t count) {
   std::size_t begin = text.size() - 1;
   for (std::size_t lines = 0; begin > 0 && (text[begin - 1] != '\n' || ++lines < count);) --begin;
   text.erase(0, begin);
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
-  }
   return text;
 }
 

@@ -5,7 +5,6 @@
 //   Threads   values; no shared state.
 //   Errors    Status with the path and the system's own words; nothing is left half written under the final name.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>
@@ -53,11 +52,14 @@ Result<std::string> ReadFile(const std::string& path);
 
 inline constexpr std::size_t kQuotedLines = 10;  // of a program's output, where it explains an error
 
-// At most `count` last lines of a text, each with its line feed, control characters as '?'; empty when there is nothing to read.
+// At most `count` last lines of a text, each with its line feed, as they are; empty when there is nothing to read.
 std::string LastLines(const std::string& path, std::size_t count);
 
 // Writes to a temporary name in the same directory, then renames. `on_failure` is the exit code of an unwritable place.
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
+
+// The system's words for an error number; of a file over the limit on file sizes they name the limit.
+std::string SystemWords(int error);
 
 // All bytes in as few system calls as the kernel allows.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);

@@ -16,12 +16,16 @@ std::uint64_t HashStack(const std::vector<report::Frame>& stack, std::uint64_t h
   return HashNumber(stack.size(), hash);
 }
 
+std::uint64_t HashWhat(const TrialFindingText& finding) {
+  return HashText(finding.apart.empty() ? KindName(finding) : std::string_view(finding.apart), HashText(Name(finding.rule)));
+}
+
 std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
 
 }  // namespace
 
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
-  std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
+  std::uint64_t hash = HashWhat(finding);
   // A violation is where it shows; two uses of one dead object are two findings.
   if (finding.other_key != 0) {
     // A collision is where its two calls are, whichever object they collide in.
@@ -40,7 +44,7 @@ std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint6
 
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
                         const std::vector<report::Fault>& then) {
-  std::uint64_t hash = HashText(finding.kind, HashText(finding.rule));
+  std::uint64_t hash = HashWhat(finding);
   if (finding.other->call.empty()) hash = HashPlace(finding.acquired, hash);
   hash = HashPlace(finding.where, hash);
   if (!finding.other->call.empty()) hash = HashPlace(finding.other, hash);

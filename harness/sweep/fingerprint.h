@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // fingerprint.h: by what two findings are the same: within one report, and from one build of the program to the next.
 //
-//   Owns      nothing.
 //   Threads   pure.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    ours.
 //
 // Both are made of the rule, the kind, the place where the object was acquired, the place where it shows, and the fault: call, place, code
 // and how. Occurrence is left out: the third turn of a loop is the same finding as the first. They differ in what a place is.

@@ -7,6 +7,7 @@
 
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/site_text.h"
+#include "harness/verdict/rehearsed.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
@@ -17,24 +18,13 @@ using faults::RecordKind;
 
 constexpr std::size_t kPoints = 5;
 
-std::vector<const Record*> InOrder(const faults::JournalView& journal, RecordKind kind) {
-  std::vector<const Record*> records;
-  for (const Record& record : journal.records()) {
-    if (record.kind != kind || record.begin == 0) continue;
-    if (kind == RecordKind::Call && ((record.flags & faults::kNested) != 0 || record.occurrence == 0)) continue;
-    records.push_back(&record);
-  }
-  std::sort(records.begin(), records.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
-  return records;
-}
-
 // What it told of itself, mark by mark; readings of meters are no such thing.
-std::vector<std::array<std::uint64_t, 3>> Declared(const faults::JournalView& journal) {
+std::vector<std::array<std::uint64_t, 3>> Declared(const Evidence& run) {
   std::vector<std::array<std::uint64_t, 3>> marks;
-  for (const Record* mark : InOrder(journal, RecordKind::Mark)) {
-    const bool says = mark->call == static_cast<std::uint16_t>(faults::MarkKind::Report) ||
-                      mark->call == static_cast<std::uint16_t>(faults::MarkKind::Output);
-    marks.push_back({mark->call, mark->cycle, says ? mark->argument[0] : 0});
+  for (const std::uint32_t index : run.facts().marks) {
+    const Record& mark = run.record(index);
+    const bool says = IsMark(mark, faults::MarkKind::Report) || IsMark(mark, faults::MarkKind::Output);
+    marks.push_back({mark.call, mark.cycle, says ? mark.argument[0] : 0});
   }
   return marks;
 }
@@ -49,15 +39,15 @@ bool Same(const Ending& a, const Ending& b) { return a.timed_out == b.timed_out 
 
 }  // namespace
 
-std::vector<faults::Fault> ControlPoints(const faults::JournalView& rehearsal) {
-  const std::vector<const Record*> calls = InOrder(rehearsal, RecordKind::Call);
+std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {
+  const std::vector<std::uint32_t>& calls = rehearsal.facts().calls;
   std::vector<faults::Fault> points;
   std::size_t next = 0;
   for (std::size_t i = 0; i < kPoints && next < calls.size(); ++i) {
     const std::size_t at = std::max(next, i * (calls.size() - 1) / (kPoints - 1));
     faults::Fault point;
-    point.base = driver::BaseOf(static_cast<driver::CallId>(calls[at]->call));
-    point.occurrence = calls[at]->occurrence;
+    point.base = driver::BaseOf(static_cast<driver::CallId>(rehearsal.record(calls[at]).call));
+    point.occurrence = rehearsal.record(calls[at]).occurrence;
     points.push_back(point);
     next = at + 1;
   }
@@ -67,24 +57,26 @@ std::vector<faults::Fault> ControlPoints(const faults::JournalView& rehearsal) {
 std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms) {
   const Evidence seen = copy.evidence();
   if ((copy.flags() & faults::kRecordsDropped) != 0) return WhyDropped(copy);
-  if (TraceHash(*expected.journal) != TraceHash(copy.journal)) {
-    const std::string calls = FirstDifference(*expected.journal, copy.journal);
+  if (TraceHash(expected) != TraceHash(seen)) {
+    const std::string calls = FirstDifference(expected, seen);
     return Same(expected.ending, copy.ending) ? calls : calls + "; it " + Describe(copy.ending, deadline_ms);
   }
   if (!Same(expected.ending, copy.ending)) return "it " + Describe(copy.ending, deadline_ms);
-  if (Declared(*expected.journal) != Declared(copy.journal)) return "it declared something else";
-  const Leftovers more = CompareObjects(&expected, seen);
+  if (Declared(expected) != Declared(seen)) return "it declared something else";
+  const Rehearsed of_expected(expected);
+  const Rehearsed of_copy(seen);
+  const Leftovers more = CompareObjects(&of_expected, seen);
   if (!more.leaks.empty()) return "it left behind: " + InWords(more.leaks.front());
-  const Leftovers less = CompareObjects(&seen, expected);
+  const Leftovers less = CompareObjects(&of_copy, expected);
   if (!less.leaks.empty()) return "it did not leave behind: " + InWords(less.leaks.front());
-  const auto violations = [](const Evidence& beside, const Evidence& run) {
+  const auto violations = [](const Rehearsed& beside, const Evidence& run) {
     std::vector<TrialFinding> found = CompareViolations(&beside, run);
     (void)TakeShown(*run.journal, &found);
     return found;
   };
-  const std::vector<TrialFinding> wrong = violations(expected, seen);
+  const std::vector<TrialFinding> wrong = violations(of_expected, seen);
   if (!wrong.empty()) return "it broke a rule: " + InWords(wrong.front());
-  const std::vector<TrialFinding> right = violations(seen, expected);
+  const std::vector<TrialFinding> right = violations(of_copy, expected);
   if (!right.empty()) return "it did not break a rule: " + InWords(right.front());
   return {};
 }
@@ -93,7 +85,7 @@ ForkControl::ForkControl(const Observation& rehearsal)
     : journal_(rehearsal.journal),
       ledger_(rehearsal.ledger),
       ending_(rehearsal.ending),
-      points_(ControlPoints(rehearsal.journal)),
+      points_(ControlPoints(rehearsal.evidence())),
       seen_(points_.size()) {}
 
 void ForkControl::TakeCopy(std::size_t point, const Observation& copy, std::uint64_t deadline_ms) {

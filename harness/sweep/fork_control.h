@@ -6,7 +6,6 @@
 //   Threads   one thread.
 //   Errors    none: what differs is said in one line.
 //   Faults    makes no driver calls.
-//   Source    design section 7, steps 3 and 5.
 //
 // Copies are forked at a few calls, the first and the last among them, and so is what they are forked from looked at. A program that
 // remembers its process id, or that may do a thing only once outside itself, is another one in a forked copy: what is found there would be
@@ -23,7 +22,7 @@
 namespace cuaudit::harness {
 
 // The calls to fork at, in the order of the rehearsal; at most five.
-[[nodiscard]] std::vector<faults::Fault> ControlPoints(const faults::JournalView& rehearsal);
+[[nodiscard]] std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal);
 
 // What `copy` did or left otherwise than `expected`, in one line; empty: nothing. Compared: how it ended, the driver calls with their
 // results and call stacks, what the program declared, and what the ledger says it left behind or did wrong.

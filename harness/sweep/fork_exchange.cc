@@ -32,9 +32,7 @@ using faults::Record;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-Status Failed(const std::string& path, const char* what) {
-  return {Exit::Failure, path + ": cannot " + what + ": " + std::strerror(errno)};
-}
+Status Failed(const std::string& path, const char* what) { return {Exit::Failure, path + ": cannot " + what + ": " + SystemWords(errno)}; }
 
 void* MapShared(const std::string& path, int rights, std::size_t* bytes) {
   const FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));

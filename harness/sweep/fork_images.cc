@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
@@ -42,7 +41,7 @@ Status ForkImages::Make(const std::string& name, std::uint32_t slots, const faul
     paths_.push_back(Numbered(name, slot + 1));
     unlink(paths_.back().c_str());
     if (const char* const wrong = faults::CreateJournal(paths_.back().c_str(), options_)) {
-      return {Exit::Failure, paths_.back() + ": " + wrong + ": " + std::strerror(errno)};
+      return {Exit::Failure, paths_.back() + ": " + wrong + ": " + SystemWords(errno)};
     }
   }
   return {};
@@ -64,7 +63,7 @@ Status ForkImages::Renew(std::uint32_t slot) {
   unlink(paths_[slot].c_str());
   const char* const wrong = faults::CreateJournal(paths_[slot].c_str(), options_);
   if (wrong == nullptr) return {};
-  return {Exit::Failure, paths_[slot] + ": " + wrong + ": " + std::strerror(errno)};
+  return {Exit::Failure, paths_[slot] + ": " + wrong + ": " + SystemWords(errno)};
 }
 
 void ForkImages::Remove() {

@@ -27,6 +27,13 @@ bool GroupIsGone(pid_t leader) {
   return false;
 }
 
+static_assert(static_cast<std::size_t>(Reason::ForkAlwaysWiped) - static_cast<std::size_t>(Reason::NotReached) + 1 ==
+              faults::kForkRefusals);
+
+constexpr Reason ReasonOf(faults::ForkRefusal refusal) {
+  return static_cast<Reason>(static_cast<std::size_t>(Reason::NotReached) + static_cast<std::size_t>(refusal));
+}
+
 // By which all that descends from this fork is known.
 std::string ForkLine(pid_t pid) {
   char line[sizeof(faults::kForkVariable) + faults::kForkDigits + 2];
@@ -36,22 +43,19 @@ std::string ForkLine(pid_t pid) {
 
 }  // namespace
 
-std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
-  if (subject.launch.driver != DriverChoice::Simulated) return faults::Describe(faults::ForkRefusal::Driver);
-  std::set<std::uint32_t> processes;
-  for (const faults::Record& record : rehearsal.run.journal.records()) {
-    if (record.kind == faults::RecordKind::Call) processes.insert(record.pid);
-  }
-  if (processes.size() > 1) return "several processes of the program call the driver";
-  if (rehearsal.run.ending.orphans != 0) return "a process of the program outlives the one that started it";
-  return {};
+Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
+  if (subject.launch.driver != DriverChoice::Simulated) return ReasonOf(faults::ForkRefusal::Driver);
+  const std::vector<ProcessFacts>& processes = rehearsal.run.ledger.facts.processes;
+  const auto calling = std::count_if(processes.begin(), processes.end(), [](const ProcessFacts& one) { return one.calls != 0; });
+  if (calling > 1) return Reason::SeveralProcesses;
+  return rehearsal.run.ending.orphans != 0 ? Reason::Outlives : Reason::None;
 }
 
 ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal)
     : subject_(subject),
       dir_(dir),
       options_(options),
-      unfit_(WhyUnfitToFork(subject, rehearsal)),
+      unfit_{WhyUnfitToFork(subject, rehearsal)},
       control_(rehearsal.run),
       spawn_(subject, dir, options) {
   pool_.BeforeKill([this] { Separate(); });
@@ -66,21 +70,21 @@ ForkRunner::~ForkRunner() {
   if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
 }
 
-Status ForkRunner::Spawn(TrialOrder order, const std::string& why) {
+Status ForkRunner::Spawn(TrialOrder order, const Because& why) {
   why_spawned_[order.index] = why;
   return spawn_.Give({std::move(order)});
 }
 
 Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   for (TrialOrder& order : orders) {
-    std::string why = unfit_;
+    Because why = unfit_;
     for (const std::string& fault : order.faults) {
-      if (why.empty() && fault.find("@site=") != std::string::npos) why = "the fault is addressed by site";
+      if (why.reason == Reason::None && fault.find("@site=") != std::string::npos) why = {Reason::BySite};
       const faults::HostFaultRow* const host = faults::HostFaultOf(fault);
-      if (why.empty() && host != nullptr) why = std::string(host->what) + " is refused";
+      if (why.reason == Reason::None && host != nullptr) why = {Reason::HostFault, std::string(host->what)};
     }
-    if (why.empty() && order.attempt > 1) why = "the fault hit another place";
-    if (!why.empty()) {
+    if (why.reason == Reason::None && order.attempt > 1) why = {Reason::OtherPlace};
+    if (why.reason != Reason::None) {
       Status given = Spawn(std::move(order), why);
       if (!given.ok()) return given;
     } else {
@@ -251,14 +255,14 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
       control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
     } else if (ended.ending.timed_out || ended.ending.signal != 0) {
       // Something that only a fork lacks may be what it waits for or stumbles over: a death is a finding when the program dies so too.
-      Status spawned = Spawn(given_[node.trial], ended.ending.timed_out ? "a fork hung, tried again" : "a fork died, tried again");
+      Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
       if (!spawned.ok()) return spawned;
     } else if (images_.Called(slot)) {
       // In the journal of that trial its calls would be missing.
-      Status spawned = Spawn(given_[node.trial], faults::Describe(faults::ForkRefusal::Indirect));
+      Status spawned = Spawn(given_[node.trial], {ReasonOf(faults::ForkRefusal::Indirect)});
       if (!spawned.ok()) return spawned;
     } else {
-      ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), "fork", {}});
+      ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), Isolation::Fork, {}});
     }
   }
   const std::uint32_t parent = node.parent_slot;
@@ -303,15 +307,16 @@ Status ForkRunner::FinishControl() {
   Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
   if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
   control_.TakeTrunk(*trunk, subject_.deadline_ms);
-  unfit_ = control_.WhyNot(refusals);
+  std::string difference = control_.WhyNot(refusals);
+  if (!difference.empty()) unfit_ = {Reason::CopyDiffers, std::move(difference)};
   EndRun();
-  return unfit_.empty() ? Status() : Give(std::exchange(waiting_, {}));
+  return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));
 }
 
 // Nobody runs any more: what was not forked is spawned.
 Status ForkRunner::Finish() {
   if (controlled_ == Controlled::UnderWay) return FinishControl();
-  std::map<std::size_t, std::string> why;
+  std::map<std::size_t, Reason> why;
   for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
     const faults::ForkNode& node = exchange_->node(i);
     if (node.trial == faults::kNoTrial || seen_[node.trial]) continue;
@@ -319,14 +324,14 @@ Status ForkRunner::Finish() {
     for (std::uint32_t at = i; at != 0; at = exchange_->node(at).parent) {
       if (exchange_->node(at).why.load() != faults::ForkRefusal::None) refusal = exchange_->node(at).why.load();
     }
-    why[node.trial] = faults::Describe(refusal);
+    why[node.trial] = ReasonOf(refusal);
   }
   EndRun();
   std::vector<TrialOrder> given = std::exchange(given_, {});
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (seen_[i]) continue;
     const auto reason = why.find(i);
-    Status spawned = Spawn(std::move(given[i]), reason == why.end() ? "another trial has the same faults" : reason->second);
+    Status spawned = Spawn(std::move(given[i]), {reason == why.end() ? Reason::SameFaults : reason->second});
     if (!spawned.ok()) return spawned;
   }
   return {};
@@ -365,8 +370,8 @@ Result<TrialSeen> ForkRunner::Next() {
   Result<TrialSeen> seen = spawn_.Next();
   if (seen.ok()) {
     const auto why = why_spawned_.find(seen->index);
-    seen->isolation = "spawn";
-    if (why != why_spawned_.end()) seen->fallback = why->second;
+    seen->isolation = Isolation::Spawn;
+    if (why != why_spawned_.end()) seen->fallback = {why->second};
   }
   return seen;
 }

@@ -6,7 +6,6 @@
 //   Units     milliseconds. The deadline holds for each fork; for a process that forks, from one fork to the next.
 //   Errors    Status: as ProcessPool and SpawnRunner.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 3; faults/plan/fork_file.h for who does what.
 //
 // Before the first trial copies without any fault are forked (fork_control.h); where one differs from the rehearsal nothing is forked.
 // Spawned instead, each with its reason: where the program refused to fork (ForkRefusal), never reached the call, or ended before it; a
@@ -49,7 +48,7 @@ class ForkRunner final : public Runner {
   int interrupted() const noexcept override { return pool_.interrupted() != 0 ? pool_.interrupted() : spawn_.interrupted(); }
 
  private:
-  Status Spawn(TrialOrder order, const std::string& why);
+  Status Spawn(TrialOrder order, const Because& why);
   Status Begin();
   Status BeginControl();
   Status StartRun(const std::vector<ForkRow>& rows);
@@ -69,12 +68,12 @@ class ForkRunner final : public Runner {
   const Subject& subject_;
   const WorkDir& dir_;
   const SpawnOptions options_;
-  std::string unfit_;  // why nothing is to be forked at all; empty: it may be
+  Because unfit_;  // why nothing is to be forked at all
   ForkControl control_;
   enum class Controlled { NotYet, UnderWay, Done } controlled_ = Controlled::NotYet;
   ProcessPool pool_;
   SpawnRunner spawn_;
-  std::map<std::size_t, std::string> why_spawned_;
+  std::map<std::size_t, Because> why_spawned_;
   std::deque<TrialSeen> ready_;
   int family_ = 0;
   Work work_;                        // of the runs that are over
@@ -99,7 +98,7 @@ class ForkRunner final : public Runner {
   std::vector<bool> seen_;                      // by index in given_, or by point of the control
 };
 
-// Why a sweep beside this rehearsal cannot fork; empty: it can.
-std::string WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal);
+// Why a sweep beside this rehearsal cannot fork; None: it can.
+Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

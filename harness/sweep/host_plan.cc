@@ -6,39 +6,27 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/sweep/site_text.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 namespace {
 
 struct HostRow {
-  faults::HostCall call;
+  Asked asked;
   driver::BaseId base;
-  const char* none;
-  const char* foreign;
+  Reason none;
+  Reason foreign;
 };
 constexpr HostRow kHostRows[] = {
-    {faults::HostCall::Allocate, faults::kHostAllocation,
-     "host_oom: no allocation by the program's own modules, or a sanitizer owns the heap, or a malloc of the program's, and nothing can be "
-     "refused there",
-     "host_oom: allocations by the C library, the loader or the driver"},
-    {faults::HostCall::ThreadCreate, faults::kHostThread, "host_thread: no thread was started by the program's own modules",
-     "host_thread: threads started by the C library, the driver or a sanitizer"},
+    {Asked::Memory, faults::kHostAllocation, Reason::OomNone, Reason::OomForeign},
+    {Asked::Thread, faults::kHostThread, Reason::ThreadNone, Reason::ThreadForeign},
 };
 
-void Append(const HostRow& row, const faults::JournalView& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
+void Append(const HostRow& row, const Evidence& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
+  const auto of = static_cast<std::size_t>(row.asked);
+  const std::uint64_t foreign = rehearsal.facts().foreign[of];
   std::vector<const faults::Record*> own;
-  std::uint64_t foreign = 0;
-  for (const faults::Record& record : rehearsal.records()) {
-    const bool host = record.kind == faults::RecordKind::Host && record.begin != 0;
-    if (!host || record.call != static_cast<std::uint16_t>(row.call)) continue;
-    if (record.occurrence == 0) {
-      ++foreign;
-    } else {
-      own.push_back(&record);
-    }
-  }
+  for (const std::uint32_t index : rehearsal.facts().asked[of]) own.push_back(&rehearsal.record(index));
   if (own.empty()) {
     plan->skipped[row.none] = 1;
     return;
@@ -48,7 +36,7 @@ void Append(const HostRow& row, const faults::JournalView& rehearsal, const Plan
   for (const faults::Record* const record : own) {
     ++plan->possible;
     if (options.limit != 0 && plan->faults.size() >= options.limit) {
-      ++plan->skipped["trials beyond --limit"];
+      ++plan->skipped[Reason::BeyondLimit];
       continue;
     }
     faults::Fault fault;
@@ -57,13 +45,13 @@ void Append(const HostRow& row, const faults::JournalView& rehearsal, const Plan
     fault.how = faults::HostFaultOf(row.base)->how;
     char text[faults::kMaxFaultText];
     plan->faults.emplace_back(text, faults::FormatFault(fault, text, sizeof(text)));
-    plan->sites.push_back(record->stack == 0 ? 0 : SiteKey(rehearsal, RecordSite(*record)));
+    plan->sites.push_back(record->stack == 0 ? 0 : SiteKey(*rehearsal.journal, SiteOf(*record)));
   }
 }
 
 }  // namespace
 
-void AppendHostFaults(const faults::JournalView& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
+void AppendHostFaults(const Evidence& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
   for (const HostRow& row : kHostRows) {
     const std::string_view option = faults::HostFaultOf(row.base)->option;
     if (std::find(options.hows.begin(), options.hows.end(), option) != options.hows.end()) Append(row, rehearsal, options, plan);

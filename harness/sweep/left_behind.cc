@@ -18,7 +18,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr int kRounds = 64;  // one that is ended may leave children in turn
+constexpr int kMostRounds = 64;  // one that is ended may leave children in turn
 constexpr int kPatienceMs = 1000;
 constexpr std::string_view kAnyOrigin = "CUAUDIT_OPTIONS=journal=";
 
@@ -96,7 +96,7 @@ LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vecto
   LeftBehind left;
   std::set<pid_t> stay;
   bool more = true;
-  for (int round = 0; round < kRounds && more; ++round) {
+  for (int round = 0; round < kMostRounds && more; ++round) {
     more = false;
     std::vector<pid_t> children = ChildrenOfThis();
     std::erase_if(children, [&](pid_t child) { return running_.contains(child) || strangers_.contains(child) || stay.contains(child); });

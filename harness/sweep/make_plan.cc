@@ -58,16 +58,11 @@ std::vector<CUresult> CodesFor(driver::BaseId base, faults::How how, bool all) {
   return codes;
 }
 
-// Why no fault can hit a call; empty when one can.
-std::string_view WhyNever(driver::BaseId base) {
-  if (driver::EffectOf(base).effect == driver::Effect::Describes) return "describes the API";
-  return driver::DefaultCode(base) == CUDA_SUCCESS ? "no documented error" : std::string_view();
+// Why no fault can hit a call; None when one can.
+Reason WhyNever(driver::BaseId base) {
+  if (driver::EffectOf(base).effect == driver::Effect::Describes) return Reason::Describes;
+  return driver::DefaultCode(base) == CUDA_SUCCESS ? Reason::NoError : Reason::None;
 }
-
-constexpr const char* kNotChosen = "not chosen by --call";
-constexpr const char* kUnsure = "not every fault-free run comes to the place that often";
-constexpr const char* kLaterTurn = "first faults: a later turn at a place that threads come to again and again";
-constexpr const char* kSameState = "first faults: same place and state as an earlier one";
 
 }  // namespace
 
@@ -100,12 +95,12 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     const faults::Record& record = *place.record;
     const auto call = static_cast<driver::CallId>(record.call);
     const driver::BaseId base = driver::BaseOf(call);
-    if (const std::string_view why = WhyNever(base); !why.empty()) {
-      ++plan.skipped[std::string(why)];
+    if (const Reason why = WhyNever(base); why != Reason::None) {
+      ++plan.skipped[why];
       continue;
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
-    if (!wanted) ++plan.skipped[kNotChosen];
+    if (!wanted) ++plan.skipped[Reason::NotChosen];
     const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
     const bool stood_for = options.prune != Prune::None && place.again;
     const bool same = stood_for || (comparable && !known.insert(place.state).second);
@@ -113,7 +108,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
       faults::Fault fault;
       if (ParseHow(how, &fault).expected != nullptr) continue;
       if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
-        if (wanted) ++plan.skipped["refuse+garbage: the call writes no output"];
+        if (wanted) ++plan.skipped[Reason::NoOutput];
         continue;
       }
       fault.base = base;
@@ -122,7 +117,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
         ++plan.possible;
         if (same) {
-          if (wanted) ++plan.pruned[place.again ? kLaterTurn : kSameState];
+          if (wanted) ++plan.pruned[place.again ? Reason::LaterTurn : Reason::FirstSameState];
           continue;
         }
         fault.code = code;
@@ -131,17 +126,17 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
         way.way.site = place.site;
         way.way.phase = record.phase;
         way.state = place.state;
-        if (!wanted) way.why_not = kNotChosen;
+        if (!wanted) way.why_not = Reason::NotChosen;
         way.trial = plan.faults.size();
         if (!wanted) continue;
         if (place.unsure) {
-          plan.ways.back().why_not = kUnsure;
-          ++plan.skipped[std::string("first faults: ") + kUnsure];
+          plan.ways.back().why_not = Reason::Unsure;
+          ++plan.skipped[Reason::Unsure];
           continue;
         }
         if (options.limit != 0 && plan.faults.size() == options.limit) {
-          plan.ways.back().why_not = "--limit";
-          ++plan.skipped["trials beyond --limit"];
+          plan.ways.back().why_not = Reason::BeyondLimit;
+          ++plan.skipped[Reason::BeyondLimit];
           continue;
         }
         plan.faults.push_back(plan.ways.back().way.fault);
@@ -154,7 +149,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
 
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
   const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
-  if (!WhyNever(base).empty()) return {};
+  if (WhyNever(base) != Reason::None) return {};
   faults::Fault fault;
   fault.base = base;
   fault.occurrence = record.occurrence;

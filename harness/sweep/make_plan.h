@@ -5,7 +5,6 @@
 //   Threads   pure.
 //   Errors    ParseHows names what it did not understand. Calls that are left out are counted by reason.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 2, first order.
 //
 // Order: that of CallStates. Every call that can fail is tried, in each of the ways asked for: a fault that was never made proves nothing,
 // whatever a journal takes it for. Only Prune::All lets the first of calls in one state (call_state.h) stand for all.
@@ -13,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,18 +37,18 @@ struct PlanOptions {
 // A fault that is possible and is not pruned.
 struct PlannedWay {
   WayToFail way;
-  std::uint64_t state = 0;  // in which it hits; 0: unknown
-  std::string why_not;      // why it is not tried; empty: it is
-  std::size_t trial = 0;    // its number in PlannedFaults::faults
+  std::uint64_t state = 0;        // in which it hits; 0: unknown
+  Reason why_not = Reason::None;  // why it is not tried; None: it is
+  std::size_t trial = 0;          // its number in PlannedFaults::faults
 };
 
 struct PlannedFaults {
   std::vector<std::string> faults;
-  std::vector<std::uint64_t> sites;              // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
-  std::size_t possible = 0;                      // faults without --call, --limit and pruning
-  std::map<std::string, std::uint64_t> skipped;  // reason -> calls or trials
-  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that another one stands for
-  std::vector<PlannedWay> ways;                  // all that are possible and not pruned, in order
+  std::vector<std::uint64_t> sites;  // one per fault: SiteKey of the call it is meant for, 0 when its call stack was not kept
+  std::size_t possible = 0;          // faults without --call, --limit and pruning
+  Tally skipped;                     // calls or trials
+  Tally pruned;                      // faults that another one stands for
+  std::vector<PlannedWay> ways;      // all that are possible and not pruned, in order
 };
 
 // What `hows` may hold; K stands for a number.

@@ -14,7 +14,7 @@ std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& su
   // Journals and outputs of the trials, each in a file of its own, are what a spawned process leaves.
   const bool spawn = isolation == "spawn" || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
   const bool cycles = isolation == "cycle" || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
-                                               WhyUnfitForCycles(rehearsal).empty());
+                                               WhyUnfitForCycles(rehearsal) == Reason::None);
   std::unique_ptr<Runner> runner;
   if (spawn || subject.launch.driver != DriverChoice::Simulated) {
     runner = std::make_unique<SpawnRunner>(subject, dir, resources);

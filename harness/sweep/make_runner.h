@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // make_runner.h: the runner for what a user asked for.
 //
-//   Owns      nothing.
 //   Threads   one thread.
 //   Errors    none: what cannot be forked is spawned, and the report says so.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <memory>

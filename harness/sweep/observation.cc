@@ -13,13 +13,6 @@
 
 namespace cuaudit::harness {
 
-bool Observation::entered() const {
-  for (const faults::Record& record : journal.records()) {
-    if (record.kind != faults::RecordKind::Empty) return true;
-  }
-  return false;
-}
-
 Result<Observation> ReadObservation(const std::string& journal, const Ending& ending) {
   Result<SparseFile> file = SparseFile::Open(journal);
   if (!file.ok()) return file.status();
@@ -48,7 +41,7 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
   Status enters = CheckDropInPath(subject.launch.drop_in_dir);
   if (!enters.ok()) return enters;
   if (const char* const wrong = faults::CreateJournal(journal.c_str(), OptionsOf(subject, record_capacity))) {
-    return Status(Exit::Failure, journal + ": " + wrong + ": " + std::strerror(errno));
+    return Status(Exit::Failure, journal + ": " + wrong + ": " + SystemWords(errno));
   }
   Launch launch;
   launch.path = subject.program.path;
@@ -70,9 +63,7 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
 
 std::string WhyDropped(const Observation& run) {
   if ((run.flags() & faults::kNoSpace) != 0) return "no space left for the journal in " + run.path.substr(0, run.path.rfind('/'));
-  const std::span<const faults::Record> records = run.journal.records();
-  const auto of_host = std::count_if(records.begin(), records.end(), [](const auto& one) { return one.kind == faults::RecordKind::Host; });
-  const bool mostly_host = static_cast<std::size_t>(of_host) > records.size() / 2;
+  const bool mostly_host = run.ledger.facts.of_host > run.journal.records().size() / 2;
   return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records" +
          (mostly_host ? ", or fewer with --no-host" : "");
 }
@@ -98,7 +89,7 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
   if ((run.flags() & faults::kRecordsDropped) != 0) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
-  if (run.ledger.calls != 0) {
+  if (!run.ledger.facts.calls.empty()) {
     // What comes along by itself may be missing, and the report says so.
     if (subject.launch.host_probes != HostProbes::Heap || run.ledger.host_unseen == 0) return {};
     return Status::NotExercised(name + ": not exercised: the host probes (--host) never came up in a process that called the driver: " +

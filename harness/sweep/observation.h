@@ -6,7 +6,6 @@
 //   Units     records; milliseconds.
 //   Errors    Status: the journal cannot be made, mapped or read.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +50,8 @@ struct Observation {
 
   Evidence evidence() const { return {&ledger, &journal, ending}; }
   std::uint32_t flags() const { return journal.header().flags.load(); }
-  bool entered() const;  // the drop-in was loaded into the program
-  // Host probes looked at every process that called the driver, to its end.
-  bool saw_host() const { return ledger.host_seen != 0 && ledger.host_unseen == 0 && (flags() & faults::kHostStopped) == 0; }
+  bool entered() const { return ledger.facts.records != 0; }  // the drop-in was loaded into the program
+  bool saw_host() const { return evidence().saw_host(); }
 };
 
 // Reads a journal that nobody writes any more.

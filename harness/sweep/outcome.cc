@@ -9,28 +9,6 @@
 namespace cuaudit::harness {
 namespace {
 
-std::string InWords(Missed missed, const std::string& dir) {
-  switch (missed) {
-    case Missed::Nothing:
-      return {};
-    case Missed::Unfired:
-      return "not called again";
-    case Missed::Elsewhere:
-      return "hit another site in every attempt";
-    case Missed::Overflow:
-      return "journal overflow, give it more with --records";
-    case Missed::NoSpace:
-      return "no space left for the journal in " + dir;
-    case Missed::Vanished:
-      return "not judged, a child process vanished with driver objects";
-    case Missed::Unseen:
-      return "not judged, a process called the driver without the host probes (--host)";
-    case Missed::Late:
-      return "not reached within the deadline (--deadline-ms)";
-  }
-  return {};
-}
-
 std::string Joined(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : ", ") + word;
@@ -54,13 +32,13 @@ std::string WhatNeverFired(std::span<const TrialResult> trials, std::size_t plan
   const TrialResult& first = trials.front();
   if (trials.size() == 1 && first.faults.size() > 1 && !first.unfired.empty()) {
     return HowMany(first.unfired.size(), first.faults.size(), "faults never fired: ") + Joined(first.unfired) +
-           (first.missed == Missed::Late ? ", " + InWords(first.missed, dir) : "");
+           (first.missed == Missed::Late ? ", " + std::string(Row(first.missed).outcome) : "");
   }
   if (never == planned && missed[Missed::Unfired] == never) return "no fault fired, the program did not make those calls again";
   if (never == planned && missed[Missed::Late] == never) return "no fault fired, the program did not reach those calls within the deadline";
   std::vector<std::string> reasons;
   for (const auto& [why, count] : missed) {
-    if (count != 0) reasons.push_back(std::to_string(count) + " " + InWords(why, dir));
+    if (count != 0) reasons.push_back(std::to_string(count) + " " + Filled(Row(why).outcome, dir));
   }
   return HowMany(never, planned, "planned faults never fired: ") + Joined(reasons);
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // outcome.h: what all trials together amount to, in one word and one line.
 //
-//   Owns      nothing.
 //   Threads   pure.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    design section 11. Findings win; without them, one fault that was planned and never fired where it was meant to is enough
-//             for "not_exercised": a sweep that did not try everything it set out to try is not clean.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,6 @@
 //
 //   Owns      a share of the words, which never change.
 //   Threads   one thread.
-//   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    ours. A sweep of thousands of trials names a few hundred places, with a dozen frames each.
 #pragma once

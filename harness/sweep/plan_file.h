@@ -10,7 +10,6 @@
 //   Threads   pure, but for the file system.
 //   Errors    one line: file, line number, what was expected there. A file that does not fit its digest is refused whole.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>

@@ -58,6 +58,7 @@ struct ChildPlan {
   if (plan.input >= 0) wired = dup2(plan.input, STDIN_FILENO) >= 0;
   if (plan.output >= 0) wired = wired && dup2(plan.output, STDOUT_FILENO) >= 0 && dup2(plan.output, STDERR_FILENO) >= 0;
   signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   sigprocmask(SIG_SETMASK, plan.mask, nullptr);
   if (wired) execve(plan.path, plan.arguments, plan.environment);
   const int error = errno;
@@ -77,19 +78,32 @@ Ending FromWaitStatus(int status, bool timed_out) {
   return ending;
 }
 
-// What was blocked before the first of the pools that live: programs start with that.
-int pools = 0;
+sigset_t Taken() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&taken, number);
+  return taken;
+}
+
+// What was blocked before the first of those that take signals.
+int takers = 0;
 sigset_t mask_before = {};
 
 }  // namespace
 
-ProcessPool::ProcessPool() {
-  sigset_t taken;
-  sigemptyset(&taken);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&taken, number);
+SignalsTaken::SignalsTaken() {
+  const sigset_t taken = Taken();
   sigset_t mask;
   sigprocmask(SIG_BLOCK, &taken, &mask);
-  if (pools++ == 0) mask_before = mask;
+  if (takers++ == 0) mask_before = mask;
+}
+
+SignalsTaken::~SignalsTaken() {
+  if (--takers == 0) sigprocmask(SIG_SETMASK, &mask_before, nullptr);
+}
+
+ProcessPool::ProcessPool() {
+  const sigset_t taken = Taken();
   Orphans::OfThisProcess().Begin();
   signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
 }
@@ -111,7 +125,6 @@ void ProcessPool::Stop() {
 ProcessPool::~ProcessPool() {
   Stop();
   Orphans::OfThisProcess().End();
-  if (--pools == 0) sigprocmask(SIG_SETMASK, &mask_before, nullptr);
 }
 
 Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
@@ -121,6 +134,10 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
     input = FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
     output = FileDescriptor(open(launch.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
     if (!input.valid() || !output.valid()) return {Exit::Failure, launch.output + ": cannot open: " + std::strerror(errno)};
+  }
+  if (launch.foreground && launch.stdout_is_ours) {
+    output = FileDescriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!output.valid()) return {Exit::Failure, std::string("stderr: cannot copy: ") + std::strerror(errno)};
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {Exit::Failure, std::string("cannot make a pipe: ") + std::strerror(errno)};

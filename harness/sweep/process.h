@@ -2,7 +2,7 @@
 // process.h: starts processes and waits for whichever ends first, each with a deadline.
 //
 //   Owns      the processes it started: the destructor kills and reaps those that still run.
-//   Threads   one thread. While a pool lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and taken by the pool instead.
+//   Threads   one thread. While a pool lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken by it (SignalsTaken).
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
 //   Faults    makes no driver calls.
@@ -31,9 +31,20 @@ struct Launch {
   std::string path;
   std::vector<std::string> arguments;  // argv, the name included
   std::vector<std::string> environment;
-  bool foreground = false;  // keeps stdin, stdout, stderr and the process group; otherwise stdin is /dev/null
-  std::string output;       // where stdout and stderr go; "/dev/null" is fine
+  bool foreground = false;      // keeps stdin, stdout, stderr and the process group; otherwise stdin is /dev/null
+  bool stdout_is_ours = false;  // of one in the foreground: what it writes to stdout goes to stderr
+  std::string output;           // where stdout and stderr go; "/dev/null" is fine
   std::uint64_t deadline_ms = 0;
+};
+
+// While one lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD end nothing: each waits for the pool that looks for it next. Programs that are
+// started meanwhile begin with the signals as they were before the first one.
+class SignalsTaken {
+ public:
+  SignalsTaken();
+  SignalsTaken(const SignalsTaken&) = delete;
+  SignalsTaken& operator=(const SignalsTaken&) = delete;
+  ~SignalsTaken();
 };
 
 class ProcessPool {
@@ -80,6 +91,7 @@ class ProcessPool {
 
   void Kill(const Running& one) const;
 
+  const SignalsTaken taken_;
   std::vector<Running> running_;
   std::function<void()> before_kill_;
   std::function<std::vector<pid_t>()> spared_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // program.h: which file a command names, and what that file needs to be audited.
 //
-//   Owns      nothing.
 //   Threads   safe everywhere; no state.
 //   Errors    Status in the words of a shell: not found, is a directory, not executable. A file that is no ELF (a script) is no error.
 //   Faults    makes no driver calls.
@@ -18,6 +17,7 @@ namespace cuaudit::harness {
 struct Program {
   std::string path;          // as execv takes it
   std::string asan_library;  // soname of gcc's AddressSanitizer when the program needs it; it must then come first in LD_PRELOAD
+  std::string cudart;        // soname of the shared CUDA runtime that the program names itself: "libcudart.so.13"; empty: none
   bool is_static = false;    // an ELF without interpreter: no drop-in library can enter it
 };
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // prune.h: which faults are left out because one in an equal state stands for them.
 //
-//   Owns      nothing.
 //   Threads   values.
-//   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    call_state.h says what a state is, unwinding.h what stands for what.
 #pragma once

@@ -10,35 +10,23 @@
 #include <utility>
 #include <vector>
 
-#include "harness/sweep/call_state.h"
 #include "harness/sweep/site_text.h"
 #include "harness/sweep/subject_content.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
-namespace {
-
-std::vector<const faults::Record*> CallsInOrder(const faults::JournalView& journal) {
-  std::vector<const faults::Record*> calls;
-  for (const faults::Record& record : journal.records()) {
-    if (record.kind == faults::RecordKind::Call && (record.flags & faults::kNested) == 0) calls.push_back(&record);
-  }
-  std::sort(calls.begin(), calls.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
-  return calls;
-}
-
-}  // namespace
-
-std::string FirstDifference(const faults::JournalView& first, const faults::JournalView& second) {
-  const std::vector<const faults::Record*> a = CallsInOrder(first);
-  const std::vector<const faults::Record*> b = CallsInOrder(second);
+std::string FirstDifference(const Evidence& first, const Evidence& second) {
+  const std::vector<std::uint32_t>& a = first.facts().calls;
+  const std::vector<std::uint32_t>& b = second.facts().calls;
   const std::size_t both = std::min(a.size(), b.size());
   for (std::size_t i = 0; i < both; ++i) {
+    const faults::Record& x = first.record(a[i]);
+    const faults::Record& y = second.record(b[i]);
     const std::string number = "call " + std::to_string(i + 1) + ": ";
-    if (a[i]->call != b[i]->call) return number + CallName(RecordSite(*a[i])) + ", then " + CallName(RecordSite(*b[i]));
-    if (a[i]->result != b[i]->result) return number + CallName(RecordSite(*a[i])) + " answered another result";
-    if (SiteKey(first, RecordSite(*a[i])) != SiteKey(second, RecordSite(*b[i])))
-      return number + CallName(RecordSite(*a[i])) + " from another call stack";
+    if (x.call != y.call) return number + CallName(SiteOf(x)) + ", then " + CallName(SiteOf(y));
+    if (x.result != y.result) return number + CallName(SiteOf(x)) + " answered another result";
+    if (SiteKey(*first.journal, SiteOf(x)) != SiteKey(*second.journal, SiteOf(y)))
+      return number + CallName(SiteOf(x)) + " from another call stack";
   }
   if (a.size() == b.size()) return "threads took turns in another order";
   return "call " + std::to_string(both + 1) + ": only one run made it (" + std::to_string(a.size()) + " calls, then " +
@@ -76,24 +64,26 @@ Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
 std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
 
 // The same calls from the same places with the same results, whichever threads made them.
-bool SameOrder(const faults::JournalView& first, const faults::JournalView& second) {
-  const std::vector<const faults::Record*> a = CallsInOrder(first);
-  const std::vector<const faults::Record*> b = CallsInOrder(second);
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const faults::Record* x, const faults::Record* y) {
-    return x->call == y->call && x->result == y->result && SiteKey(first, RecordSite(*x)) == SiteKey(second, RecordSite(*y));
+bool SameOrder(const Evidence& first, const Evidence& second) {
+  const std::vector<std::uint32_t>& a = first.facts().calls;
+  const std::vector<std::uint32_t>& b = second.facts().calls;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::uint32_t of_first, std::uint32_t of_second) {
+    const faults::Record& x = first.record(of_first);
+    const faults::Record& y = second.record(of_second);
+    return x.call == y.call && x.result == y.result && SiteKey(*first.journal, SiteOf(x)) == SiteKey(*second.journal, SiteOf(y));
   });
 }
 
 void Take(Observation run, bool first, Rehearsal* rehearsal) {
-  rehearsal->threaded = rehearsal->threaded || IsThreaded(run.journal);
+  rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
   if (first) {
     rehearsal->run = std::move(run);
     return;
   }
-  const bool same_work = TraceHash(rehearsal->run.journal) == TraceHash(run.journal);
-  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.journal, run.journal))) {
+  const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
+  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.evidence(), run.evidence()))) {
     rehearsal->drifting = true;
-    rehearsal->drift = FirstDifference(rehearsal->run.journal, run.journal);
+    rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
   }
   rehearsal->same_work = rehearsal->same_work && same_work;
   rehearsal->others.push_back(std::move(run));
@@ -101,7 +91,7 @@ void Take(Observation run, bool first, Rehearsal* rehearsal) {
 
 // What the host keeps need not be the same where the calls are: an allocator maps another pool, a cache is filled or not.
 bool LeavesMore(const Observation& run, const Observation& than) {
-  const Evidence beside = than.evidence();
+  const Rehearsed beside(than.evidence());
   return !CompareObjects(&beside, run.evidence()).leaks.empty();
 }
 
@@ -111,6 +101,10 @@ bool LeaveTheSame(const Rehearsal& rehearsal) {
 }
 
 }  // namespace
+
+void ForgetEqualRuns(Rehearsal* rehearsal) {
+  if (!rehearsal->threaded && !rehearsal->drifting && LeaveTheSame(*rehearsal)) rehearsal->others.clear();
+}
 
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
   Rehearsal rehearsal;
@@ -128,7 +122,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
     Take(std::move(*run), number == 1, &rehearsal);
   }
-  if (!rehearsal.threaded && !rehearsal.drifting && LeaveTheSame(rehearsal)) rehearsal.others.clear();
+  ForgetEqualRuns(&rehearsal);
   const auto after = ContentOfArguments(subject);
   rehearsal.outputs = KeptOutputs(dir);
   for (std::size_t i = 1; i < before.size(); ++i) {
@@ -137,6 +131,13 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
   Status kept = KeepOutputs(dir, rehearsal.outputs);
   if (!kept.ok()) return kept;
   return rehearsal;
+}
+
+std::vector<Rehearsed> Tables(const Rehearsal& rehearsal) {
+  std::vector<Rehearsed> tables;
+  tables.emplace_back(rehearsal.run.evidence());
+  for (const Observation& other : rehearsal.others) tables.emplace_back(other.evidence());
+  return tables;
 }
 
 Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal) {

@@ -5,7 +5,6 @@
 //   Threads   one thread.
 //   Errors    Status when a run is unfit (observation.h) or was interrupted. Two runs that differ are no error: the case is drifting.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 1.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +15,7 @@
 
 #include "harness/sweep/observation.h"
 #include "harness/sweep/work_dir.h"
+#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 
@@ -30,9 +30,15 @@ struct Rehearsal {
   std::set<std::size_t> outputs;
 };
 
+// What trials are compared with: the first run and then the others. Borrows from the rehearsal.
+std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
+
 // Runs the program once, or twice to see whether it does the same each time. Where the work of two runs differs it is run twice more: a
 // place that only some runs come to is known from any of them.
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted);
+
+// Drops the other runs where the first one says all: it has an order that holds, and every run leaves the same.
+void ForgetEqualRuns(Rehearsal* rehearsal);
 
 // The subject as its trials are run: without host probes that nobody asked for where they saw too little of the fault-free run, since
 // what they tell of a trial would be compared with nothing.
@@ -43,6 +49,6 @@ Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal);
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir);
 
 // The first driver call, counted from 1 in order of the clock, at which two runs part: "call 12: cuMemAlloc, then cuStreamCreate".
-std::string FirstDifference(const faults::JournalView& first, const faults::JournalView& second);
+std::string FirstDifference(const Evidence& first, const Evidence& second);
 
 }  // namespace cuaudit::harness

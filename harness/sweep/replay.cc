@@ -24,12 +24,12 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const Result<Observation> seen = ReadObservation(name + ".journal", *ending);
   if (!seen.ok()) return {Exit::Failure, seen.status().message()};
   SiteTexts sites;
-  TrialResult trial = JudgeBesideAll(0, faults, {}, rehearsal->run, rehearsal->others, *seen, judge, &sites);
+  TrialResult trial = JudgeBesideAll(0, faults, {}, Tables(*rehearsal), *seen, judge, &sites);
   ApplyBenign(benign, &trial);
   run->mode = "replay";
   DescribeRun(rehearsal->run, run);
   DescribeHostOfTrial(*seen, run);
-  trial.host_left_out.clear();  // as it now stands there
+  trial.host_left_out = Reason::None;  // as it now stands there
   Groups groups;
   AddTrials({&trial, 1}, reproduction, &groups, run);
   SetOutcome({&trial, 1}, 1, dir.path(), run);

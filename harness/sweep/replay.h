@@ -5,7 +5,6 @@
 //   Threads   one thread; one process at a time.
 //   Errors    Status: as Rehearse; the trial cannot be run.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <string>

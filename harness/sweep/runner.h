@@ -5,7 +5,6 @@
 //   Threads   one caller.
 //   Errors    Status: a trial cannot be run at all, or the sweep was interrupted. How a trial ended is no error.
 //   Faults    the implementation's.
-//   Source    design section 7, step 3.
 //
 // The engine gives a whole round at once, in the order of the plan, so that a runner may carry out what several lists have in common once:
 // a round is a tree whose branches are faults. While a round is under way single trials may be given again, when their fault hit another
@@ -30,8 +29,8 @@ struct TrialOrder {
 struct TrialSeen {
   std::size_t index = 0;
   Observation seen;
-  std::string isolation;  // "spawn", "fork", "cycle"; empty: the runner has one way only
-  std::string fallback;   // why it was spawned although it was to be run otherwise; empty: it was not
+  Isolation isolation = Isolation::Unknown;
+  Fallback fallback;  // why it was spawned although it was to be run otherwise; empty: it was not
 };
 
 class Runner {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // shell_quote.h: words as a POSIX shell reads them back.
 //
-//   Owns      nothing.
 //   Threads   safe everywhere; no state.
 //   Errors    none; every byte string can be quoted except one with a NUL, which no argv holds.
 //   Faults    makes no driver calls.

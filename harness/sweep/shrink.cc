@@ -35,8 +35,8 @@ std::vector<std::string> ShorterFaults(const std::string& text) {
 }
 
 std::uint64_t CoreOf(const TrialFindingText& finding) {
-  const bool left = finding.rule == Name(Rule::Leak) || finding.rule == Name(Rule::Orphaned);
-  return left ? HashNumber(finding.acquired_key, HashText(finding.kind)) : GroupKey(finding, std::nullopt, 0);
+  const bool left = finding.rule == Rule::Leak || finding.rule == Rule::Orphaned;
+  return left ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 //
 //   Owns      its texts.
 //   Threads   pure.
-//   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    delta debugging, one step at a time: lists of two or three faults need no halves.
 #pragma once

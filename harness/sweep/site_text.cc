@@ -6,8 +6,6 @@
 
 namespace cuaudit::harness {
 
-Site RecordSite(const faults::Record& record) { return {record.kind, record.call, record.stack, record.begin}; }
-
 std::string CallName(const Site& site) {
   switch (site.record_kind) {
     case faults::RecordKind::Call:
@@ -28,11 +26,13 @@ std::string CallName(const Site& site) {
   return {};
 }
 
-Site FindSite(const faults::JournalView& journal, std::uint64_t key) {
-  for (const faults::Record& record : journal.records()) {
-    const bool allocation = record.kind == faults::RecordKind::Host && record.occurrence != 0;
-    if (!allocation && (record.kind != faults::RecordKind::Call || (record.flags & faults::kNested) != 0)) continue;
-    if (SiteKey(journal, RecordSite(record)) == key) return RecordSite(record);
+Site FindSite(const Evidence& run, std::uint64_t key) {
+  const auto& [memory, threads] = run.facts().asked;
+  for (const std::vector<std::uint32_t>* const of : {&run.facts().calls, &memory, &threads}) {
+    for (const std::uint32_t index : *of) {
+      const Site site = SiteOf(run.record(index));
+      if (SiteKey(*run.journal, site) == key) return site;
+    }
   }
   return {};
 }

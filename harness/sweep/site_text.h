@@ -5,7 +5,6 @@
 //   Threads   one thread.
 //   Errors    none; what cannot be resolved stays an address in a module.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +12,18 @@
 #include <unordered_map>
 
 #include "faults/journal/journal_view.h"
-#include "harness/ledger/ledger.h"
 #include "harness/sweep/place_text.h"
 #include "harness/symbols/symbolizer.h"
+#include "harness/verdict/judge.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {
-
-Site RecordSite(const faults::Record& record);
 
 // "cuMemAlloc" whatever its version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
 std::string CallName(const Site& site);
 
 // Where the program makes a call, or an allocation that can be refused, from the place with that key; record_kind Empty where nowhere.
-Site FindSite(const faults::JournalView& journal, std::uint64_t key);
+Site FindSite(const Evidence& run, std::uint64_t key);
 
 class SiteTexts {
  public:

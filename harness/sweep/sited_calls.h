@@ -3,9 +3,7 @@
 //
 //   Owns      its rows; they borrow the records of the journals.
 //   Threads   pure.
-//   Errors    none.
 //   Faults    makes no driver calls.
-//   Source    ours.
 //
 // The n-th call from one call stack is made whichever thread takes which turn, as long as the program comes there n times. So of each place
 // the turns count that every run took, and of a place that only some runs come to the first one. What goes beyond that is there, and

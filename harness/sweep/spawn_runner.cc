@@ -51,7 +51,7 @@ Result<TrialSeen> SpawnRunner::Next() {
   if (!seen.ok()) return Status(Exit::Failure, seen.status().message());
   if (!options_.keep) unlink(journal->second.c_str());
   running_.erase(journal);
-  return TrialSeen{ended->tag, std::move(*seen), "spawn", {}};
+  return TrialSeen{ended->tag, std::move(*seen), Isolation::Spawn, {}};
 }
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,6 @@
 //   Units     records of a journal.
 //   Errors    Status: as ProcessPool; a journal that cannot be made or read.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

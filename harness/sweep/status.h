@@ -5,7 +5,6 @@
 //   Threads   values; no shared state.
 //   Errors    this is how every room above the driver reports them; nothing here throws.
 //   Faults    makes no driver calls.
-//   Source    ours; exit codes from design section 11.
 #pragma once
 
 #include <optional>
@@ -20,6 +19,10 @@ enum class Exit : int {
   Usage = 2,
   Environment = 3,  // no driver, not exercised, or the fault-free run did not behave
   Failure = 125,    // ours
+  // A signal ended the command: 128 and its number.
+  HungUp = 129,
+  Interrupted = 130,
+  Terminated = 143,
 };
 
 class [[nodiscard]] Status {

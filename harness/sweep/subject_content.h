@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // subject_content.h: what the audited program is made of, as one number: a sweep goes on with its own trials only.
 //
-//   Owns      nothing.
 //   Threads   safe; no shared state.
 //   Units     bytes of files; a file beyond kWholeBytes counts by its size, its first and its last MiB.
 //   Errors    none: a file that cannot be read counts as absent.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
   hash = HashNumber(SubjectContent(subject, rehearsal), hash);
   // A program that never does the same twice can only be told by its command line.
-  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.journal), hash) : hash;
+  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
 }
 
 bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject) {

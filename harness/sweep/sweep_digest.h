@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sweep_digest.h: what two sweeps must share for one to go on with the trials of the other.
 //
-//   Owns      nothing.
 //   Threads   pure, but for the files that it reads.
 //   Errors    a file that cannot be read counts as another.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>

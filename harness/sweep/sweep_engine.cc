@@ -27,8 +27,6 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   return hash;
 }
 
-constexpr const char* kSameSecond = "second faults: same place and state as an earlier one";
-
 }  // namespace
 
 SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction)
@@ -38,15 +36,16 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
   rehearsal_ = std::move(rehearsal);
+  rehearsed_ = Tables(*rehearsal_);
   by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
   const CallStates states = CallsToPlan();
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   first_faults_ = FirstFaults(states, first);
-  AppendHostFaults(rehearsal_->run.journal, options_.plan, &first);
+  AppendHostFaults(rehearsal_->run.evidence(), options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   first_sites_.insert(first.sites.begin(), first.sites.end());
   for (const PlannedWay& one : first.ways) {
-    if (one.why_not.empty()) {
+    if (one.why_not == Reason::None) {
       coverage_.Plan(one.way, one.trial);
     } else {
       coverage_.LeaveOut(one.way, one.why_not);
@@ -62,9 +61,10 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
 CallStates SweepEngine::CallsToPlan() {
   std::vector<CallStates> runs;
   const StatesAre are = StatesFor(options_.plan.prune);
-  runs.push_back(StatesOf(rehearsal_->run.journal, rehearsal_->run.ledger, {}, are));
-  if (!by_site_) return std::move(runs.front());
-  for (const Observation& other : rehearsal_->others) runs.push_back(StatesOf(other.journal, other.ledger, {}, are));
+  for (const Rehearsed& one : rehearsed_) {
+    runs.push_back(StatesOf(one.run(), {}, are));
+    if (!by_site_) return std::move(runs.front());
+  }
   return SitedCalls(runs);
 }
 
@@ -168,7 +168,7 @@ void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
       claim->second = index;
       return false;
     }
-    ++unwinding->pruned[kSameSecond];
+    ++unwinding->pruned[Reason::SecondSameState];
     return true;
   });
 }
@@ -188,24 +188,24 @@ void SweepEngine::PlanUnwinding() {
     }
     for (const LeftOut& one : unwinding.left_out) {
       coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, one.fault.on_the_way_back}, one.why);
-      ++skipped_["second faults: " + one.why];
+      ++skipped_[one.why];
     }
     for (NextFault& next : unwinding.faults) {
       const WayToFail way = {next.fault, next.site, next.phase, next.on_the_way_back};
       if (!IsChosen(options_.plan, next.fault)) {
-        coverage_.LeaveOut(way, "not chosen by --call");
-        ++skipped_["second faults: not chosen by --call"];
+        coverage_.LeaveOut(way, Reason::SecondNotChosen);
+        ++skipped_[Reason::SecondNotChosen];
         continue;
       }
       const bool same = options_.plan.prune != Prune::None && !known.insert(WayAt(next.fault, next.state)).second;
       ++possible_;
       if (same) {
-        ++pruned_[kSameSecond];
+        ++pruned_[Reason::SecondSameState];
         continue;
       }
       if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
-        coverage_.LeaveOut(way, "--limit");
-        ++skipped_["trials beyond --limit"];
+        coverage_.LeaveOut(way, Reason::BeyondLimit);
+        ++skipped_[Reason::BeyondLimit];
         continue;
       }
       coverage_.Plan(way, plan_.size());
@@ -289,8 +289,7 @@ Status SweepEngine::Step() {
   Result<TrialSeen> one = runner_->Next();
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
-  TrialResult trial =
-      JudgeBesideAll(one->index, planned.faults, planned.sites, rehearsal_->run, rehearsal_->others, one->seen, options_.judge, &sites_);
+  TrialResult trial = JudgeBesideAll(one->index, planned.faults, planned.sites, rehearsed_, one->seen, options_.judge, &sites_);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
@@ -299,7 +298,7 @@ Status SweepEngine::Step() {
   trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   // What was only not seen whole has a way back all the same.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
-    trial.unwinding = FaultsWhileUnwinding(rehearsal_->run, first_faults_, one->seen, planned.faults, options_.plan.prune,
+    trial.unwinding = FaultsWhileUnwinding(rehearsed_.front(), first_faults_, one->seen, planned.faults, options_.plan.prune,
                                            by_site_ ? &first_sites_ : nullptr);
     if (!trial.stray) Claim(one->index, &trial.unwinding);
   }
@@ -318,35 +317,33 @@ Status SweepEngine::Step() {
 
 report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   if (site == 0 || !first_sites_.contains(site)) return {};
-  std::vector<const Observation*> runs = {&rehearsal_->run};
-  for (const Observation& other : rehearsal_->others) runs.push_back(&other);
-  for (const Observation* const run : runs) {
-    const Site found = FindSite(run->journal, site);
-    if (found.record_kind != faults::RecordKind::Empty) return sites_.Text(run->journal, found, site);
+  for (const Rehearsed& one : rehearsed_) {
+    const Site found = FindSite(one.run(), site);
+    if (found.record_kind != faults::RecordKind::Empty) return sites_.Text(*one.run().journal, found, site);
   }
   return {};
 }
 
 void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
+  TrialFindingText text;
+  text.rule = Rule::Drifting;
   report::Finding note;
-  note.rule = "drifting";
+  note.rule = Name(text.rule);
   note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
   note.title += by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial";
   note.where = rehearsal_->drift;
-  TrialFindingText text;
-  text.rule = note.rule;
   note.fingerprint = groups->fingerprints.Claim(Fingerprint(text, std::nullopt));
   note.reproduce = ReproduceLine(reproduction_, {});
   run->notes.push_back(std::move(note));
 }
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
-  const bool all_tried = options_.plan.calls.empty() && options_.plan.limit == 0;
+  const bool all_tried = finished_ && options_.plan.calls.empty() && options_.plan.limit == 0;
   for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
     if (all_tried) {
       AddDeclared(never, reproduction_, groups, run);
     } else {
-      ++run->totals.skipped["benign declarations that no fault hit: not all were tried"];
+      Count(Reason::BenignUntried, 1, &run->totals.skipped);
     }
   }
 }
@@ -356,16 +353,15 @@ void SweepEngine::Report(report::Run* run) {
   run->mode = "sweep";
   DescribeRun(rehearsal_->run, run);
   AddOutputs(rehearsal_->outputs, run);
-  for (const auto& [reason, count] : skipped_) run->totals.skipped[reason] += count;
-  for (const auto& [reason, count] : pruned_) run->totals.pruned[reason] += count;
+  Count(skipped_, &run->totals.skipped);
+  Count(pruned_, &run->totals.pruned);
   if (rehearsal_->drifting) ReportDrift(&groups, run);
   if (!by_site_ && (rehearsal_->drifting || rehearsal_->threaded)) {
-    const std::string why = rehearsal_->drifting ? "drifting" : "several threads make calls";
-    run->totals.skipped[why + ": faults are addressed by count, since there are no call stacks"] = 1;
+    Count(rehearsal_->drifting ? Reason::ByCountDrifting : Reason::ByCountThreads, 1, &run->totals.skipped);
   }
   std::size_t again = 0;
   for (const auto& [index, strays] : strays_) again += strays.size();
-  if (again != 0) run->totals.skipped["attempts that missed their fault, each made again"] = again;
+  if (again != 0) Count(Reason::TriedAgain, again, &run->totals.skipped);
   AddFaultFree(rehearsal_->run, reproduction_, &sites_, &groups, run);
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());
@@ -377,7 +373,9 @@ void SweepEngine::Report(report::Run* run) {
     const auto strays = strays_.find(index);
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
-    if (!trial.isolation.empty()) ++run->totals.isolation[trial.isolation + (trial.fallback.empty() ? "" : ": " + trial.fallback)];
+    if (trial.isolation != Isolation::Unknown) {
+      ++run->totals.isolation[std::string(Name(trial.isolation)) + (trial.fallback.empty() ? "" : ": " + Words(trial.fallback))];
+    }
     if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
     for (TrialFindingText& finding : in_order.back().findings) {
       if (finding.least < 0) continue;
@@ -387,9 +385,9 @@ void SweepEngine::Report(report::Run* run) {
   }
   AddTrials(in_order, reproduction_, &groups, run, &results_);
   ReportBenign(&groups, run);
-  run->coverage = coverage_.Result([this](std::size_t index) -> const TrialResult& { return results_.at(index); },
-                                   [this](std::uint64_t site) { return SiteInWords(site); });
+  run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;
+  if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);

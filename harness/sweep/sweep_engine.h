@@ -6,7 +6,6 @@
 //   Errors    Status: the directory holds another plan, a trial cannot be run. What finished stays in the log, and a sweep in the same
 //             directory goes on from there.
 //   Faults    makes no driver calls.
-//   Source    design section 7.
 //
 // A round is given to the runner whole. The next one is made when the last trial of a round has finished, from what all its trials
 // wrote down about their unwinding, in the order of the plan: so plan and report depend on that order only, never on who finished first.
@@ -21,6 +20,7 @@
 // Prepare, then Step until Finished, then Report.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -69,12 +69,16 @@ class SweepEngine {
   Status Step();  // waits for one trial
 
   std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
+  std::size_t trials() const noexcept {                        // the same without what only shrinks another one's finding
+    return static_cast<std::size_t>(std::count_if(plan_.begin(), plan_.end(), [](const PlannedTrial& one) { return !one.shrinks; }));
+  }
   std::size_t done() const noexcept { return results_.size(); }
   std::size_t resumed() const noexcept { return resumed_; }
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
 
-  // mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command.
+  // mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished: of the trials so far,
+  // without an outcome.
   void Report(report::Run* run);
 
  private:
@@ -102,11 +106,12 @@ class SweepEngine {
   const Reproduction reproduction_;
   SiteTexts sites_;
   std::optional<Rehearsal> rehearsal_;
+  std::vector<Rehearsed> rehearsed_;  // the runs of rehearsal_, the first one first
   FirstFaults first_faults_;
   std::vector<PlannedTrial> plan_;
   std::size_t possible_ = 0;
-  std::map<std::string, std::uint64_t> skipped_;
-  std::map<std::string, std::uint64_t> pruned_;
+  Tally skipped_;
+  Tally pruned_;
   std::optional<TrialLog> log_;
   std::map<std::size_t, TrialResult> results_;
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order

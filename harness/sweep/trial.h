@@ -5,7 +5,6 @@
 //   Threads   values; no shared state.
 //   Errors    none: a trial that cannot be judged says why.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +19,14 @@
 #include "harness/sweep/site_text.h"
 #include "harness/sweep/unwinding.h"
 #include "harness/verdict/judge.h"
+#include "harness/verdict/rehearsed.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {
 
 struct TrialFindingText {
-  std::string rule;
-  std::string kind;
+  Rule rule{};
+  driver::Kind kind{};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t acquired_key = 0;
@@ -36,33 +36,25 @@ struct TrialFindingText {
   PlaceText where;
   PlaceText other;
   std::string detail;       // what the title does not say; may be empty
+  std::string apart;        // where neither kind nor place does: what tells two entries apart
   std::int64_t least = -1;  // of several faults: the trial whose fewer faults show it too; known when the report is made
 };
 
-// Why a trial says nothing about the fault it was made for.
-enum class Missed : std::uint8_t {
-  Nothing,
-  Unfired,    // some fault never fired
-  Elsewhere,  // it fired, at another place than planned: threads took turns in another order
-  Overflow,   // the journal was too small
-  NoSpace,    // the file system had no storage for the journal
-  Vanished,   // a child process was killed, or left unseen, and held what the fault-free one gives back
-  Unseen,     // the host was to be judged, and a process that called the driver had no host probes
-  Late,       // some fault had not fired when the deadline came
-};
-// "nothing", "unfired", "elsewhere", "overflow", "no_space", "vanished", "unseen", "late"
-std::string_view Name(Missed missed) noexcept;
+// "stream"; empty for what is about no object.
+inline std::string_view KindName(const TrialFindingText& text) {
+  return text.kind == driver::Kind::None ? std::string_view() : driver::Name(text.kind);
+}
 
 struct TrialResult {
   std::size_t index = 0;  // in the plan
   int attempt = 1;
-  bool stray = false;               // an attempt that missed and was followed by another: only what it found counts
-  std::vector<std::string> faults;  // in the order in which they fire
-  std::string verdict;              // not_exercised when it missed, whatever it found
-  bool fired = false;               // every fault, where it was planned
+  bool stray = false;                       // an attempt that missed and was followed by another: only what it found counts
+  std::vector<std::string> faults;          // in the order in which they fire
+  Verdict verdict = Verdict::NotExercised;  // and stays so when it missed, whatever it found
+  bool fired = false;                       // every fault, where it was planned
   Missed missed = Missed::Nothing;
-  std::string isolation;             // what it ran in: TrialSeen
-  std::string fallback;              // and why in nothing else
+  Isolation isolation = Isolation::Unknown;
+  Fallback fallback;                 // why it ran in nothing else
   std::vector<std::string> unfired;  // which of the faults never fired
   Ending ending;
   std::uint64_t fault_key = 0;
@@ -74,9 +66,9 @@ struct TrialResult {
   std::vector<TrialFindingText> notes;
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
-  std::vector<std::string> benign;  // the declarations that its faults fall under
-  std::string host_left_out;        // why less of its host was looked at than of the fault-free run's; empty: no less
-  Unwinding unwinding;              // what the next round may try; the engine lets go of it when that round is planned
+  std::vector<std::string> benign;      // the declarations that its faults fall under
+  Reason host_left_out = Reason::None;  // why less of its host was looked at than of the fault-free run's; empty: no less
+  Unwinding unwinding;                  // what the next round may try; the engine lets go of it when that round is planned
 };
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
@@ -84,11 +76,10 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
 // Judges `trial` beside the rehearsal. `sites`: per fault the SiteKey of the call that it is meant for; 0, or none at all, when any will
 // do. A journal that lost records cannot be judged, unless the trial hung and filled it on the way.
 TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
-                       const Observation& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
+                       const Rehearsed& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
 // The same beside the fault-free run that explains most of it, the first of equals: what one of them leaves too is not the fault's.
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
-                           const Observation& rehearsal, std::span<const Observation> others, const Observation& trial,
-                           const JudgeOptions& options, SiteTexts* texts);
+                           std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
 }  // namespace cuaudit::harness

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -32,8 +31,8 @@ Json FromSite(const report::Acquired& site) {
 Json FromFindings(const std::vector<TrialFindingText>& findings) {
   Json rows = Json::array();
   for (const TrialFindingText& finding : findings) {
-    rows.push_back({{"rule", finding.rule},
-                    {"kind", finding.kind},
+    rows.push_back({{"rule", Name(finding.rule)},
+                    {"kind", KindName(finding)},
                     {"count", finding.count},
                     {"bytes", finding.bytes},
                     {"acquired_key", finding.acquired_key},
@@ -45,6 +44,16 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
                     {"detail", finding.detail}});
   }
   return rows;
+}
+
+// A name that this version does not know: the file is another version's.
+struct NoSuchName {};
+
+template <typename E>
+E ToEnumerator(const Json& json) {
+  const std::optional<E> found = Named<E>(json.get<std::string>());
+  if (!found.has_value()) throw NoSuchName();
+  return *found;
 }
 
 // The same words for all trials that came there.
@@ -70,8 +79,10 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
   std::vector<TrialFindingText> findings;
   for (const Json& row : json) {
     TrialFindingText finding;
-    finding.rule = row.at("rule").get<std::string>();
-    finding.kind = row.at("kind").get<std::string>();
+    finding.rule = ToEnumerator<Rule>(row.at("rule"));
+    const auto kind = row.at("kind").get<std::string>();
+    finding.kind = driver::KindFromName(kind);
+    if (kind != KindName(finding)) throw NoSuchName();
     finding.count = row.at("count").get<std::uint64_t>();
     finding.bytes = row.at("bytes").get<std::uint64_t>();
     finding.acquired_key = row.at("acquired_key").get<std::uint64_t>();
@@ -84,14 +95,6 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
     findings.push_back(std::move(finding));
   }
   return findings;
-}
-
-std::optional<Missed> ToMissed(const std::string& name) {
-  for (const Missed missed : {Missed::Nothing, Missed::Unfired, Missed::Elsewhere, Missed::Overflow, Missed::NoSpace, Missed::Vanished,
-                              Missed::Unseen, Missed::Late}) {
-    if (Name(missed) == name) return missed;
-  }
-  return std::nullopt;
 }
 
 Json FromNext(const NextFault& next) {
@@ -112,15 +115,17 @@ Json FromUnwinding(const Unwinding& unwinding) {
   Json rows = Json::array();
   for (const NextFault& next : unwinding.faults) rows.push_back(FromNext(next));
   Json left_out = Json::array();
-  for (const LeftOut& one : unwinding.left_out) left_out.push_back(Json::array({FromNext(one.fault), one.why}));
-  return Json{{"faults", std::move(rows)}, {"left_out", std::move(left_out)}, {"pruned", unwinding.pruned}};
+  Json pruned = Json::object();
+  for (const auto& [reason, count] : unwinding.pruned) pruned[std::string(Name(reason))] = count;
+  for (const LeftOut& one : unwinding.left_out) left_out.push_back(Json::array({FromNext(one.fault), Name(one.why)}));
+  return Json{{"faults", std::move(rows)}, {"left_out", std::move(left_out)}, {"pruned", std::move(pruned)}};
 }
 
 Unwinding ToUnwinding(const Json& json) {
   Unwinding unwinding;
   for (const Json& row : json.at("faults")) unwinding.faults.push_back(ToNext(row));
-  for (const Json& row : json.at("left_out")) unwinding.left_out.push_back({ToNext(row.at(0)), row.at(1).get<std::string>()});
-  unwinding.pruned = json.at("pruned").get<std::map<std::string, std::uint64_t>>();
+  for (const Json& row : json.at("left_out")) unwinding.left_out.push_back({ToNext(row.at(0)), ToEnumerator<Reason>(row.at(1))});
+  for (const auto& [name, count] : json.at("pruned").items()) unwinding.pruned[ToEnumerator<Reason>(name)] = count.get<std::uint64_t>();
   return unwinding;
 }
 
@@ -129,14 +134,12 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   trial.index = json.at("trial").get<std::size_t>();
   trial.attempt = json.at("attempt").get<int>();
   trial.stray = json.at("stray").get<bool>();
-  trial.isolation = json.at("isolation").get<std::string>();
-  trial.fallback = json.at("fallback").get<std::string>();
+  trial.isolation = ToEnumerator<Isolation>(json.at("isolation"));
+  for (const Json& why : json.at("fallback")) trial.fallback.push_back({ToEnumerator<Reason>(why.at(0)), why.at(1).get<std::string>()});
   trial.faults = json.at("faults").get<std::vector<std::string>>();
-  const std::optional<Missed> missed = ToMissed(json.at("missed").get<std::string>());
-  if (!missed.has_value()) return std::nullopt;
-  trial.missed = *missed;
+  trial.missed = ToEnumerator<Missed>(json.at("missed"));
   trial.unfired = json.at("unfired").get<std::vector<std::string>>();
-  trial.verdict = json.at("verdict").get<std::string>();
+  trial.verdict = ToEnumerator<Verdict>(json.at("verdict"));
   trial.fired = json.at("fired").get<bool>();
   trial.ending.exit_status = json.at("exit_status").get<int>();
   trial.ending.signal = json.at("signal").get<int>();
@@ -148,7 +151,8 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
   trial.later_keys = json.at("later_keys").get<std::vector<std::uint64_t>>();
   trial.benign = json.at("benign").get<std::vector<std::string>>();
-  trial.host_left_out = json.at("host_left_out").get<std::string>();
+  if (const Json& why = json.at("host_left_out"); !why.get_ref<const std::string&>().empty())
+    trial.host_left_out = ToEnumerator<Reason>(why);
   const int said = json.at("said").get<int>();
   const int recovery = json.at("recovery").get<int>();
   if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
@@ -166,15 +170,17 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
 std::string FormatTrial(const TrialResult& trial) {
   Json later = Json::array();
   for (const PlaceText& site : trial.later_sites) later.push_back(FromSite(site));
+  Json fallback = Json::array();
+  for (const Because& why : trial.fallback) fallback.push_back(Json::array({Name(why.reason), why.of}));
   const Json json = {{"trial", trial.index},
                      {"attempt", trial.attempt},
                      {"stray", trial.stray},
-                     {"isolation", trial.isolation},
-                     {"fallback", trial.fallback},
+                     {"isolation", Name(trial.isolation)},
+                     {"fallback", std::move(fallback)},
                      {"faults", trial.faults},
                      {"missed", Name(trial.missed)},
                      {"unfired", trial.unfired},
-                     {"verdict", trial.verdict},
+                     {"verdict", Name(trial.verdict)},
                      {"fired", trial.fired},
                      {"exit_status", trial.ending.exit_status},
                      {"signal", trial.ending.signal},
@@ -186,7 +192,7 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"later_sites", std::move(later)},
                      {"later_keys", trial.later_keys},
                      {"benign", trial.benign},
-                     {"host_left_out", trial.host_left_out},
+                     {"host_left_out", trial.host_left_out == Reason::None ? std::string_view() : Name(trial.host_left_out)},
                      {"said", static_cast<int>(trial.said)},
                      {"recovery", static_cast<int>(trial.recovery)},
                      {"findings", FromFindings(trial.findings)},
@@ -202,6 +208,7 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& 
   PlaceTexts places;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
     const std::string place = name + ":" + std::to_string(line) + ": expected ";
+    const Status no_trial(Exit::Usage, place + "one finished trial as a JSON object");
     try {
       bool whole = true;  // no fraction is written, and one that is no 64-bit number must not become one
       const Json json = Json::parse(text.substr(0, end), [&whole](int, Json::parse_event_t, const Json& part) {
@@ -209,14 +216,16 @@ Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& 
         return true;
       });
       std::optional<TrialResult> parsed = whole ? ToTrial(json, &places) : std::nullopt;
-      if (!parsed.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
+      if (!parsed.has_value()) return no_trial;
       TrialResult& trial = *parsed;
       const bool again = !seen.emplace(trial.index, trial.attempt).second;
       if (again || (!trial.stray && !seen.emplace(trial.index, 0).second)) return Status(Exit::Usage, place + "each trial once");
       content.trials.push_back(std::move(trial));
       content.lines.push_back(line);
     } catch (const Json::exception&) {
-      return Status(Exit::Usage, place + "one finished trial as a JSON object");
+      return no_trial;
+    } catch (const NoSuchName&) {
+      return no_trial;
     }
     content.whole_bytes += end + 1;
     text.remove_prefix(end + 1);
@@ -228,13 +237,13 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
   TrialLog log;
   log.path_ = path;
   log.file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + std::strerror(errno));
+  if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + SystemWords(errno));
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   Result<TrialLogContent> content = ParseTrialLog(*text, path);
   if (!content.ok()) return content.status();
   if (content->whole_bytes != text->size() && ftruncate(log.file_.get(), static_cast<off_t>(content->whole_bytes)) != 0) {
-    return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + std::strerror(errno));
+    return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + SystemWords(errno));
   }
   for (std::size_t i = 0; i < content->trials.size(); ++i) {
     const std::size_t index = content->trials[i].index;

@@ -6,7 +6,6 @@
 //   Errors    one line: file, line number, expectation. A last line that was cut short is dropped and its trial run again; a whole
 //             line that makes no sense refuses the file.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstddef>

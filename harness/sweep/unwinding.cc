@@ -22,9 +22,6 @@ bool Acquired(const Record& record) {
   return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
 }
 
-constexpr const char* kKilled = "the first fault alone kills the program";
-constexpr const char* kNoStack = "its call stack is unknown (--stacks)";
-
 // The call that the last of `faults` hit first; null when it hit none.
 const CallState* LastFault(const CallStates& calls, std::size_t faults) {
   for (const CallState& call : calls.calls) {
@@ -103,7 +100,7 @@ FirstFaults::FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan)
     turns_.emplace(AddressOf(call.site, call.turn), turn);
   }
   for (const PlannedWay& one : plan.ways) {
-    if (one.why_not.empty() && one.state != 0) ways_.insert(WayAt(one.way.fault, one.state));
+    if (one.why_not == Reason::None && one.state != 0) ways_.insert(WayAt(one.way.fault, one.state));
   }
 }
 
@@ -119,11 +116,11 @@ std::span<const std::uint64_t> FirstFaults::StatesIn(std::uint32_t cycle) const 
   return found == states_.end() ? std::span<const std::uint64_t>() : std::span<const std::uint64_t>(found->second);
 }
 
-Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const FirstFaults& first, const Observation& trial,
+Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
                                std::span<const std::string> faults, Prune prune, const Places* by_site) {
   Unwinding unwinding;
-  const std::vector<bool> lost = LostBeyond(rehearsal.journal, rehearsal.ledger, trial.journal, trial.ledger);
-  const CallStates calls = StatesOf(trial.journal, trial.ledger, lost, StatesFor(prune));
+  const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
+  const CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
   const CallState* const hit = LastFault(calls, faults.size());
   if (hit == nullptr) return unwinding;
   const Record* const fault = hit->record;
@@ -154,14 +151,14 @@ Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const FirstFaults& 
     if (state != 0 && prune == Prune::Second && was_on_the_way_back && !calls.threaded) key = HashNumber(origin, key);
     if (state != 0 && call->interpreted) key = HashNumber(origin_line, key);
     if (state != 0 && calls.threaded && prune == Prune::Second) key = HashNumber(hit->site, key);
-    const char* const why_not = dies ? kKilled : prune != Prune::None && state == 0 ? kNoStack : nullptr;
+    const Reason why_not = dies ? Reason::SecondKilled : prune != Prune::None && state == 0 ? Reason::SecondNoStack : Reason::None;
     for (faults::Fault& way : WaysWhileUnwinding(record)) {
       if (by_site != nullptr && hit_thread) AddressAfter(call->site, since[call->site], &way);
       if (by_site != nullptr && !hit_thread) AddressBySite(*call, &way);
       NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back};
       if (prune != Prune::None && recovered && first.Tried(next.fault, state)) {
-        ++unwinding.pruned["second faults: same place and state as a first fault"];
-      } else if (why_not == nullptr) {
+        ++unwinding.pruned[Reason::SecondAsFirst];
+      } else if (why_not == Reason::None) {
         unwinding.faults.push_back(std::move(next));
       } else {
         unwinding.left_out.push_back({std::move(next), why_not});

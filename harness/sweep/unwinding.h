@@ -5,7 +5,6 @@
 //   Threads   pure.
 //   Errors    none. What is left out is counted by reason.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 2, second order.
 //
 // Unwinding are all fallible calls after the last fault, up to the end of the cycle where the program marks its cycles. A release fails in
 // two ways: refused, and the object lives on; after, and it is gone. Other calls are refused.
@@ -23,7 +22,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -33,6 +31,7 @@
 #include "harness/sweep/call_state.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/prune.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 
@@ -48,13 +47,13 @@ struct NextFault {
 
 struct LeftOut {
   NextFault fault;
-  std::string why;
+  Reason why = Reason::None;
 };
 
 struct Unwinding {
-  std::vector<NextFault> faults;                // in the order of the calls
-  std::vector<LeftOut> left_out;                // that cannot be tried
-  std::map<std::string, std::uint64_t> pruned;  // reason -> faults
+  std::vector<NextFault> faults;  // in the order of the calls
+  std::vector<LeftOut> left_out;  // that cannot be tried
+  Tally pruned;
 };
 
 // What a second fault is compared with.
@@ -81,7 +80,7 @@ using Places = std::unordered_set<std::uint64_t>;
 
 // `faults`: the texts of the trial's faults. `first`: those of the rehearsal. With Prune::None every call after the last fault counts.
 // `by_site` given: faults are addressed by place, those of the thread that was hit counted from where it was.
-[[nodiscard]] Unwinding FaultsWhileUnwinding(const Observation& rehearsal, const FirstFaults& first, const Observation& trial,
+[[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
                                              std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
 
 }  // namespace cuaudit::harness

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -83,12 +82,12 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep
   std::error_code error;
   if (path.empty()) {
     std::string pattern = FreshParent(in_memory) + "/" + std::string(kPrefix) + "XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + std::strerror(errno));
+    if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + SystemWords(errno));
     dir.path_ = std::filesystem::absolute(pattern, error).string();
     dir.fresh_ = true;
   } else {
     if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-      return Status(Exit::Usage, path + ": cannot create the work directory: " + std::strerror(errno));
+      return Status(Exit::Usage, path + ": cannot create the work directory: " + SystemWords(errno));
     }
     if (!std::filesystem::is_directory(path, error)) return Status(Exit::Usage, path + ": the work directory is not a directory");
     dir.path_ = std::filesystem::canonical(path, error).string();
@@ -100,7 +99,7 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep
   }
   const std::string lock = dir.File("lock");
   dir.lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + std::strerror(errno));
+  if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + SystemWords(errno));
   // A child of a sweep that was just killed may hold it for a moment, until it is dead too.
   constexpr int kTries = 25;
   constexpr useconds_t kPauseUs = 20000;
@@ -111,10 +110,10 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep
   }
   if (locked != 0) {
     if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
-    return Status(Exit::Failure, lock + ": cannot lock: " + std::strerror(errno));
+    return Status(Exit::Failure, lock + ": cannot lock: " + SystemWords(errno));
   }
   // One that the user names is the user's from then on, whoever made it.
-  if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + std::strerror(errno));
+  if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + SystemWords(errno));
   if (dir.fresh_ && !keep) {
     Status marked = WriteAll(dir.lock_.get(), kTransient, lock);
     if (!marked.ok()) return marked;

@@ -43,8 +43,6 @@ Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
   return Owner::Unknown;
 }
 
-bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
-
 }  // namespace
 
 bool OnlyShowsHost(const faults::JournalView& journal) { return (journal.header().flags.load() & faults::kHeapLeftOut) != 0; }
@@ -58,7 +56,7 @@ bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack) {
 }
 
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
-  const auto helpers = [&](std::uint32_t pid) { return !ledger->subjects.empty() && !ledger->subjects.contains(pid); };
+  const auto helpers = [&](std::uint32_t pid) { return !ledger->facts.IsSubject(pid); };
   // A part of what the host was asked for says nothing: what was given back later is not in it.
   const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
   std::map<std::uint32_t, Owner> owners;

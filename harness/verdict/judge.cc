@@ -9,6 +9,7 @@
 #include "faults/driver/effects.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
+#include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
 #include "harness/verdict/surplus.h"
 
@@ -18,51 +19,27 @@ namespace {
 using faults::Record;
 using faults::RecordKind;
 
-Site SiteOfRecord(const Record& record) { return {record.kind, record.call, record.stack, record.begin}; }
-
-// The first record that the plan touched, null when no fault fired.
-const Record* FirstFault(const faults::JournalView& journal) {
-  const Record* first = nullptr;
-  for (const Record& record : journal.own_records()) {
-    if (record.begin == 0 || record.fault == 0) continue;
-    if (first == nullptr || record.begin < first->begin) first = &record;
-  }
-  return first;
-}
-
 // The process whose ending we were told is the one that wrote first.
-const Record* FirstRecord(const faults::JournalView& journal) {
-  const Record* first = nullptr;
-  for (const Record& record : journal.records()) {
-    if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
-    if (first == nullptr || record.begin < first->begin) first = &record;
-  }
-  return first;
+bool IsFirstProcess(const Evidence& run, std::uint32_t pid) {
+  const std::vector<ProcessFacts>& processes = run.facts().processes;
+  return !processes.empty() && processes.front().pid == pid;
 }
 
 // Its last driver calls, the very last one first: that is where it died.
-std::vector<const Record*> LastCalls(const faults::JournalView& journal, std::size_t most) {
-  const Record* first = FirstRecord(journal);
+std::vector<const Record*> LastCalls(const Evidence& trial, std::size_t most) {
   std::vector<const Record*> calls;
-  for (const std::span<const Record> records : {journal.own_records(), journal.records()}) {
+  for (const std::span<const std::uint32_t> made : {trial.own_calls(), std::span<const std::uint32_t>(trial.facts().calls)}) {
     calls.clear();
-    for (const Record& record : records) {
-      if (record.begin == 0 || record.kind != RecordKind::Call || record.pid != first->pid) continue;
-      if ((record.flags & faults::kNested) != 0 || record.call >= driver::kCallCount) continue;
-      calls.push_back(&record);
+    for (auto call = made.rbegin(); call != made.rend() && calls.size() < most; ++call) {
+      if (IsFirstProcess(trial, trial.record(*call).pid)) calls.push_back(&trial.record(*call));
     }
     if (calls.size() >= most) break;
   }
-  const auto kept = calls.begin() + static_cast<std::ptrdiff_t>(std::min(most, calls.size()));
-  std::partial_sort(calls.begin(), kept, calls.end(), [](const Record* a, const Record* b) { return a->begin > b->begin; });
-  calls.erase(kept, calls.end());
   return calls;
 }
 
-bool Settles(const Record& record) {
-  if (record.kind == RecordKind::Mark) return record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd);
-  if (record.kind != RecordKind::Call || record.call >= driver::kCallCount || (record.flags & faults::kNested) != 0) return false;
-  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+bool Settles(const Record& call) {
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call))).effect;
   return driver::IsAcquire(effect) || driver::IsRelease(effect);
 }
 
@@ -77,23 +54,23 @@ bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
 
 // The process left by itself, and between the fault and the begin of its exit neither took nor gave anything.
 bool Abandoned(const Evidence& trial, const Record& fault) {
-  const faults::JournalView& journal = *trial.journal;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
-  std::uint64_t exit = kNever;
-  for (const Record& record : journal.own_records()) {
-    const bool leaves = record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(faults::ProcessEvent::Exit);
-    if (leaves && record.pid == fault.pid && record.begin > fault.begin) exit = std::min(exit, record.begin);
-  }
+  const ProcessFacts* const process = trial.facts().Process(fault.pid);
+  const std::uint64_t exit = process != nullptr && process->exit > fault.begin ? process->exit : kNever;
   // Of a child that wrote no exit we do not know whether it left or was killed.
-  if (exit == kNever && fault.pid != FirstRecord(journal)->pid) return false;
+  if (exit == kNever && !IsFirstProcess(trial, fault.pid)) return false;
   const std::vector<Object>& objects = trial.ledger->objects;
-  if (!OnlyShowsHost(journal) &&
+  if (!OnlyShowsHost(*trial.journal) &&
       std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); }))
     return false;
-  const std::span<const Record> own = journal.own_records();
-  return std::none_of(own.begin(), own.end(), [&](const Record& record) {
-    return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit && Settles(record);
-  });
+  const auto between = [&](const Record& record) { return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit; };
+  const std::span<const std::uint32_t> calls = trial.own_calls();
+  const std::span<const std::uint32_t> marks = trial.own_marks();
+  return std::none_of(calls.begin(), calls.end(),
+                      [&](std::uint32_t call) { return between(trial.record(call)) && Settles(trial.record(call)); }) &&
+         std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
+           return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
+         });
 }
 
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
@@ -122,12 +99,12 @@ bool IsWait(const Record& record) {
 }
 
 // A program whose wait was refused has asked for all that a free of host memory needs, and can do no more than free it.
-void ForgiveRefusedWaits(const faults::JournalView& journal, std::vector<TrialFinding>* violations) {
+void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* violations) {
   const auto frees = [](const TrialFinding& finding) { return finding.rule == Rule::HostFreedInUse; };
   if (std::none_of(violations->begin(), violations->end(), frees)) return;
-  const std::span<const Record> own = journal.own_records();
-  const bool refused = std::any_of(own.begin(), own.end(), [](const Record& record) {
-    return record.kind == RecordKind::Call && (record.flags & faults::kInjected) != 0 && IsWait(record);
+  const std::span<const std::uint32_t> own = trial.own_calls();
+  const bool refused = std::any_of(own.begin(), own.end(), [&](std::uint32_t call) {
+    return (trial.record(call).flags & faults::kInjected) != 0 && IsWait(trial.record(call));
   });
   if (refused) violations->erase(std::remove_if(violations->begin(), violations->end(), frees), violations->end());
 }
@@ -144,9 +121,9 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
   finding.count = 1;
   constexpr std::size_t kTold = 5;
-  const std::vector<const Record*> last = LastCalls(*trial.journal, kTold);
+  const std::vector<const Record*> last = LastCalls(trial, kTold);
   if (last.empty()) return finding;
-  finding.where = SiteOfRecord(*last.front());
+  finding.where = SiteOf(*last.front());
   finding.where_key = SiteKey(*trial.journal, finding.where);
   finding.detail = "its last calls were";
   for (auto call = last.rbegin(); call != last.rend(); ++call) {
@@ -158,53 +135,25 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
 
 }  // namespace
 
-std::string_view Name(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::Pass:
-      return "pass";
-    case Verdict::Absorbed:
-      return "absorbed";
-    case Verdict::Leak:
-      return "leak";
-    case Verdict::Misuse:
-      return "misuse";
-    case Verdict::Crash:
-      return "crash";
-    case Verdict::Abort:
-      return "abort";
-    case Verdict::Hang:
-      return "hang";
-    case Verdict::NotRecovered:
-      return "not_recovered";
-    case Verdict::Misreported:
-      return "misreported";
-    case Verdict::ReleaseRefused:
-      return "release_refused";
-    case Verdict::RetainedForRetry:
-      return "retained_for_retry";
-    case Verdict::AbandonedAtExit:
-      return "abandoned_at_exit";
-    case Verdict::NotExercised:
-      return "not_exercised";
-    case Verdict::Benign:
-      return "benign";
-  }
-  return "unknown";
+Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options) {
+  if (!faulted) return Judge(nullptr, trial, options);
+  const Rehearsed beside(rehearsal);
+  return Judge(&beside, trial, options);
 }
 
-Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options) {
+Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options) {
   Judgement judgement;
-  const Record* fault = FirstFault(*trial.journal);
+  const bool faulted = rehearsal != nullptr;
+  const Record* const fault = trial.first_hit();
   if (fault != nullptr) {
     judgement.fired = true;
-    judgement.fault_site = SiteOfRecord(*fault);
+    judgement.fault_site = SiteOf(*fault);
     judgement.fault_key = SiteKey(*trial.journal, judgement.fault_site);
   } else if (faulted) {
     return judgement;  // not exercised: whatever happened, the fault has no part in it
   }
-  const Evidence* beside = faulted ? &rehearsal : nullptr;
-  std::vector<TrialFinding> violations = CompareViolations(beside, trial);
-  if (faulted) ForgiveRefusedWaits(*trial.journal, &violations);
+  std::vector<TrialFinding> violations = CompareViolations(rehearsal, trial);
+  if (faulted) ForgiveRefusedWaits(trial, &violations);
 
   std::vector<TrialFinding> shown = TakeShown(*trial.journal, &violations);
   if (!faulted) Append(&violations, SpuriousFailures(trial));
@@ -221,15 +170,15 @@ Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, 
     return judgement;
   }
 
-  Leftovers left = CompareObjects(beside, trial);
+  Leftovers left = CompareObjects(rehearsal, trial);
   Reporting reporting;
   RecoveryCheck recovery;
   if (faulted) {
-    reporting = JudgeReporting(rehearsal, trial, options);
-    recovery = CheckRecovery(rehearsal, trial);
+    reporting = JudgeReporting(*rehearsal, trial, options);
+    recovery = CheckRecovery(*rehearsal, trial);
   }
   // Who ends with success after the fault gave nothing up. Of a child we are not told with what it ended.
-  const bool claims = faulted && reporting.said == Said::Success && fault->pid == FirstRecord(*trial.journal)->pid;
+  const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
   const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
   bool anything_abandoned = false;
   if (abandoned) {

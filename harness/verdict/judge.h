@@ -5,7 +5,6 @@
 //   Threads   values; no shared state.
 //   Errors    never fails.
 //   Faults    makes no driver calls.
-//   Source    design section 7: fired, reported, balanced, disciplined, alive.
 //
 // Objects and violations are matched between two runs by SiteKey: call and call stack as module-relative addresses, so address
 // randomisation does not matter. What the rehearsal leaves at a site too, in the same number, is process-lifetime.
@@ -13,39 +12,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "faults/plan/fault.h"
 #include "harness/ledger/ledger.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
-
-enum class Verdict : std::uint8_t {
-  Pass,      // fired, reported by the exit status, balanced
-  Absorbed,  // fired, balanced, and the program ended like the rehearsal
-  Leak,      // rules leak, orphaned
-  Misuse,    // double release, use after release, wrong context...
-  Crash,
-  Abort,
-  Hang,
-  NotRecovered,      // the clean cycle afterwards failed
-  Misreported,       // swallowed, wrong code, output written on failure
-  ReleaseRefused,    // only what the refused call itself was to release is left
-  RetainedForRetry,  // its release was refused, kept, and released later
-  AbandonedAtExit,   // left by exit right after the fault without unwinding
-  NotExercised,      // the fault did not fire
-  Benign,            // absorbed, and declared to be (decided by the sweep, which knows the declarations)
-};
-std::string_view Name(Verdict verdict) noexcept;  // "pass", "absorbed", "leak", "misuse", "crash", "abort", "hang", "release_refused", ...
-
-// What the program told its caller about the faulted cycle.
-enum class Said : std::uint8_t { Nothing, Success, Failure };
-
-// Whether the clean cycle after the faulted one was looked at, and if not, why.
-enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died };
 
 // How the audited process ended.
 struct Ending {
@@ -63,6 +39,18 @@ struct Evidence {
   const Ledger* ledger = nullptr;
   const faults::JournalView* journal = nullptr;
   Ending ending;
+
+  const Facts& facts() const noexcept { return ledger->facts; }
+  const faults::Record& record(std::uint32_t index) const noexcept { return journal->records()[index]; }
+  std::uint32_t flags() const noexcept { return journal->header().flags.load(); }
+  // What the program called and marked in this run alone: all of it, or since the process was forked for its trial.
+  std::span<const std::uint32_t> own_calls() const noexcept;
+  std::span<const std::uint32_t> own_marks() const noexcept;
+  // The first record that a fault hit, by its number in the plan from 0; null: none.
+  const faults::Record* hit(std::size_t fault) const noexcept;
+  const faults::Record* first_hit() const noexcept;  // of all faults
+  // Host probes looked at every process that called the driver, to its end.
+  bool saw_host() const noexcept;
 };
 
 // One broken rule with all objects of one kind, acquire site and state taken together.
@@ -92,12 +80,17 @@ struct Judgement {
   Recovery recovery = Recovery::NoFault;
 };
 
+class Rehearsed;
+
 struct JudgeOptions {
   bool abandoned_is_leak = false;
   bool exit_is_said = false;  // an exit status of success after a fault is a promise that all went well
 };
 
-// `faulted` false judges a run without faults: then `rehearsal` is not looked at and nothing is process-lifetime.
+// Of a trial beside a fault-free run; without one (null) the trial is judged as a run without faults, and nothing is process-lifetime.
+[[nodiscard]] Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options);
+
+// The same for callers who judge one trial only. `faulted` false: `rehearsal` is not looked at.
 [[nodiscard]] Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options);
 
 // The same value for the same place in any run of the same program: call, module build id (or path) and offsets of all frames.
@@ -107,6 +100,6 @@ struct JudgeOptions {
 [[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
 
 // Over the driver calls of each process and thread in order: call, stack, result. Equal hashes: the program did the same.
-[[nodiscard]] std::uint64_t TraceHash(const faults::JournalView& journal);
+[[nodiscard]] std::uint64_t TraceHash(const Evidence& run);
 
 }  // namespace cuaudit::harness

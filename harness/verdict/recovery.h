@@ -5,14 +5,12 @@
 //   Threads   values; no shared state.
 //   Errors    never fails; where nothing can be said it says why.
 //   Faults    makes no driver calls.
-//   Source    design section 7, step 4; facts on fault anchors, section 8 (5).
 //
 // Asked of programs that mark their cycles. The cycle after the last injected call must end, report what the rehearsal's reports, see no
 // call fail that does not fail in the rehearsal's, and leave nothing that the rehearsal does not hold when it has come that far.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "harness/verdict/judge.h"
@@ -24,9 +22,6 @@ struct RecoveryCheck {
   std::vector<TrialFinding> findings;  // not_recovered
 };
 
-[[nodiscard]] RecoveryCheck CheckRecovery(const Evidence& rehearsal, const Evidence& trial);
-
-// "the program marks no cycles"; empty when it was checked.
-std::string_view WhyUnchecked(Recovery recovery) noexcept;
+[[nodiscard]] RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial);
 
 }  // namespace cuaudit::harness

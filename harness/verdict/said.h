@@ -5,7 +5,6 @@
 //   Threads   values; no shared state.
 //   Errors    never fails.
 //   Faults    makes no driver calls.
-//   Source    facts on fault anchors, sections 0 and 8: the reporting oracle on four sides.
 //
 // A program speaks by cuaudit_report (cuaudit/mark.h); one that does not speaks by its exit status only, which is no promise about each
 // single call: then success after a fault is a finding only when asked for (exit_is_said).
@@ -29,13 +28,13 @@ struct Reporting {
 };
 
 // Of a trial in which a fault fired.
-[[nodiscard]] Reporting JudgeReporting(const Evidence& rehearsal, const Evidence& trial, const JudgeOptions& options);
+[[nodiscard]] Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);
 
 // Of a run without faults.
 [[nodiscard]] std::vector<TrialFinding> SpuriousFailures(const Evidence& run);
 
 // Whether as many calls of each refused entry point succeeded in that cycle as in the rehearsal's: what was refused was done after all.
-[[nodiscard]] bool MadeGood(const faults::JournalView& rehearsal, const faults::JournalView& trial, std::uint32_t cycle);
+[[nodiscard]] bool MadeGood(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle);
 
 // "OUT_OF_MEMORY", or the number where it is no CUresult.
 std::string SaidCode(std::uint64_t argument);

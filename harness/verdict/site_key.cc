@@ -64,16 +64,12 @@ std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
 }
 
 // Threads are told apart by what they did, not by when they started: the hashes of all threads are sorted before they are joined.
-std::uint64_t TraceHash(const faults::JournalView& journal) {
-  std::vector<const Record*> calls;
-  for (const Record& record : journal.records()) {
-    if (record.kind == RecordKind::Call && record.begin != 0 && (record.flags & faults::kNested) == 0) calls.push_back(&record);
-  }
-  std::stable_sort(calls.begin(), calls.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
+std::uint64_t TraceHash(const Evidence& run) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> threads;
-  for (const Record* record : calls) {
+  for (const std::uint32_t call : run.facts().calls) {
+    const Record* const record = &run.record(call);
     std::uint64_t& hash = threads.try_emplace({record->pid, record->tid}, kSeed).first->second;
-    hash = Mix(hash, SiteKey(journal, {record->kind, record->call, record->stack, record->begin}));
+    hash = Mix(hash, SiteKey(*run.journal, SiteOf(*record)));
     hash = Mix(hash, static_cast<std::uint64_t>(static_cast<std::uint32_t>(record->result)));
     hash = Mix(hash, std::uint64_t{record->end != 0});
   }

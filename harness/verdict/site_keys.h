@@ -5,7 +5,6 @@
 //   Threads   one thread.
 //   Errors    none. No site has the key 0.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cstdint>

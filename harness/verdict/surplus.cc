@@ -10,14 +10,13 @@
 
 #include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/rehearsed.h"
 #include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {
 
 using driver::Kind;
-using faults::ProcessEvent;
-using faults::Record;
 using faults::RecordKind;
 
 // Collects findings that agree in rule, kind and all places, in order of first appearance. Two calls that collide are one finding however
@@ -42,39 +41,6 @@ class Groups {
   std::vector<TrialFinding> findings_;
 };
 
-// Nodes die with their graph, and an entry left on a context stack is reported by its own rule.
-bool IsOwnLeak(const Object& object) {
-  return object.state != State::Released && !object.driver_owned && !object.part_of_other &&
-         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
-         (object.kind != Kind::ContextStackEntry || object.state == State::ReleaseRefused);
-}
-
-// Where the rehearsal keeps a mapping until it ends, an allocator keeps its pool, and a larger one in the trial is no leak.
-std::set<std::uint64_t> PoolsOf(const Evidence& rehearsal) {
-  std::set<std::uint64_t> pools;
-  for (const Object& object : rehearsal.ledger->objects) {
-    if (object.kind == Kind::HostMapping && IsOwnLeak(object)) pools.insert(CallerKey(*rehearsal.journal, object.acquired));
-  }
-  return pools;
-}
-
-struct Allowance {
-  std::uint64_t live = 0;
-  std::uint64_t orphaned = 0;
-};
-using Allowances = std::map<std::pair<Kind, std::uint64_t>, Allowance>;
-
-Allowances AllowancesOf(const Evidence& rehearsal) {
-  Allowances allowances;
-  SiteKeys keys(*rehearsal.journal);
-  for (const Object& object : rehearsal.ledger->objects) {
-    if (!IsOwnLeak(object)) continue;
-    Allowance& allowance = allowances[{object.kind, keys.Of(object.acquired)}];
-    ++(object.state == State::Orphaned ? allowance.orphaned : allowance.live);
-  }
-  return allowances;
-}
-
 bool Take(std::uint64_t* left) {
   if (*left == 0) return false;
   --*left;
@@ -82,8 +48,6 @@ bool Take(std::uint64_t* left) {
 }
 // Lost there too, with its context or without.
 bool TakeEither(Allowance* allowance) { return Take(&allowance->live) || Take(&allowance->orphaned); }
-
-bool IsHost(const Object& object) { return object.acquired.record_kind == RecordKind::Host; }
 
 // The refused release that keeps a graph or a user object alive, and with it user objects whose destructors then never run.
 const Object* KeptFromDestruction(const Ledger& ledger) {
@@ -94,69 +58,17 @@ const Object* KeptFromDestruction(const Ledger& ledger) {
   return nullptr;
 }
 
-struct KeptContexts {
-  std::uint32_t pid = 0;
-  std::size_t count = 0;
-  const Object* context = nullptr;  // one of them; one whose release was refused, if any was
-};
-
-// Process by process, in the order in which they first took anything.
-std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger) {
-  std::vector<KeptContexts> all;
-  for (const Object& object : ledger.objects) {
-    auto own = std::find_if(all.begin(), all.end(), [&](const KeptContexts& one) { return one.pid == object.pid; });
-    if (own == all.end()) own = all.insert(all.end(), {object.pid, 0, nullptr});
-    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
-    if (!is_context || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
-    ++own->count;
-    if (own->context == nullptr || object.state == State::ReleaseRefused) own->context = &object;
-  }
-  return all;
-}
-
 // By process: a context of a genuine driver that the trial keeps and the rehearsal did not. It holds two events and a pipe, on an H200,
 // that the driver made past every wrapper.
-std::map<std::uint32_t, const Object*> MoreContexts(const Evidence& rehearsal, const Evidence& trial) {
+std::map<std::uint32_t, const Object*> MoreContexts(const Rehearsed& rehearsal, const Evidence& trial) {
   std::map<std::uint32_t, const Object*> more;
   if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return more;
-  const std::vector<KeptContexts> before = KeptContextsOf(*rehearsal.ledger);
+  const std::vector<KeptContexts>& before = rehearsal.contexts();
   const std::vector<KeptContexts> after = KeptContextsOf(*trial.ledger);
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (after[i].count > (i < before.size() ? before[i].count : 0)) more[after[i].pid] = after[i].context;
   }
   return more;
-}
-
-using Counts = std::map<std::pair<Kind, std::uint64_t>, std::uint64_t>;
-
-// Host resources that the rehearsal gave back in callbacks of the driver, by where they were acquired.
-Counts FreedByDestructors(const Evidence& rehearsal) {
-  Counts counts;
-  SiteKeys keys(*rehearsal.journal);
-  for (const Object& object : rehearsal.ledger->objects) {
-    if (!IsHost(object) || object.driver_owned || object.state != State::Released || object.released.record_kind != RecordKind::Host)
-      continue;
-    if (CalledByDriver(*rehearsal.journal, object.released.stack)) ++counts[{object.kind, keys.Of(object.acquired)}];
-  }
-  return counts;
-}
-
-// Processes other than the first that left no Exit event: they may have died of a signal that only their parent saw.
-std::set<std::uint32_t> Vanished(const faults::JournalView& journal) {
-  std::set<std::uint32_t> exited;
-  std::set<std::uint32_t> pids;
-  const Record* first = nullptr;
-  std::uint32_t last = 0;
-  for (const Record& record : journal.records()) {
-    if (record.begin == 0 || record.kind == RecordKind::Empty || record.kind == RecordKind::Argument) continue;
-    if (first == nullptr || record.begin < first->begin) first = &record;
-    if (record.pid != last || pids.empty()) pids.insert(record.pid);
-    last = record.pid;
-    if (record.kind == RecordKind::Process && record.call == static_cast<std::uint16_t>(ProcessEvent::Exit)) exited.insert(record.pid);
-  }
-  if (first != nullptr) pids.erase(first->pid);
-  for (const std::uint32_t pid : exited) pids.erase(pid);
-  return pids;
 }
 
 TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
@@ -172,21 +84,17 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
 
 }  // namespace
 
-Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
-  Allowances allowances;
-  Counts undestroyed;
-  std::set<std::uint64_t> pools;
+Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial) {
+  Remainder allowances(rehearsal == nullptr ? nullptr : &rehearsal->left());
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
   std::map<std::uint32_t, const Object*> contexts;
   if (rehearsal != nullptr) {
     contexts = MoreContexts(*rehearsal, trial);
-    allowances = AllowancesOf(*rehearsal);
-    pools = PoolsOf(*rehearsal);
-    vanished = Vanished(*trial.journal);
+    vanished = trial.facts().Vanished();
     kept = KeptFromDestruction(*trial.ledger);
-    if (kept != nullptr) undestroyed = FreedByDestructors(*rehearsal);
   }
+  Remainder undestroyed(kept == nullptr ? nullptr : &rehearsal->freed_by_destructors());
   SiteKeys keys(*trial.journal);
   struct Left {
     const Object* object;
@@ -260,7 +168,8 @@ Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial) {
       }
       continue;
     }
-    const bool pooled = left.object->kind == Kind::HostMapping && pools.contains(CallerKey(*trial.journal, left.object->acquired));
+    const bool pooled =
+        left.object->kind == Kind::HostMapping && rehearsal->pools().contains(CallerKey(*trial.journal, left.object->acquired));
     if (left.object->library_kept || pooled) {
       lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
       continue;
@@ -307,16 +216,10 @@ std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vec
   return shown;
 }
 
-std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial) {
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t>, std::uint64_t> allowed;
+std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial) {
+  Remainder allowed(rehearsal == nullptr ? nullptr : &rehearsal->violations());
   std::set<std::uint32_t> vanished;
-  if (rehearsal != nullptr) {
-    vanished = Vanished(*trial.journal);
-    SiteKeys keys(*rehearsal->journal);
-    for (const Violation& violation : rehearsal->ledger->violations) {
-      ++allowed[{violation.rule, violation.kind, keys.Of(violation.where), keys.Of(violation.other)}];
-    }
-  }
+  if (rehearsal != nullptr) vanished = trial.facts().Vanished();
   SiteKeys keys(*trial.journal);
   Groups groups;
   for (const Violation& violation : trial.ledger->violations) {

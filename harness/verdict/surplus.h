@@ -6,7 +6,6 @@
 //   Units     bytes; counts of objects, for user objects and physical memory one per reference.
 //   Errors    never fails.
 //   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <vector>
@@ -27,10 +26,10 @@ struct Leftovers {
 
 // Without a rehearsal (null) everything left is process-lifetime. Beside a rehearsal, what is left by a child process that wrote no
 // Exit event is unjudged: nobody told us whether it chose to leave.
-[[nodiscard]] Leftovers CompareObjects(const Evidence* rehearsal, const Evidence& trial);
+[[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial);
 
 // Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.
-[[nodiscard]] std::vector<TrialFinding> CompareViolations(const Evidence* rehearsal, const Evidence& trial);
+[[nodiscard]] std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial);
 
 // Host probes that nobody asked for change no verdict. In such a run this takes what they saw out of `findings` and makes it notes:
 // host_left, host_misused.

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// block.h: a pool that cuts device memory into blocks tells of them through the DriverRef that it was given.
+// block.h: lets a memory pool report its blocks to the audit, through the DriverRef that the pool was given.
 //
 //     CUresult Pool::Allocate(...) { ...; cuaudit::BlockOut(driver_, address, bytes); return CUDA_SUCCESS; }
 //     void Pool::Free(...)         { cuaudit::BlockBack(driver_, address); ... }
 //
-//   Owns      nothing.
-//   Threads   as the DriverRef. Say BlockBack before another thread can be handed the memory, BlockOut after it is the caller's alone.
-//   Units     bytes.
-//   Errors    none: through a DriverRef that nobody audits it does nothing, and so does an address of 0. Through a table that was put
-//             around the step's own an audit hears nothing of the block, and counts it in Audit::skipped.
-//   Faults    makes no driver calls.
-//   Source    ours. mark.h has the same for programs that call the driver by name, and says what is then reported.
+// Call BlockBack before another thread can be handed the memory, and BlockOut after the memory belongs to the caller alone. Both are as
+// thread-safe as the DriverRef.
+// Neither call fails. Both do nothing for address 0 and for a DriverRef that is not under audit. When the pool's DriverRef is a table
+// that the program put in front of the step's own, the audit does not see the block and counts it in Audit::skipped. mark.h has the same
+// functions for programs that call the driver by name, and lists the findings about blocks.
 #pragma once
 
 #include <cstddef>

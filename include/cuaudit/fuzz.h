@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// fuzz.h: a fuzzer for the error paths of a lifecycle: the first bytes of an input choose which driver calls fail and how, also the ones
-// made while unwinding; what is left of it may steer the lifecycle itself.
+// fuzz.h: a fuzz target for the error paths of a lifecycle. The first bytes of an input choose which driver calls fail and how,
+// including calls made while unwinding. The rest of the input may steer the lifecycle.
 //
 //     #include <cuaudit/fuzz.h>
 //     struct Pool { CUresult Init(cuaudit::DriverRef); CUresult Teardown(cuaudit::DriverRef); ... };
 //     CUAUDIT_FUZZ(cuaudit::Lifecycle::Of<Pool>("pool", 3).WithCurrentContext())
 //
-// or, with a lifecycle that differs from input to input:
+// With a lifecycle that depends on the input:
 //
 //     extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 //       cuaudit::FuzzInput input(data, size);
@@ -15,11 +15,8 @@
 //       return 0;
 //     }
 //
-//   Owns      a Fuzzer: a simulated world for its trials, and what it has learnt about its lifecycle.
-//   Threads   one thread.
-//   Errors    Require ends the process, with the finding and the line that shows it again on stderr, as fuzzers expect.
-//   Faults    makes no driver calls but the lifecycle's.
-//   Source    ours.
+// A Fuzzer owns a simulated world for its trials and what it has learnt about its lifecycle. Use a Fuzzer from one thread.
+// Require prints the finding and the command that reproduces it on stderr and aborts the process, as fuzzers expect.
 #pragma once
 
 #include <cstddef>
@@ -35,12 +32,13 @@
 
 namespace cuaudit {
 
-// Up to kMost faults, as an input chooses them. A fixed number of bytes, so that what follows keeps its place.
+// Up to kMost faults, chosen by an input. They always take the same number of bytes, so that mutating one fault does not shift the bytes
+// that follow.
 struct FaultChoice {
   static constexpr std::size_t kMost = 3;
   struct One {
-    std::uint32_t call = 0;  // among those that can fail after the fault before
-    std::uint8_t code = 0;   // among those that the call is documented to answer
+    std::uint32_t call = 0;  // index among the fallible calls after the previous fault
+    std::uint8_t code = 0;   // index among the errors documented for the call
     std::uint8_t how = 0;    // refuse, refuse+garbage (FuzzOptions), after, persist, burst, sticky
   };
   explicit FaultChoice(FuzzInput* input) : count(input->Below(kMost + 1)) {
@@ -56,17 +54,18 @@ struct FaultChoice {
 };
 
 struct FuzzOptions {
-  // Refused calls may overwrite their outputs. The driver promises nothing about them, yet much code that works relies on them.
+  // Refused calls may overwrite their outputs. The driver promises nothing about the outputs of a failed call, but much working code
+  // relies on them being unchanged.
   bool garbage = false;
 };
 
-// One trial.
+// Result of one trial.
 struct FuzzTrial {
   bool finding = false;
-  bool fired = false;                    // every chosen fault did
-  std::string verdict;                   // "pass", "absorbed", "leak", ...; of no fault: "fault_free"
-  std::vector<std::string> faults = {};  // as texts
-  std::string text = {};                 // of a finding: everything that Audit::Text has to say
+  bool fired = false;                    // true when every chosen fault fired
+  std::string verdict;                   // "pass", "absorbed", "leak", ...; "fault_free" when no fault was chosen
+  std::vector<std::string> faults = {};  // their text forms
+  std::string text = {};                 // Audit::Text of the trial when it has a finding
 };
 
 class Fuzzer {
@@ -78,7 +77,7 @@ class Fuzzer {
 
   [[nodiscard]] CUAUDIT_PUBLIC FuzzTrial Try(const FaultChoice& choice);
 
-  // Ends the process when the trial has a finding.
+  // Runs one trial and aborts the process when it has a finding.
   void Require(const FaultChoice& choice) {
     const FuzzTrial trial = Try(choice);
     if (!trial.finding) return;
@@ -93,7 +92,7 @@ class Fuzzer {
 
 }  // namespace cuaudit
 
-// A whole fuzz target for one lifecycle.
+// Defines a complete fuzz target for one lifecycle.
 #define CUAUDIT_FUZZ(...)                                                             \
   extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { \
     static auto* const fuzzer = new ::cuaudit::Fuzzer(__VA_ARGS__);                   \

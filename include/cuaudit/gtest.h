@@ -4,14 +4,11 @@
 //     TEST(Pool, IsNeutral)       { EXPECT_ALLOCATION_NEUTRAL(pool); }
 //     TEST(Pool, UnwindsCleanly)  { EXPECT_UNWINDS_CLEANLY(pool, {.depth = 1}); }
 //
-//   Owns      nothing.
-//   Threads   as GoogleTest: one test at a time.
-//   Errors    a failure carries each finding with its call stacks and a line that runs the one trial again. A lifecycle that does not
-//             work, or under which no fault fired, fails too. Where the genuine driver is asked for (CUAUDIT_OPTIONS=driver=real, or the
-//             options' driver) and is not here, or CUAUDIT_CASE names another lifecycle, the test is skipped with the reason.
-//             Which driver it was stands on stdout, once, and in GoogleTest's own report as the property cuaudit_driver.
-//   Faults    makes no driver calls but the lifecycle's.
-//   Source    ours. GoogleTest's sharding, repeats and parameters work as for any test.
+// A failure prints each finding with its call stacks and a command that runs that one trial again. An expectation also fails when the
+// lifecycle itself does not work or when no fault fired.
+// A test is skipped, with the reason, when the genuine driver is asked for (CUAUDIT_OPTIONS=driver=real, or AuditedDriver::Genuine) and
+// is not available, or when CUAUDIT_CASE names another lifecycle. The driver that was used is printed once on stdout and recorded in
+// GoogleTest's report as the property cuaudit_driver. GoogleTest's sharding, repeats and parameters work as for any test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,15 +19,16 @@
 
 #include "cuaudit/lifecycle.h"
 
-// Nothing is left behind by n clean cycles. Optional second argument: cuaudit::CycleOptions.
+// Expects that n fault-free cycles leave nothing behind. Optional second argument: cuaudit::CycleOptions.
 #define EXPECT_ALLOCATION_NEUTRAL(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Cycles(__VA_ARGS__))
 #define ASSERT_ALLOCATION_NEUTRAL(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Cycles(__VA_ARGS__))
 
-// Every driver call fails in turn, the error is reported, nothing is lost, and a clean cycle follows. Optional: cuaudit::SweepOptions.
+// Makes each driver call fail in turn, and expects that the error is reported, that nothing is lost, and that a clean cycle works
+// afterwards. Optional second argument: cuaudit::SweepOptions.
 #define EXPECT_UNWINDS_CLEANLY(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
 #define ASSERT_UNWINDS_CLEANLY(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
 
-// Skips the test, with the reason, where no genuine driver can answer.
+// Skips the test, with the reason, where no genuine driver with a device is available.
 #define CUAUDIT_SKIP_WITHOUT_DEVICE() \
   if (const char* const cuaudit_reason = ::cuaudit::WhyNoDevice()) GTEST_SKIP() << cuaudit_reason
 
@@ -40,7 +38,8 @@
 
 namespace cuaudit::gtest {
 
-// Appended to a program's listeners: where the driver that CUAUDIT_OPTIONS asks for is not here, every test is skipped with the reason.
+// Append it to a program's listeners: every test is skipped, with the reason, where the driver that CUAUDIT_OPTIONS asks for is not
+// available.
 class SkipWithoutDriver : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -48,13 +47,13 @@ class SkipWithoutDriver : public ::testing::EmptyTestEventListener {
   }
 };
 
-// Findings name the test that shows them again.
+// Tells cuaudit the running test, so that a finding names the test that reproduces it.
 inline void NameTest() {
   const ::testing::TestInfo* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   SetRunningTest(test == nullptr ? std::string() : std::string(test->test_suite_name()) + "." + test->name());
 }
 
-// A test that passes says nothing else of it.
+// Prints and records the driver that was used: a passing test prints nothing else about it.
 inline Audit NameDriver(Audit audit) {
   static std::string named;
   if (audit.driver.empty()) return audit;
@@ -73,7 +72,7 @@ inline Audit Swept(const Lifecycle& lifecycle, const SweepOptions& options = {})
   return NameDriver(Sweep(lifecycle, options));
 }
 
-// GTEST_SKIP ends the function that it stands in, the test goes on; it counts as skipped unless something else of it fails.
+// GTEST_SKIP returns only from the function that contains it. The test goes on, and counts as skipped unless something else in it fails.
 inline void SkipTest(const std::string& reason) { GTEST_SKIP() << reason; }
 
 inline ::testing::AssertionResult IsClean(const char*, const Audit& audit) {

@@ -1,23 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kernel.h: host functions that stand for kernels on cuaudit's simulated driver. Header-only C and C++, nothing to link.
- *
- *   Owns      nothing. A registered cuaudit_kernel, its name and its parameters must live until the process ends.
- *   Threads   register from any thread, best from a constructor. The function runs on a thread that is inside a driver call, once for
- *             the whole grid, in stream order. Kernels of different streams run at once when different threads wait for them.
- *   Units     bytes.
- *   Errors    a range outside live device memory answers NULL and the context is lost with CUDA_ERROR_ILLEGAL_ADDRESS, as a kernel
- *             would lose it: return at once. A driver call inside the function answers CUDA_ERROR_NOT_PERMITTED. Parameters that
- *             differ in number or size from what the image says: the function does not run, and the report counts it.
- *   Faults    makes no driver calls.
- *   Source    ours; the drop-in library defines the weak symbol. Without cuaudit, and on a GPU, registering does nothing.
- *
- * Link the functions into the program, or keep them in a library of their own: `g++ -shared -fPIC ...`, `cuaudit run --kernels=FILE`.
- *
- * C: static void add(cuaudit_launch* launch) {
- *      const float* a = cuaudit_read(launch, cuaudit_address(launch, 0), n * sizeof(float)); ...
- *    }
- *    static cuaudit_kernel kernel = {sizeof(kernel), 4, "_Z3addPKfS0_Pfi", add, parameters, NULL, NULL};
- *    __attribute__((constructor)) static void set_up(void) { cuaudit_kernel_add(&kernel); }
+ * kernel.h: lets host functions stand in for kernels on cuaudit's simulated driver. Header-only C and C++, nothing to link.
  *
  * C++: void Add(cuaudit::Launch launch, cuaudit::Device<const float> a, cuaudit::Device<float> c, int n) {
  *        const float* in = a.Read(launch, n);
@@ -26,6 +8,22 @@
  *        for (int i = 0; i < n; ++i) out[i] = in[i] + 1;
  *      }
  *      static cuaudit::HostKernel<Add> add("_Z3addPKfPfi");
+ *
+ * C: static void add(cuaudit_launch* launch) {
+ *      const float* a = cuaudit_read(launch, cuaudit_address(launch, 0), n * sizeof(float)); ...
+ *    }
+ *    static cuaudit_kernel kernel = {sizeof(kernel), 4, "_Z3addPKfS0_Pfi", add, parameters, NULL, NULL};
+ *    __attribute__((constructor)) static void set_up(void) { cuaudit_kernel_add(&kernel); }
+ *
+ * Link the functions into the program, or build a library of them (`g++ -shared -fPIC ...`) and run `cuaudit run --kernels=FILE`.
+ * The drop-in library defines the weak symbol. Registering does nothing without cuaudit and on a GPU.
+ *
+ * Lifetime: a registered cuaudit_kernel, its name and its parameters must live until the process ends.
+ * Threads: register from any thread, best from a constructor. The function runs once for the whole grid, in stream order, on a thread
+ * that is inside a driver call. Kernels of different streams run at the same time when different threads wait for them.
+ * Errors: a range outside live device memory yields NULL, and the context is lost with CUDA_ERROR_ILLEGAL_ADDRESS, as with a kernel:
+ * return at once. A driver call inside the function returns CUDA_ERROR_NOT_PERMITTED. A function whose parameters differ in number or
+ * size from those in the kernel image is not run, and the report counts the launch.
  */
 #ifndef CUAUDIT_KERNEL_H
 #define CUAUDIT_KERNEL_H
@@ -38,14 +36,14 @@
 extern "C" {
 #endif
 
-/* What a kernel does with the memory that a parameter points to. */
+/* How a kernel accesses the memory that a parameter points to. */
 enum { CUAUDIT_VALUE = 0, CUAUDIT_READS = 1, CUAUDIT_WRITES = 2, CUAUDIT_READS_AND_WRITES = 3 };
 
 typedef struct cuaudit_parameter {
-  uint32_t bytes;      /* of the parameter itself */
-  uint32_t access;     /* told to the checks of order between streams when the extent is known */
-  uint32_t count_from; /* 1 + index of the integer parameter that counts the elements; 0: the extent is not told */
-  uint32_t element;    /* bytes of one element */
+  uint32_t bytes;      /* size of the parameter itself */
+  uint32_t access;     /* used to check the order between streams when the extent is known */
+  uint32_t count_from; /* 1 + index of the integer parameter that counts the elements; 0: the extent is unknown */
+  uint32_t element;    /* size of one element in bytes */
 } cuaudit_parameter;
 
 typedef struct cuaudit_launch cuaudit_launch;
@@ -53,11 +51,11 @@ typedef struct cuaudit_launch cuaudit_launch;
 typedef struct cuaudit_kernel {
   uint32_t struct_bytes; /* sizeof(cuaudit_kernel) */
   uint32_t parameter_count;
-  const char* name; /* as the image spells it: mangled, or the plain name of an extern "C" kernel */
+  const char* name; /* as spelled in the kernel image: mangled, or the plain name of an extern "C" kernel */
   void (*run)(cuaudit_launch*);
-  const cuaudit_parameter* parameters; /* NULL: take them as the image says */
+  const cuaudit_parameter* parameters; /* NULL: use the parameters that the image declares */
   void* user;
-  struct cuaudit_kernel* next; /* the registry's */
+  struct cuaudit_kernel* next; /* reserved for the registry */
 } cuaudit_kernel;
 
 struct cuaudit_launch {
@@ -66,13 +64,13 @@ struct cuaudit_launch {
   uint32_t block[3];
   uint32_t shared_bytes; /* dynamic shared memory */
   uint32_t parameter_count;
-  const void* const* parameters; /* copies made when the launch was asked for */
+  const void* const* parameters; /* copies made when the kernel was launched */
   const cuaudit_kernel* kernel;
   void* (*translate)(cuaudit_launch*, uint64_t address, uint64_t bytes, uint32_t access);
   int (*set_conditional)(cuaudit_launch*, uint64_t handle, uint32_t value);
 };
 
-/* 1 when cuaudit keeps it. The newest registration of a name counts. */
+/* Returns 1 when cuaudit accepts the kernel. The newest registration of a name wins. */
 int cuaudit_register_kernel(cuaudit_kernel* kernel) __attribute__((weak));
 
 static inline int cuaudit_kernel_add(cuaudit_kernel* kernel) { return cuaudit_register_kernel ? cuaudit_register_kernel(kernel) : 0; }
@@ -82,14 +80,14 @@ static inline uint64_t cuaudit_address(const cuaudit_launch* launch, uint32_t pa
   if (parameter < launch->parameter_count) memcpy(&address, launch->parameters[parameter], sizeof(address));
   return address;
 }
-/* Where those bytes of device memory really are, or NULL. */
+/* Host address of those bytes of simulated device memory, or NULL (see Errors above). */
 static inline const void* cuaudit_read(cuaudit_launch* launch, uint64_t address, uint64_t bytes) {
   return launch->translate(launch, address, bytes, CUAUDIT_READS);
 }
 static inline void* cuaudit_write(cuaudit_launch* launch, uint64_t address, uint64_t bytes) {
   return launch->translate(launch, address, bytes, CUAUDIT_READS_AND_WRITES);
 }
-/* What cudaGraphSetConditional does in device code; 0: no such handle in this graph. */
+/* Does what cudaGraphSetConditional does in device code. Returns 0 when this graph has no such handle. */
 static inline int cuaudit_set_conditional(cuaudit_launch* launch, uint64_t handle, uint32_t value) {
   return launch->set_conditional(launch, handle, value);
 }
@@ -110,7 +108,7 @@ class Launch {
   const std::uint32_t* block() const { return launch_->block; }
   std::uint32_t shared_bytes() const { return launch_->shared_bytes; }
   cuaudit_launch* get() const { return launch_; }
-  // f(block index, thread index) in one dimension, block by block.
+  // Calls f(block index, thread index) for a one-dimensional grid, block by block.
   template <typename F>
   void ForEachThread(F f) const {
     for (std::uint32_t b = 0; b < launch_->grid[0]; ++b) {
@@ -122,7 +120,7 @@ class Launch {
   cuaudit_launch* launch_;
 };
 
-// A device pointer. `Count` is the index of the parameter that counts its elements, if one does.
+// A device pointer. `Count` is the index of the parameter that counts its elements; -1: none does.
 template <typename T, int Count = -1>
 struct Device {
   std::uint64_t address;
@@ -169,7 +167,7 @@ struct Adapter<function, void (*)(Launch, P...)> {
 
 }  // namespace detail
 
-// Registers `function`, a void (cuaudit::Launch, parameters...), for the kernel's name. Make it static.
+// Registers `function`, a void (cuaudit::Launch, parameters...), under the kernel's name. Give the object static storage duration.
 template <auto function>
 class HostKernel {
  public:

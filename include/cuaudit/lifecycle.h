@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// lifecycle.h: init, work and teardown of something that uses the driver, described in a few lines, and the two questions asked of it: do
-// clean cycles leave nothing behind, and does every failing driver call unwind cleanly.
+// lifecycle.h: describes init, work and teardown of something that uses the driver, and asks two questions about it: do clean cycles
+// leave nothing behind, and does every failing driver call unwind cleanly.
 //
 //     struct Pool {
 //       int planes;
 //       CUstream stream = nullptr;
-//       CUresult Init(cuaudit::DriverRef driver);      // fails: whatever it made is released again
+//       CUresult Init(cuaudit::DriverRef driver);      // a failed Init releases what it made
 //       CUresult Work(cuaudit::DriverRef driver);      // optional
 //       CUresult Teardown(cuaudit::DriverRef driver);  // optional: the destructor may do it
 //     };
@@ -13,17 +13,13 @@
 //     const cuaudit::Audit audit = cuaudit::Sweep(pool);
 //     if (!audit.clean()) std::cout << audit.Text();
 //
-//   Owns      the steps; state objects are made and destroyed once per cycle.
-//   Threads   a value. Sweeps of several threads share nothing; lifecycles may start threads, which must be done when a step returns.
-//   Streams   none of its own.
-//   Units     bytes; milliseconds where the name says so.
-//   Errors    what a step reports is its return value: CUresult, bool (true: done), int (0: done) or StepResult; void reports nothing,
-//             and an exception that leaves a step reports a failure without a code. Audit::outcome says what the whole amounts to.
-//   Faults    makes no driver calls but those of the steps and, WithCurrentContext, Init, DevicePrimaryCtxRetain, CtxSetCurrent.
-//   Source    ours.
-//
 // A step takes a Cycle&, a DriverRef or nothing. Steps that call cu* functions by name need the drop-in library linked or preloaded
-// (CMake: cuaudit::dropin); then every call of a cycle goes where DriverRef goes.
+// (CMake: cuaudit::dropin); then every driver call of a cycle is audited like a call through DriverRef.
+// A step reports by its return value: CUresult, bool (true: success), int (0: success) or StepResult. A step that returns void reports
+// nothing. An exception that leaves a step reports a failure without a code. Audit::outcome is the result of the whole audit.
+// A state object is made and destroyed once per cycle. Different threads may sweep at the same time. A lifecycle may start threads,
+// which must be done when the step returns. cuaudit makes no driver calls besides those of the steps and, with WithCurrentContext,
+// cuInit, cuDevicePrimaryCtxRetain and cuCtxSetCurrent. Sizes are in bytes; times are in milliseconds where the name says so.
 #pragma once
 
 #include <cstddef>
@@ -43,12 +39,12 @@
 
 namespace cuaudit {
 
-// What a step told its caller.
+// What a step reported to its caller.
 struct StepResult {
   bool failed = false;
-  bool has_code = false;  // `code` is what the caller was given
+  bool has_code = false;  // true: the caller was given `code`
   CUresult code = CUDA_SUCCESS;
-  bool can_report = true;  // false: a step without a return value
+  bool can_report = true;  // false: the step has no return value
 
   static StepResult Done() { return {}; }
   static StepResult Failed() { return {true, false, CUDA_SUCCESS, true}; }
@@ -61,7 +57,8 @@ class Cycle {
   explicit Cycle(DriverRef driver) : driver_(driver) {}
   DriverRef driver() const { return driver_; }
 
-  // Memory through which this step answers. A step that reports a failure must leave it as it is now, or all zero.
+  // Declares memory through which this step returns a result. A step that reports a failure must leave the memory as it is now, or all
+  // zero.
   template <typename T>
   void Output(const char* name, T* output) {
     static_assert(sizeof(T) <= kMostBytes && std::is_trivially_copyable_v<T>);
@@ -71,7 +68,7 @@ class Cycle {
     std::memcpy(watched.before, output, sizeof(T));
   }
 
-  // The name of the first output that was written, null for none. For whoever runs the step.
+  // Name of the first declared output that was written, or null. Used by the code that runs the steps.
   const char* WrittenOutput() const {
     for (std::size_t i = 0; i < watched_count_; ++i) {
       const Watched& watched = watched_[i];
@@ -104,7 +101,7 @@ inline StepResult ToStepResult(CUresult code) { return StepResult::Of(code); }
 inline StepResult ToStepResult(bool done) { return done ? StepResult::Done() : StepResult::Failed(); }
 inline StepResult ToStepResult(int status) { return status == 0 ? StepResult::Done() : StepResult::Failed(); }
 
-// Where the program's own frames end in a call stack: never inlined.
+// Never inlined, because the frame of this function marks where the program's own frames end in a call stack.
 template <typename F>
 [[gnu::noinline]] StepResult Call(F& step, Cycle& cycle) {
   const auto call = [&]() -> decltype(auto) {
@@ -155,11 +152,11 @@ class Lifecycle {
  public:
   using Step = std::function<StepResult(void* state, Cycle& cycle)>;
 
-  // Steps are given one by one; what they share is the caller's own.
+  // Add the steps with Prepare, Init, Work and Teardown. The caller owns what the steps share.
   explicit Lifecycle(std::string name) : name_(std::move(name)) {}
 
-  // A new State(parameters...) or State{parameters...} for each cycle, destroyed at its end. State::Init is needed, Work and Teardown are
-  // optional.
+  // Makes a new State(parameters...) or State{parameters...} for each cycle and destroys it at the end of the cycle. State::Init is
+  // required, Work and Teardown are optional.
   template <typename State, typename... P>
   static Lifecycle Of(std::string name, P... parameters) {
     Lifecycle lifecycle(std::move(name));
@@ -182,7 +179,7 @@ class Lifecycle {
     return lifecycle;
   }
 
-  // Before the first cycle of each world, outside the audit: nothing fails there and nothing of it is owed.
+  // Runs before the first cycle of each world. The audit ignores it: no call in it is made to fail, and what it acquires is no leak.
   template <typename F>
   Lifecycle& Prepare(F step) {
     prepare_ = Erase(std::move(step));
@@ -203,27 +200,29 @@ class Lifecycle {
     teardown_ = Erase(std::move(step));
     return *this;
   }
-  // Prepares by making the primary context of device 0 current.
+  // Makes the primary context of device 0 current before the first cycle.
   Lifecycle& WithCurrentContext() {
     with_context_ = true;
     return *this;
   }
-  // Teardown is called on what a failed init left. Otherwise a failed init has unwound itself, and neither work nor teardown follows.
+  // Calls Teardown also after a failed Init. Without this option a failed Init must clean up after itself, and neither Work nor Teardown
+  // follows.
   Lifecycle& TeardownAfterFailedInit() {
     teardown_after_failed_init_ = true;
     return *this;
   }
-  // A teardown that failed keeps what it could not release, and calling it a second time releases it.
+  // Calls Teardown a second time after it failed. For a Teardown that keeps what it could not release.
   Lifecycle& RetryTeardown() {
     retry_teardown_ = true;
     return *this;
   }
-  // A call that is allowed to fail without being reported: "cuDeviceGetAttribute", or one of them, "cuMemAlloc#2". Checked to be absorbed.
+  // Names a call that may fail without being reported: every "cuDeviceGetAttribute", or one call, "cuMemAlloc#2". The audit checks that
+  // the failure is absorbed.
   Lifecycle& Benign(std::string call) {
     benign_.push_back(std::move(call));
     return *this;
   }
-  // Steps that return CUresult translate errors into codes of their own.
+  // Says that steps which return CUresult translate errors into codes of their own.
   Lifecycle& AnyCode() {
     any_code_ = true;
     return *this;
@@ -231,7 +230,7 @@ class Lifecycle {
 
   const std::string& name() const { return name_; }
 
-  // What follows is read by whoever runs the lifecycle.
+  // The rest is read by the code that runs the lifecycle.
   std::shared_ptr<void> MakeState() const { return make_ ? make_() : nullptr; }
   const Step& prepare() const { return prepare_; }
   const Step& init() const { return init_; }
@@ -260,81 +259,83 @@ class Lifecycle {
 };
 
 enum class AuditedDriver : std::uint8_t {
-  Chosen,  // what CUAUDIT_OPTIONS asks for (driver=real, driver=auto), the simulated one when it asks for none
+  Chosen,  // the driver that CUAUDIT_OPTIONS asks for (driver=real, driver=auto); the simulated one when it names none
   Simulated,
   Genuine,
 };
 
-// What a sweep leaves out because a fault in an equal state stands for it: same phase, same call stack, same objects alive. Data that is in
-// none of these can make equal states differ: what is left out is counted, and a clean audit says so.
+// Faults that a sweep skips because it tries another fault in an equal state: same phase, same call stack, same objects alive. Such
+// states can still differ in other data, so the skipped faults are counted and a clean audit mentions them.
 enum class Prune : std::uint8_t {
   None,
-  Second,  // faults made while unwinding; objects are counted one by one
-  All,     // first ones too; none, one, two or many objects of a kind: of a loop the first turns only
+  Second,  // skip second faults; states are equal when their numbers of live objects are
+  All,     // skip first faults too; live objects count as none, one, two or many, so only the first turns of a loop are tried
 };
 
 struct SweepOptions {
-  // Of first faults: refuse, refuse+garbage, after, persist, burst:K, sticky; and of the host, with cuaudit::host: host_oom, host_thread.
+  // Ways in which a first fault fails: refuse, refuse+garbage, after, persist, burst:K, sticky; with cuaudit::host linked also host_oom
+  // and host_thread.
   std::vector<std::string> hows = {"refuse"};
-  bool all_codes = false;               // every documented error of a call, not the likeliest one
-  std::vector<std::string> calls = {};  // base entry points that fail first; empty: all
-  int depth = 2;                        // faults of one trial: 1, or more by calls made while unwinding from the ones before
-  Prune prune = Prune::Second;          // every first fault is tried
-  std::size_t limit = 0;                // trials, 0: no limit
-  bool isolate = false;                 // a process for each trial, so that a crash is a verdict; simulated driver only
-  std::uint32_t deadline_ms = 10000;    // without any driver call after which an isolated trial hangs
-  bool may_drift = false;               // a case whose fault-free runs differ is no reason to call nothing proved
-  // The host's resources too: what a faulted cycle keeps each time it is run again. Descriptors, threads, loaded libraries, heap bytes;
-  // with cuaudit::host (or libcuaudit_host.so preloaded) heap blocks, mutexes and references of libraries by the place that made them.
+  bool all_codes = false;               // try every documented error of a call, not only the likeliest one
+  std::vector<std::string> calls = {};  // base entry points for first faults; empty: all
+  int depth = 2;                        // most faults in one trial; from the second on they hit calls made while unwinding
+  Prune prune = Prune::Second;          // the default tries every first fault
+  std::size_t limit = 0;                // most trials; 0: no limit
+  bool isolate = false;                 // run each trial in a process, so that a crash is a verdict; simulated driver only
+  std::uint32_t deadline_ms = 10000;    // an isolated trial that makes no driver call for so long counts as a hang
+  bool may_drift = false;               // judge a case whose fault-free runs differ, instead of calling it not exercised
+  // Audit host resources too: what a faulted cycle leaves each time it is run again. These are descriptors, threads, loaded libraries
+  // and heap bytes; with cuaudit::host linked (or libcuaudit_host.so preloaded) also heap blocks, mutexes and library references, each
+  // with the place that made it.
   bool host = true;
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 struct CycleOptions {
-  std::uint32_t warm_up = 1;  // cycles whose leftovers are taken for process-lifetime caches
-  std::uint32_t cycles = 10;  // after those; none may leave more than the one before
-  bool host = true;           // the host's resources too, as in SweepOptions; and mapped bytes
+  std::uint32_t warm_up = 1;  // first cycles, whose leftovers count as process-lifetime caches
+  std::uint32_t cycles = 10;  // cycles after the warm-up; none may leave more than the one before
+  bool host = true;           // audit host resources too, as in SweepOptions, and mapped bytes
   AuditedDriver driver = AuditedDriver::Chosen;
 };
 
 enum class AuditOutcome : std::uint8_t {
   Clean,
   Findings,
-  NotExercised,  // no fault fired, or no driver call was seen: proves nothing
-  Error,         // the case itself does not work: see message
-  NotRun,        // CUAUDIT_CASE names another lifecycle: proves nothing; cuaudit/gtest.h skips the test
-  NoDevice,      // the genuine driver is asked for and is not here: proves nothing; cuaudit/gtest.h skips the test
+  NotExercised,  // no fault fired, or no driver call was seen; proves nothing
+  Error,         // the case itself does not work; see Audit::message
+  NotRun,        // CUAUDIT_CASE names another lifecycle; proves nothing, and cuaudit/gtest.h skips the test
+  NoDevice,      // the genuine driver was asked for and is not available; proves nothing, and cuaudit/gtest.h skips the test
 };
 
 struct Finding {
   std::string rule;   // "leak", "double_release", "swallowed", ...
   std::string title;  // the rule in one line
-  std::string kind;   // of the object: "stream"; empty when it is about none
+  std::string kind;   // kind of the object, such as "stream"; empty when the finding is about no object
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::string detail;                                                 // what else there is to say: "init returned CUDA_SUCCESS"
-  std::vector<std::string> faults;                                    // their text forms, in order; empty for a fault-free run
+  std::string detail;                                                 // more about the finding: "init returned CUDA_SUCCESS"
+  std::vector<std::string> faults;                                    // text forms, in firing order; empty for a fault-free run
   std::string acquired;                                               // entry point that made the object
-  std::string where;                                                  // call at which it showed
+  std::string where;                                                  // call at which the finding showed
   std::vector<std::string> acquired_stack, where_stack, fault_stack;  // innermost frame first
   std::string fingerprint;
-  std::string replay;        // one shell line
-  std::uint64_t trials = 1;  // that showed it
+  std::string replay;        // shell command that reproduces the finding
+  std::uint64_t trials = 1;  // number of trials that showed the finding
 };
 
 struct Audit {
   std::string lifecycle;
-  std::string driver;  // "simulated", or "genuine" with version, device and file; empty: none was opened
+  std::string driver;  // "simulated", or "genuine" with version, device and file; empty: no driver was opened
   AuditOutcome outcome = AuditOutcome::Error;
-  std::string message;  // one line, for all but Findings
-  std::string drift;    // the first call in which two fault-free runs differ; empty: they are alike
+  std::string message;  // one line, for all outcomes but Findings
+  std::string drift;    // first call in which two fault-free runs differ; empty: they are equal
   std::uint64_t calls = 0;
   std::uint64_t trials = 0;
   std::uint64_t fired = 0;
   std::map<std::string, std::uint64_t> verdicts;
-  std::map<std::string, std::uint64_t> skipped;  // reason -> checks or trials left out
-  std::map<std::string, std::uint64_t> pruned;   // reason -> faults that were not tried, because another one stands for them
-  std::vector<std::string> unmetered;            // resources of the host that were not looked at, each with the reason
+  std::map<std::string, std::uint64_t> skipped;  // reason -> number of checks or trials left out
+  std::map<std::string, std::uint64_t> pruned;   // reason -> number of faults not tried because an equal one was
+  std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 
@@ -342,28 +343,29 @@ struct Audit {
   CUAUDIT_PUBLIC std::string Text() const;
 };
 
-// Every fallible call fails in turn, each in a world of its own, and a clean cycle follows in the same world. With CUAUDIT_FAULT in the
-// environment only that trial runs ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."), with CUAUDIT_CASE only that lifecycle.
+// Makes every fallible call fail in turn, each in a world of its own, and runs a clean cycle in the same world afterwards.
+// The environment variable CUAUDIT_FAULT restricts the sweep to one trial ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."),
+// CUAUDIT_CASE to one lifecycle.
 [[nodiscard]] CUAUDIT_PUBLIC Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options = {});
 
-// The one trial with these faults, as a finding lists them.
+// Runs one trial with these faults, written as in Finding::faults.
 [[nodiscard]] CUAUDIT_PUBLIC Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults,
                                           const SweepOptions& options = {});
 
-// Clean cycles in one world.
+// Runs fault-free cycles in one world.
 [[nodiscard]] CUAUDIT_PUBLIC Audit RunCycles(const Lifecycle& lifecycle, const CycleOptions& options = {});
 
-// Null when a device answers, otherwise the reason why tests on the genuine driver cannot run.
+// Returns null when a device is available, otherwise the reason why tests on the genuine driver cannot run.
 [[nodiscard]] CUAUDIT_PUBLIC const char* WhyNoDevice() noexcept;
 
-// The driver that AuditedDriver::Chosen means now; nothing is opened for the question.
+// True when AuditedDriver::Chosen means the genuine driver. Opens nothing.
 [[nodiscard]] CUAUDIT_PUBLIC bool GenuineDriverIsChosen() noexcept;
 
-// Null when the chosen driver is here, otherwise the reason why nothing can run on it. A choice that makes no sense is an error of each
-// audit instead.
+// Returns null when the chosen driver is available, otherwise the reason why nothing can run on it. An invalid choice is not reported
+// here but as an error of each audit.
 [[nodiscard]] CUAUDIT_PUBLIC const char* WhyNoDriver() noexcept;
 
-// The test that runs now, "Suite.Name", for the replay lines; empty: none.
+// Sets the running test, "Suite.Name", for Finding::replay; empty: no test runs.
 CUAUDIT_PUBLIC void SetRunningTest(const std::string& name);
 
 }  // namespace cuaudit

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * mark.h: tells cuaudit where a cycle begins and ends, which phase runs, and what the program's own memory pool does. Header-only C,
- * nothing to link.
- *
- *   Owns      nothing.
- *   Threads   any thread; cycles and phases are the process's, not the thread's.
- *   Errors    none: without cuaudit in the process every mark is one test of a null address.
- *   Faults    makes no driver calls.
- *   Source    ours; the drop-in library defines the weak symbol.
+ * mark.h: tells cuaudit where a cycle of the program begins and ends, which phase runs, and which blocks the program's memory pool hands
+ * out. Header-only C, nothing to link.
  *
  *     for (int i = 0; i < n; ++i) {
  *       cuaudit_cycle_begin();
@@ -17,19 +11,23 @@
  *       cuaudit_cycle_end();
  *     }
  *
- * A program that reports is held to it: success after a call that failed, an error that no call answered, and a failure that leaves its
- * output written (cuaudit_output, before the report) are findings. Without reports the exit status is all that it says.
+ * The drop-in library defines the weak symbols. Without cuaudit in the process each mark is one test of a null address, and no mark
+ * fails. Call the marks from any thread; cycles and phases belong to the process, not to the thread.
  *
- * A pool that cuts device memory into blocks says so when it hands one out and when it takes one back:
+ * A program that calls cuaudit_report is held to its reports. These are findings: success after a call that failed, an error that no
+ * call returned, and a failure that leaves its output written (call cuaudit_output before the report). A program that never reports is
+ * judged by its exit status alone.
+ *
+ * A pool that cuts device memory into blocks tells cuaudit when it hands a block out and when it takes the block back:
  *
  *     void* pool_allocate(...) { ... cuaudit_block_out(address, bytes); return ...; }
  *     void  pool_free(...)     { cuaudit_block_back(address); ... }
  *
- * Then a block is an object like any other: never given back (leak), given back twice (double_release), named by a call after it was
- * given back and before it is handed out again (use_after_release), handed out while a part of it is out (handed_out_twice). A launch of
- * a graph is not held to it: a pool may keep what it took back for the graph that uses it. Of pools inside of pools only one may speak.
- * What the pool itself does to a block (a fill with poison) comes before cuaudit_block_back. A block that is out when the pool gives its
- * memory back to the driver counts as never given back.
+ * Such a block is then an object like any other. Findings are: a block that is never given back (leak), a block that is given back twice
+ * (double_release), a call that names a block between its return and its next use (use_after_release), and a block that is handed out
+ * while a part of it is out (handed_out_twice). Launches of graphs are exempt, because a pool may keep a block for the graph that uses
+ * it. When pools are nested, only one of them may report. What the pool itself does to a block, such as filling it with poison, must
+ * come before cuaudit_block_back. A block that is out when the pool gives its memory back to the driver counts as never given back.
  */
 #ifndef CUAUDIT_MARK_H
 #define CUAUDIT_MARK_H
@@ -46,7 +44,8 @@ enum { CUAUDIT_ANY = 0, CUAUDIT_INIT = 1, CUAUDIT_WORK = 2, CUAUDIT_TEARDOWN = 3
 enum { CUAUDIT_BLOCK_OUT = 0, CUAUDIT_BLOCK_BACK = 1 };
 
 void cuaudit_mark(int what, int value) __attribute__((weak));
-/* The drop-in library's; and, while a lifecycle or a Watch is under way in this process, cuaudit's own: 1 when it took note. */
+/* cuaudit_block is defined by the drop-in library. cuaudit_watched_block is defined by cuaudit when it runs lifecycles or a Watch in this
+ * process; it returns 1 when it has recorded the block. */
 void cuaudit_block(int what, uint64_t address, uint64_t bytes) __attribute__((weak));
 int cuaudit_watched_block(int what, uint64_t address, uint64_t bytes) __attribute__((weak));
 
@@ -62,7 +61,7 @@ static inline void cuaudit_phase(int phase) {
 static inline void cuaudit_report(int code) {
   if (cuaudit_mark) cuaudit_mark(CUAUDIT_REPORT, code);
 }
-/* Whether the output of what is about to be reported is set: a handle that is not null, a size that is not zero. */
+/* Says whether the output of the operation about to be reported is set: a handle that is not null, a size that is not zero. */
 static inline void cuaudit_output(int written) {
   if (cuaudit_mark) cuaudit_mark(CUAUDIT_OUTPUT, written);
 }

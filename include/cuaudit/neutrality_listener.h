@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// neutrality_listener.h: a GoogleTest listener that fails every test which leaves driver objects behind. For tests that know nothing of
-// cuaudit and call the driver by name.
+// neutrality_listener.h: a GoogleTest listener that fails every test which leaves driver objects behind. It is for tests that call the
+// driver by name and know nothing of cuaudit.
 //
 //     int main(int argc, char** argv) {
 //       testing::InitGoogleTest(&argc, argv);
@@ -8,19 +8,20 @@
 //       return RUN_ALL_TESTS();
 //     }
 //
-// Or without touching main: the CMake function cuaudit_check_neutrality(target).
+// The CMake function cuaudit_check_neutrality(target) does the same without a change to main.
 //
-//   Owns      a Watch from the begin of the program to its end.
-//   Threads   as GoogleTest.
-//   Units     records: 128 bytes each; a driver call is one, a kernel launch a few more. `most_records` of one test, not of the program.
-//   Errors    what a test leaves is a failure of that test, skipped or not; what a suite leaves that no test of it made, a failure of the
-//             run. What environments leave is not asked. A test with more records than there is room for fails, and the next one is
-//             checked as ever. Tests that were not checked are counted, named and say why in GoogleTest's own report (property
-//             cuaudit_neutrality). The run fails where tests ran and none could be checked: always without the drop-in library; where
-//             none called the driver, unless `may_be_idle`, or only a part was run (a shard, a filter): a part may hold such tests only,
-//             and then says "nothing was checked". So does a run in which no test ran or all were skipped, which is no failure.
-//   Faults    makes no driver calls.
-//   Source    ours. With --gtest_repeat and warm_up_iterations=1 caches that are filled once and kept are not told of.
+// Failures:
+//   - What a test leaves is a failure of that test, also when the test was skipped.
+//   - What a suite leaves that none of its tests made is a failure of the run. What environments leave is not checked.
+//   - A test with more records than `most_records` fails, and the next test is checked as usual. A driver call is one record of 128 bytes,
+//     a kernel launch is a few more. The limit is for one test, not for the program.
+//   - The run fails when tests ran and none could be checked. That is always so without the drop-in library. When no test called the
+//     driver, the run passes with `may_be_idle`, and also when only a part of the tests was run (a shard or a filter), because that part
+//     may hold only such tests; the listener then prints "nothing was checked".
+//   - A run in which no test ran or all were skipped prints the same and does not fail.
+// Tests that were not checked are counted and named, and the reason is in GoogleTest's report as the property cuaudit_neutrality.
+// With --gtest_repeat, warm_up_iterations=1 keeps caches that are filled once from being reported.
+// The listener owns a Watch from the start of the program to its end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,9 +39,9 @@
 namespace cuaudit {
 
 struct NeutralityOptions {
-  int warm_up_iterations = 0;              // of --gtest_repeat, in which nothing fails
-  std::vector<std::string> tolerate = {};  // kinds that may be left, such as "primary_context_reference"
-  bool may_be_idle = false;                // a program that never calls the driver passes
+  int warm_up_iterations = 0;              // first iterations of --gtest_repeat, in which nothing fails
+  std::vector<std::string> tolerate = {};  // kinds of object that may be left, such as "primary_context_reference"
+  bool may_be_idle = false;                // lets a program pass that never calls the driver
   std::size_t most_records = Watch::kMostRecords;
 };
 
@@ -50,7 +51,7 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
 
   void OnTestProgramStart(const ::testing::UnitTest&) override { Open(); }
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
-    Open();  // appended after the program began
+    Open();  // needed when the listener was appended after OnTestProgramStart
     warm_ = iteration >= options_.warm_up_iterations;
     counts_ = {};
     idle_names_.clear();

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * semaphore.h: a semaphore as another interface would export it, for cuaudit's simulated driver. Header-only C and C++, nothing to link.
- *
- *   Owns      nothing. The descriptor is the caller's until cuImportExternalSemaphore takes it; keep a dup() to signal from outside.
- *   Threads   any thread, any process that has the descriptor.
- *   Units     a timeline's value; 0 or 1 of a binary semaphore.
- *   Errors    -1 and errno. A genuine driver takes no such descriptor: it answers CUDA_ERROR_UNKNOWN.
- *   Faults    makes no driver calls.
- *   Source    ours. It stands where a graphics API would export a semaphore (OPAQUE_FD, TIMELINE_SEMAPHORE_FD).
+ * semaphore.h: a semaphore as a graphics API would export it, for cuaudit's simulated driver. Header-only C and C++, nothing to link.
  *
  * int outside = cuaudit_semaphore_create(0);
  * desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
  * desc.handle.fd = dup(outside);
  * cuImportExternalSemaphore(&semaphore, &desc);
  * cuaudit_semaphore_signal(outside, 3);
+ *
+ * The descriptor also works as CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD. Its value is the value of a timeline semaphore, or 0 or 1
+ * for a binary one. A genuine driver does not accept such a descriptor and answers CUDA_ERROR_UNKNOWN. The caller owns the descriptor
+ * until cuImportExternalSemaphore takes it; keep a dup() to signal from outside. Any thread and any process that has the descriptor may
+ * use it. The functions return -1 and set errno when they fail.
  */
 #ifndef CUAUDIT_SEMAPHORE_H
 #define CUAUDIT_SEMAPHORE_H
@@ -23,7 +21,7 @@
 
 #define CUAUDIT_SEMAPHORE_MAGIC UINT64_C(0x31306d6573647563)
 
-/* The file: the magic number, then the value. */
+/* Content of the file behind the descriptor. */
 typedef struct cuaudit_semaphore_file {
   uint64_t magic;
   uint64_t value;
@@ -43,7 +41,7 @@ static inline int cuaudit_semaphore_create(uint64_t value) {
   close(fd);
   return -1;
 }
-/* What the other interface does on its own. 0 or -1. */
+/* Signals the semaphore, which the graphics API would do on its own. Returns 0 or -1. */
 static inline int cuaudit_semaphore_signal(int fd, uint64_t value) {
   return pwrite(fd, &value, sizeof(value), CUAUDIT_SEMAPHORE_VALUE) == CUAUDIT_SEMAPHORE_VALUE ? 0 : -1;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// watch.h: what a program that was not written as a lifecycle acquires in a span of its run and has not given back at its end.
+// watch.h: finds what a program acquires in a span of its run and has not given back at the end of the span. The program need not be
+// written as a lifecycle.
 //
-//     watch.Begin();                            // a suite
-//     watch.Begin();                            // a test of it
-//     const Audit test = watch.End("a test");   // what was made in it
-//     const Audit suite = watch.End("a suite");  // what was made in it outside of the test, wherever it was released
+//     cuaudit::Watch watch;
+//     watch.Begin();                             // a suite
+//     watch.Begin();                             // a test of the suite
+//     const Audit test = watch.End("a test");    // what was made in the test and is still held
+//     const Audit suite = watch.End("a suite");  // what was made in the suite outside of the test, wherever it was released
 //
-//   Owns      a journal in memory and a gate, for its lifetime; one at a time in a process.
-//   Threads   calls of all threads are seen; the spans belong to the thread that begins and ends them. A call that is under way when a
-//             span ends belongs to the span in which it returns, and holds up the reuse of room until then.
-//   Units     records of 128 bytes; a call is one, a kernel launch one more for every nine addresses.
-//   Errors    why_not() says why nothing is watched: no drop-in library in the process. Then End answers NotExercised. A span with more
-//             records than there is room for is an Error, and the next one begins with all the room again.
-//   Faults    makes no driver calls; the driver behind the drop-in is opened by the constructor.
-//   Source    ours.
+// A Watch owns a journal in memory and a gate. A process may have one Watch at a time. The constructor opens the driver behind the
+// drop-in. The calls of all threads are seen, but one thread must begin and end the spans. A call that is in progress when a span ends
+// belongs to the span in which the call returns, and delays the reuse of journal space until then. A driver call is one record of 128
+// bytes, and a kernel launch one more for every nine addresses. Without the drop-in library in the process nothing is watched: why_not()
+// gives the reason and End answers NotExercised. A span with more records than `most_records` is an Error; the next span has the whole
+// journal again.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +33,12 @@ class CUAUDIT_PUBLIC Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  const char* why_not() const noexcept;  // null: all calls are seen
-  // Begins a span inside of the one that is under way.
+  const char* why_not() const noexcept;  // reason why nothing is watched; null: all calls are seen
+  // Begins a span, nested in the current one.
   void Begin();
-  // Ends the span that was begun last: what was acquired in it, outside of spans inside of it, and is still held, and what was done wrong
-  // in it. Of what is left nothing is told again. Costs what happened in the span and what is held by those around it.
+  // Ends the span that was begun last. The audit has what was acquired in the span, outside of nested spans, and is still held, and the
+  // violations made in the span. A leftover object is reported once. The cost grows with the records of the span and with the objects
+  // held by the enclosing spans.
   Audit End(const std::string& name);
 
  private:

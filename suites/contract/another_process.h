@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// another_process.h: what a forked child of the question hears, word by word through a pipe.
+// another_process.h: collects the answer of a forked child, word by word through a pipe.
 //
-//   Owns      the child until it ended; a child that hangs is ended by its alarm.
-//   Threads   one question at a time.
-//   Errors    "crash" behind the words of a child that a signal ended, "hang" when it was its alarm.
-//   Faults    makes the driver calls of its question.
-//   Source    ours.
+// The answer ends in "crash" when a signal ended the child, and in "hang" when that signal was its alarm.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +10,7 @@
 
 namespace cuaudit::contract {
 
-// Tells each code at once: what a crash interrupts is heard up to there.
+// Sends each code at once, so that the words before a crash arrive.
 class Teller {
  public:
   Teller(driver::DriverRef driver, int pipe) : d(driver), pipe_(pipe) {}

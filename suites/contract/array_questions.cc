@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::array_questions {
 namespace {
 
 struct Levels {
@@ -220,7 +220,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::array_questions
 
-std::span<const Question> ArrayQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ArrayQuestions() { return array_questions::kQuestions; }
 }  // namespace cuaudit::contract

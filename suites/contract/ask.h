@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// ask.h: puts a question to the simulated driver, to the same behind the gate, or to the genuine one.
+// ask.h: asks a question of the simulated driver, of the simulated driver behind the gate, or of the genuine driver.
 //
-//   Owns      a world per question; AskGated one journal for the whole process, gone with it.
-//   Threads   one at a time.
-//   Errors    what keeps a question from being asked is the answer, in words that no driver answers.
-//   Faults    makes the driver calls of the question.
-//   Source    ours.
+// Each question has a world of its own; AskGated uses one journal for the whole process. When a question cannot be asked, the answer
+// says why, in words that no driver answers.
 #pragma once
 
 #include <string>
@@ -16,7 +13,7 @@ namespace cuaudit::contract {
 
 std::string AskSimulated(const Question& question, int devices = 1);
 
-// The same behind the gate with a journal, scope=process. "no record" when the gate wrote none.
+// Asks behind the gate with a journal, scope=process. Answers "no record" when the gate wrote no record.
 std::string AskGated(const Question& question);
 
 std::string AskGenuine(const Question& question, driver::DriverRef driver);

@@ -2,7 +2,7 @@
 // Copies in batches and between contexts.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::batch_questions {
 namespace {
 
 // Two device buffers, a stream, one set of attributes for a whole batch.
@@ -170,7 +170,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::batch_questions
 
-std::span<const Question> BatchQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> BatchQuestions() { return batch_questions::kQuestions; }
 }  // namespace cuaudit::contract

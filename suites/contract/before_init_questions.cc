@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::before_init_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -155,7 +155,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::before_init_questions
 
-std::span<const Question> BeforeInitQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> BeforeInitQuestions() { return before_init_questions::kQuestions; }
 }  // namespace cuaudit::contract

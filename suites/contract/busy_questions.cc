@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/stage.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::busy_questions {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -390,7 +390,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::busy_questions
 
-std::span<const Question> BusyQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> BusyQuestions() { return busy_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::capture_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -375,7 +375,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::capture_questions
 
-std::span<const Question> CaptureQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> CaptureQuestions() { return capture_questions::kQuestions; }
 }  // namespace cuaudit::contract

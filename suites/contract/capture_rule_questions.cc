@@ -3,7 +3,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::capture_rule_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -353,7 +353,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::capture_rule_questions
 
-std::span<const Question> CaptureRuleQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> CaptureRuleQuestions() { return capture_rule_questions::kQuestions; }
 }  // namespace cuaudit::contract

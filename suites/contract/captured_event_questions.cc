@@ -2,7 +2,7 @@
 // What an event leads to that was recorded while a stream is captured: into the capture, into a node, or, once that is over, nowhere.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::captured_event_questions {
 namespace {
 
 // What becomes of another stream that waits for the event which `record` leaves behind in a relaxed capture.
@@ -199,7 +199,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::captured_event_questions
 
-std::span<const Question> CapturedEventQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> CapturedEventQuestions() { return captured_event_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // What may be asked about a stream while it is captured, and about others meanwhile.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::captured_stream_questions {
 namespace {
 
 using CapturedCall = CUresult (*)(driver::DriverRef, CUstream captured, CUstream other);
@@ -285,7 +285,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::captured_stream_questions
 
-std::span<const Question> CapturedStreamQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> CapturedStreamQuestions() { return captured_stream_questions::kQuestions; }
 }  // namespace cuaudit::contract

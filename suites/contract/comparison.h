@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// comparison.h: which answers are not what they should be: the rules of differences.def.
-//
-//   Owns      nothing.
-//   Threads   no state.
-//   Errors    one line per broken expectation; none: as expected.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// comparison.h: finds answers that are not as expected, by the rules of differences.def.
 #pragma once
 
 #include <map>
@@ -25,12 +19,12 @@ std::span<const Difference> AcceptedDifferences();
 
 using Answers = std::map<std::string, std::string>;
 
-// `answers` must equal `reference` except for the accepted differences, which must be answered as they say and must still differ.
-// Questions that the reference lacks are not compared; an accepted difference of a question that nobody asked is broken when
-// `all_asked`.
+// `answers` must equal `reference`, apart from the accepted differences, which must have the answer that they declare and must still
+// differ. Questions that the reference lacks are not compared. With `all_asked`, an accepted difference whose question was not asked is
+// an error. Returns one line per error.
 std::vector<std::string> Compare(const Answers& answers, const Answers& reference, std::span<const Difference> accepted, bool all_asked);
 
-// Lines of name<TAB>answer; lines that start with # are comments. Nothing when the file is none such.
+// Reads lines of name<TAB>answer; lines that start with # are comments. Returns nothing when the file has another form.
 std::optional<Answers> ReadAnswers(const std::string& path);
 
 }  // namespace cuaudit::contract

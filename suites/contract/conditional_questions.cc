@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::conditional_questions {
 namespace {
 
 CUgraphConditionalHandle HandleOf(Asker& a, const Sketch& s, CUcontext context, unsigned value) {
@@ -264,7 +264,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::conditional_questions
 
-std::span<const Question> ConditionalQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ConditionalQuestions() { return conditional_questions::kQuestions; }
 }  // namespace cuaudit::contract

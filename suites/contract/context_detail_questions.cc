@@ -4,7 +4,7 @@
 #include "faults/driver/call_shape.h"
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::context_detail_questions {
 namespace {
 
 using driver::CallId;
@@ -185,7 +185,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::context_detail_questions
 
-std::span<const Question> ContextDetailQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ContextDetailQuestions() { return context_detail_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::context_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -219,7 +219,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::context_questions
 
-std::span<const Question> ContextQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ContextQuestions() { return context_questions::kQuestions; }
 }  // namespace cuaudit::contract

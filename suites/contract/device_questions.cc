@@ -3,7 +3,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::device_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -125,7 +125,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::device_questions
 
-std::span<const Question> DeviceQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> DeviceQuestions() { return device_questions::kQuestions; }
 }  // namespace cuaudit::contract

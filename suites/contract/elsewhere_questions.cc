@@ -2,7 +2,7 @@
 #include "suites/contract/furniture.h"
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::elsewhere_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -177,7 +177,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::elsewhere_questions
 
-std::span<const Question> ElsewhereQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ElsewhereQuestions() { return elsewhere_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::event_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -189,7 +189,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::event_questions
 
-std::span<const Question> EventQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> EventQuestions() { return event_questions::kQuestions; }
 }  // namespace cuaudit::contract

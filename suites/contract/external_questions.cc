@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::external_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -228,7 +228,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::external_questions
 
-std::span<const Question> ExternalQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ExternalQuestions() { return external_questions::kQuestions; }
 }  // namespace cuaudit::contract

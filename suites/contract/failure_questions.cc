@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::failure_questions {
 namespace {
 
 constexpr std::size_t kMega = std::size_t{1} << 20;
@@ -275,7 +275,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::failure_questions
 
-std::span<const Question> FailureQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> FailureQuestions() { return failure_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::free_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -273,7 +273,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::free_questions
 
-std::span<const Question> FreeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> FreeQuestions() { return free_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// furniture.h: what questions about calls from the wrong place need: objects of one context, and ways out of it.
+// furniture.h: objects of one context, and ways to leave it, for questions about calls made in the wrong context.
 //
-//   Owns      nothing that it would release: these questions are asked in a process of their own.
-//   Threads   one question at a time.
-//   Errors    a failing preparation shows in the answer.
-//   Faults    makes driver calls.
-//   Source    ours.
+// Nothing is released, because each of these questions is asked in a process of its own. A preparation that fails shows in the answer.
 #pragma once
 
 #include "suites/contract/question.h"
@@ -24,13 +20,13 @@ struct Furniture {
   CUdeviceptr p = 0;
 };
 
-// Nothing is current from here on.
+// Makes no context current.
 inline void Leave(Asker& a) {
   CUcontext popped = nullptr;
   a.Prepare(a.d.CtxPopCurrent(&popped));
 }
 
-// Another context is current from here on.
+// Makes another context current.
 inline void MoveElsewhere(Asker& a) {
   CUcontext c = nullptr;
   a.Prepare(a.d.CtxCreate(&c, nullptr, 0, 0));

@@ -2,7 +2,7 @@
 // What lies in a node: the graph that was moved there, or the copy of one, and what is added to it afterwards.
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_child_questions {
 namespace {
 
 #if CUDA_VERSION >= 13000  // older toolkits know no ownership
@@ -255,7 +255,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_child_questions
 
-std::span<const Question> GraphChildQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphChildQuestions() { return graph_child_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // Memory that a graph allocates, and contexts: whose it is after launches in two of them, and what is left when one goes.
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_context_questions {
 namespace {
 
 // A graph whose memory outlives its launch, so that another launch finds it there; primary's where nothing else is current.
@@ -127,7 +127,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_context_questions
 
-std::span<const Question> GraphContextQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphContextQuestions() { return graph_context_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_edge_questions {
 namespace {
 
 struct Kernels {
@@ -269,7 +269,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_edge_questions
 
-std::span<const Question> GraphEdgeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphEdgeQuestions() { return graph_edge_questions::kQuestions; }
 }  // namespace cuaudit::contract

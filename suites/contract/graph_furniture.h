@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// graph_furniture.h: what questions about graphs need: a graph with its executable, and nodes in one line.
+// graph_furniture.h: a graph with its executable, and nodes in one line, for questions about graphs.
 //
-//   Owns      a Sketch its graph and executable; it gives them back and says nothing when that fails.
-//   Threads   one question at a time.
-//   Errors    a failing preparation shows in the answer.
-//   Faults    makes driver calls.
-//   Source    ours.
+// A Sketch owns its graph and executable; it destroys them and ignores errors. A preparation that fails shows in the answer.
 #pragma once
 
 #include "suites/contract/question.h"
@@ -103,7 +99,7 @@ struct Sketch {
   CUgraphExec x = nullptr;
 };
 
-// The first byte of device memory.
+// Appends the first byte of device memory to the answer.
 inline void ShowByte(Asker& a, CUdeviceptr p) {
   unsigned char byte = 0;
   a.Prepare(a.d.MemcpyDtoH(&byte, p, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_memory_questions {
 namespace {
 
 std::uint64_t Used(Asker& a, CUgraphMem_attribute attribute) {
@@ -377,7 +377,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_memory_questions
 
-std::span<const Question> GraphMemoryQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphMemoryQuestions() { return graph_memory_questions::kQuestions; }
 }  // namespace cuaudit::contract

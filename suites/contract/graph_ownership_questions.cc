@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_ownership_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -294,7 +294,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_ownership_questions
 
-std::span<const Question> GraphOwnershipQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphOwnershipQuestions() { return graph_ownership_questions::kQuestions; }
 }  // namespace cuaudit::contract

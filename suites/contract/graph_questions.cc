@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -281,7 +281,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_questions
 
-std::span<const Question> GraphQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphQuestions() { return graph_questions::kQuestions; }
 }  // namespace cuaudit::contract

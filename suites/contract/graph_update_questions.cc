@@ -3,7 +3,7 @@
 
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::graph_update_questions {
 namespace {
 
 // The result of updating the first graph's executable with the second graph, and whether nodes are named.
@@ -389,7 +389,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::graph_update_questions
 
-std::span<const Question> GraphUpdateQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GraphUpdateQuestions() { return graph_update_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // Device resources and green contexts: what they hold alive, what dies with them, and which calls they may stand in for.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::green_questions {
 namespace {
 
 // A descriptor of one group of at least `count` multiprocessors of device 0.
@@ -327,7 +327,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::green_questions
 
-std::span<const Question> GreenQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GreenQuestions() { return green_questions::kQuestions; }
 }  // namespace cuaudit::contract

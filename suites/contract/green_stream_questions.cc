@@ -2,7 +2,7 @@
 // Streams and events of green contexts, and what is left of them once the green context is gone.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::green_stream_questions {
 namespace {
 
 CUgreenCtx Green(Asker& a) {
@@ -310,7 +310,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::green_stream_questions
 
-std::span<const Question> GreenStreamQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> GreenStreamQuestions() { return green_stream_questions::kQuestions; }
 }  // namespace cuaudit::contract

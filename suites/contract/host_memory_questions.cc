@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::host_memory_questions {
 namespace {
 
 CUdeviceptr Address(const void* p) { return reinterpret_cast<CUdeviceptr>(p); }
@@ -356,7 +356,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::host_memory_questions
 
-std::span<const Question> HostMemoryQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> HostMemoryQuestions() { return host_memory_questions::kQuestions; }
 }  // namespace cuaudit::contract

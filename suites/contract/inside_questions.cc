@@ -2,7 +2,7 @@
 // What a host function may call, one call each: some of them never come back from a genuine driver.
 #include "suites/contract/stage.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::inside_questions {
 namespace {
 
 void Nothing(void*) {}
@@ -80,7 +80,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::inside_questions
 
-std::span<const Question> InsideQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> InsideQuestions() { return inside_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/partner.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::ipc_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -304,7 +304,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::ipc_questions
 
-std::span<const Question> IpcQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> IpcQuestions() { return ipc_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // What kernels, functions, modules and libraries tell about each other.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::kernel_questions {
 namespace {
 
 struct Loaded {
@@ -271,7 +271,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::kernel_questions
 
-std::span<const Question> KernelQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> KernelQuestions() { return kernel_questions::kQuestions; }
 }  // namespace cuaudit::contract

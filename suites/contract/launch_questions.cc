@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::launch_questions {
 namespace {
 
 constexpr const char* kKernels =
@@ -300,7 +300,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::launch_questions
 
-std::span<const Question> LaunchQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> LaunchQuestions() { return launch_questions::kQuestions; }
 }  // namespace cuaudit::contract

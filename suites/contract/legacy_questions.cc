@@ -6,7 +6,7 @@
 #include "faults/driver/call_shape.h"
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::legacy_questions {
 namespace {
 
 using driver::CallId;
@@ -319,7 +319,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::legacy_questions
 
-std::span<const Question> LegacyQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> LegacyQuestions() { return legacy_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::lifetime_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -237,7 +237,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::lifetime_questions
 
-std::span<const Question> LifetimeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> LifetimeQuestions() { return lifetime_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::limit_questions {
 namespace {
 
 void Get(Asker& a, CUlimit limit) {
@@ -271,7 +271,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::limit_questions
 
-std::span<const Question> LimitQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> LimitQuestions() { return limit_questions::kQuestions; }
 }  // namespace cuaudit::contract

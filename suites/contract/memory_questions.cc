@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::memory_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -352,7 +352,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::memory_questions
 
-std::span<const Question> MemoryQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> MemoryQuestions() { return memory_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::module_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -212,7 +212,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::module_questions
 
-std::span<const Question> ModuleQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ModuleQuestions() { return module_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 #include "suites/contract/furniture.h"
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::no_context_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -294,7 +294,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::no_context_questions
 
-std::span<const Question> NoContextQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> NoContextQuestions() { return no_context_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/stage.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::order_questions {
 namespace {
 
 void One(void* argument) { *static_cast<long long*>(argument) = *static_cast<long long*>(argument) * 10 + 1; }
@@ -374,7 +374,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::order_questions
 
-std::span<const Question> OrderQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> OrderQuestions() { return order_questions::kQuestions; }
 }  // namespace cuaudit::contract

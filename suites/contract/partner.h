@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// partner.h: a second process for questions that need one: it asks the same kind of driver its own short question.
+// partner.h: a second process for questions that need one. It asks the same kind of driver a short question of its own.
 //
-//   Partner      starts this program again in the role of a question of PartnerQuestions(); the two talk over a socket pair.
-//   Owns         the process and the socket; both are gone with it.
-//   Threads      one at a time.
-//   Errors       a partner that dies or hangs answers "crash" or "hang".
-//   Faults       makes no driver calls itself.
-//   Source       ours.
+// A Partner starts this program again in the role of a question of PartnerQuestions(); the two talk over a socket pair. A Partner owns
+// the process and the socket and ends both. A partner that dies or hangs answers "crash" or "hang".
 #pragma once
 
 #include <sys/types.h>

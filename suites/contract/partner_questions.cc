@@ -4,7 +4,7 @@
 
 #include "suites/contract/partner.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::partner_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -275,7 +275,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::partner_questions
 
-std::span<const Question> PartnerQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> PartnerQuestions() { return partner_questions::kQuestions; }
 }  // namespace cuaudit::contract

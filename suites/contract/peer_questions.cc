@@ -2,7 +2,7 @@
 // Access between devices. What needs two of them answers "one device" where there is only one.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::peer_questions {
 namespace {
 
 bool TwoDevices(Asker& a) {
@@ -204,7 +204,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::peer_questions
 
-std::span<const Question> PeerQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> PeerQuestions() { return peer_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::pool_attribute_questions {
 namespace {
 
 CUmemPoolProps Properties(int handle_types = 0) {
@@ -334,7 +334,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::pool_attribute_questions
 
-std::span<const Question> PoolAttributeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> PoolAttributeQuestions() { return pool_attribute_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // Stream-ordered memory and contexts: it belongs to a pool, so what is left when the context goes in which it was taken.
 #include "suites/contract/graph_furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::pool_context_questions {
 namespace {
 
 struct Taking {
@@ -250,7 +250,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::pool_context_questions
 
-std::span<const Question> PoolContextQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> PoolContextQuestions() { return pool_context_questions::kQuestions; }
 }  // namespace cuaudit::contract

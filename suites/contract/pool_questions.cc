@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::pool_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -164,7 +164,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::pool_questions
 
-std::span<const Question> PoolQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> PoolQuestions() { return pool_questions::kQuestions; }
 }  // namespace cuaudit::contract

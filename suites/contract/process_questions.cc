@@ -4,7 +4,7 @@
 #include "suites/contract/another_process.h"
 #include "suites/contract/furniture.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::process_questions {
 namespace {
 
 // What the parent made before it forked, or a process before it exits.
@@ -271,7 +271,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::process_questions
 
-std::span<const Question> ProcessQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ProcessQuestions() { return process_questions::kQuestions; }
 }  // namespace cuaudit::contract

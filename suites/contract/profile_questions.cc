@@ -2,7 +2,7 @@
 // What the device says about itself, and what follows from it for kernels: attributes, limits of functions, occupancy.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::profile_questions {
 namespace {
 
 // Attributes that depend on the machine and not on the device: buses, NUMA nodes, the compute mode, MPS, the board's maker.
@@ -307,7 +307,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::profile_questions
 
-std::span<const Question> ProfileQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> ProfileQuestions() { return profile_questions::kQuestions; }
 }  // namespace cuaudit::contract

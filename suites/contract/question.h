@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// question.h: one question to a CUDA driver, whoever answers it: a short run of calls whose codes and small values are the answer.
+// question.h: one question to a CUDA driver: a short run of calls whose codes and small values are the answer.
 //
-//   Owns      an Asker its answer; a question cleans up what it made.
-//   Threads   one question at a time.
-//   Errors    a failing preparation shows in the answer as "prepare:CODE".
-//   Faults    makes the driver calls of its questions.
-//   Source    the expected answers are the CUDA Driver API 13.0 reference's, and what an H200 was seen to answer (recorded/).
+// The expected answers are those of the CUDA Driver API reference 13.0 and of an H200 (measurements/h200_580.159.04/contract.tsv). A
+// question cleans up what it makes. A preparation that fails shows in the answer as "prepare:CODE".
 #pragma once
 
 #include <cuda.h>
@@ -24,11 +21,11 @@ class Asker {
  public:
   explicit Asker(driver::DriverRef driver) : d(driver) {}
   driver::DriverRef d;
-  // Appends the code's name.
+  // Appends the name of the code to the answer.
   CUresult operator()(CUresult result);
   void Value(long long value);
   void Text(const char* text);
-  // Silent when it succeeds.
+  // Adds nothing to the answer when `result` is success.
   bool Prepare(CUresult result);
   const std::string& answer() const { return answer_; }
 
@@ -53,13 +50,13 @@ class Ready {
 enum class Manner : std::uint8_t {
   Plain,  // any process with an initialised driver will do
   Fresh,  // needs a process of its own: it asks about cuInit or about the primary context's count
-  Risky,  // stale or invented handles: a genuine driver may crash, so a process of its own too
-  Exits,  // about a process that ends: only a library can be asked, in a process of its own
+  Risky,  // uses stale or invented handles, on which a genuine driver may crash, so it needs a process of its own, too
+  Exits,  // is about the end of a process: only a library can be asked, in a process of its own
 };
 
 struct Question {
   const char* name;
-  const char* expected;  // the genuine driver's answer; where the simulated one differs on purpose: differences.def
+  const char* expected;  // answer of the genuine driver; differences.def has the intended differences of the simulated one
   Manner manner;
   void (*ask)(Asker&);
 };

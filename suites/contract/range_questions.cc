@@ -2,7 +2,7 @@
 // Managed memory: what is advised, prefetched, discarded and remembered about its ranges.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::range_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -286,7 +286,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::range_questions
 
-std::span<const Question> RangeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> RangeQuestions() { return range_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::runtime_fact_questions {
 namespace {
 
 CUstream Capturing(Asker& a, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
@@ -195,5 +195,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> RuntimeFactQuestions() { return kQuestions; }
+}  // namespace cuaudit::contract::runtime_fact_questions
+
+namespace cuaudit::contract {
+std::span<const Question> RuntimeFactQuestions() { return runtime_fact_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::setting_questions {
 namespace {
 
 void Heard(void* data, CUlogLevel, char*, std::size_t) { ++*static_cast<int*>(data); }
@@ -211,7 +211,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::setting_questions
 
-std::span<const Question> SettingQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> SettingQuestions() { return setting_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -4,7 +4,7 @@
 
 #include "suites/contract/partner.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::sharing_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -225,7 +225,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::sharing_questions
 
-std::span<const Question> SharingQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> SharingQuestions() { return sharing_questions::kQuestions; }
 }  // namespace cuaudit::contract

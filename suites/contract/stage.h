@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// stage.h: two streams and two events of a current context, one stream held busy by a host function until it is let go.
+// stage.h: two streams and two events of a current context. A host function keeps one stream busy until LetGo.
 //
-//   Owns      what it made, until it goes; it lets go and waits first.
-//   Threads   one question at a time. The host function spins for two seconds at most, and not at all where the asking thread runs
-//             it itself, because then nobody could let it go.
-//   Errors    a failing preparation shows in the answer.
-//   Faults    makes driver calls.
-//   Source    ours.
+// The host function spins for two seconds at most. It does not spin when the asking thread runs it, because then no thread could end the
+// wait. The destructor lets the stream go and waits for it. A preparation that fails shows in the answer.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 // Attributes and priorities of streams.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::stream_attribute_questions {
 namespace {
 
 struct Two {
@@ -199,7 +199,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::stream_attribute_questions
 
-std::span<const Question> StreamAttributeQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> StreamAttributeQuestions() { return stream_attribute_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::stream_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -213,7 +213,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::stream_questions
 
-std::span<const Question> StreamQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> StreamQuestions() { return stream_questions::kQuestions; }
 }  // namespace cuaudit::contract

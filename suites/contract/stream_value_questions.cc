@@ -2,7 +2,7 @@
 // Attributes of streams, and operations of streams on values in memory: waits, writes, batches.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::stream_value_questions {
 namespace {
 
 // A stream, device words, and a host word with its device address. Everything 0.
@@ -260,7 +260,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::stream_value_questions
 
-std::span<const Question> StreamValueQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> StreamValueQuestions() { return stream_value_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -2,7 +2,7 @@
 // Arrays of every shape, and the texture and surface objects over them.
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::texture_questions {
 namespace {
 
 CUDA_ARRAY3D_DESCRIPTOR Shape(std::size_t width, std::size_t height, std::size_t depth = 0, unsigned flags = 0,
@@ -364,7 +364,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::texture_questions
 
-std::span<const Question> TextureQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> TextureQuestions() { return texture_questions::kQuestions; }
 }  // namespace cuaudit::contract

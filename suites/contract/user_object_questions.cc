@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::user_object_questions {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -130,7 +130,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::user_object_questions
 
-std::span<const Question> UserObjectQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> UserObjectQuestions() { return user_object_questions::kQuestions; }
 }  // namespace cuaudit::contract

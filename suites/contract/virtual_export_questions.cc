@@ -5,7 +5,7 @@
 
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::virtual_export_questions {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -393,7 +393,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::virtual_export_questions
 
-std::span<const Question> VirtualExportQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> VirtualExportQuestions() { return virtual_export_questions::kQuestions; }
 }  // namespace cuaudit::contract

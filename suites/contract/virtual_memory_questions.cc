@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::virtual_memory_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -229,7 +229,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::virtual_memory_questions
 
-std::span<const Question> VirtualMemoryQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> VirtualMemoryQuestions() { return virtual_memory_questions::kQuestions; }
 }  // namespace cuaudit::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/contract/question.h"
 
-namespace cuaudit::contract {
+namespace cuaudit::contract::waiting_questions {
 namespace {
 
 struct Slow {
@@ -156,7 +156,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
+}  // namespace cuaudit::contract::waiting_questions
 
-std::span<const Question> WaitingQuestions() { return kQuestions; }
-
+namespace cuaudit::contract {
+std::span<const Question> WaitingQuestions() { return waiting_questions::kQuestions; }
 }  // namespace cuaudit::contract

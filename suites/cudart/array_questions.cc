@@ -2,7 +2,7 @@
 // Arrays, mipmapped arrays, texture and surface objects.
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::array_questions {
 namespace {
 
 cudaChannelFormatDesc Floats() { return cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat); }
@@ -275,5 +275,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> ArrayQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::array_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> ArrayQuestions() { return array_questions::kQuestions; }
 }  // namespace cuaudit::cudart

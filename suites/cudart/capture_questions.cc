@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::capture_questions {
 namespace {
 
 cudaStream_t Capturing(Asker& a, cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
@@ -392,5 +392,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> CaptureQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::capture_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> CaptureQuestions() { return capture_questions::kQuestions; }
 }  // namespace cuaudit::cudart

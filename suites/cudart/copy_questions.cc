@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::copy_questions {
 namespace {
 
 struct Places {
@@ -188,5 +188,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> CopyQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::copy_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> CopyQuestions() { return copy_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -5,7 +5,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::device_questions {
 namespace {
 
 using GetCurrent = CUresult (*)(CUcontext*);
@@ -291,5 +291,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> DeviceQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::device_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> DeviceQuestions() { return device_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// differences.h: where the drop-in runtime answers otherwise than the genuine one, and why.
-//
-//   Owns      nothing.
-//   Threads   no state.
-//   Errors    none.
-//   Faults    makes no calls.
-//   Source    differences.def.
+// differences.h: the questions to which cuaudit's runtime answers differently from the genuine one, with the reasons (differences.def).
 #pragma once
 
 #include <vector>
@@ -14,7 +8,7 @@
 
 namespace cuaudit::cudart {
 
-// Those of the library itself, and those that come from the simulated driver unless `genuine_driver`.
+// Differences of the runtime itself and, unless `genuine_driver`, those that come from the simulated driver.
 std::vector<contract::Difference> AcceptedDifferences(bool genuine_driver);
 
 }  // namespace cuaudit::cudart

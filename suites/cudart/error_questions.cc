@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::error_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -135,5 +135,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> ErrorQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::error_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> ErrorQuestions() { return error_questions::kQuestions; }
 }  // namespace cuaudit::cudart

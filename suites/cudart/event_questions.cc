@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::event_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -126,5 +126,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> EventQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::event_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> EventQuestions() { return event_questions::kQuestions; }
 }  // namespace cuaudit::cudart

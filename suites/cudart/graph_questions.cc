@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::graph_questions {
 namespace {
 
 cudaGraphNode_t NewEmpty(Asker& a, cudaGraph_t graph) {
@@ -339,5 +339,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> GraphQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::graph_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> GraphQuestions() { return graph_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -3,7 +3,7 @@
 #include "suites/cudart/kernel_text.h"
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::kernel_questions {
 namespace {
 
 cudaLibrary_t Load(Asker& a) {
@@ -170,5 +170,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> KernelQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::kernel_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> KernelQuestions() { return kernel_questions::kQuestions; }
 }  // namespace cuaudit::cudart

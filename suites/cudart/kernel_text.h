@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// kernel_text.h: kernels as PTX text, so that the questions need no device compiler, and how a compiled program registers them.
+// kernel_text.h: kernels as PTX text (PTX ISA 8.0), so that the questions need no device compiler, and their registration with the
+// runtime.
 //
-//   Owns      the text and the binary around it, constant.
-//   Threads   RegisterKernels: one thread, once.
-//   Units     sizes in bytes.
-//   Errors    none.
-//   Faults    RegisterKernels makes the runtime's registration calls, as a compiled program's start does.
-//   Source    PTX ISA 8.0; the registration calls as crt/host_runtime.h declares them.
+// RegisterKernels makes the registration calls that crt/host_runtime.h declares, as the start of a compiled program does. Call it once.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +22,7 @@ inline constexpr char kKernels[] =
     "ld.param.u64 %rd1, [target];\nld.param.u32 %r1, [value];\ncvta.to.global.u64 %rd2, %rd1;\n"
     "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.s64 %rd4, %rd2, %rd3;\nst.global.u32 [%rd4], %r1;\nret;\n}\n";
 
-// What the host side of a compiled program passes to the runtime in the place of a kernel or of a device variable.
+// Host symbols that a compiled program passes to the runtime to name a kernel or a device variable.
 extern "C" {
 void CuauditPlain();
 void CuauditBounded();

@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::memory_questions {
 namespace {
 
 void* NewManaged(Asker& a) {
@@ -236,5 +236,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> MemoryQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::memory_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> MemoryQuestions() { return memory_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::name_questions {
 namespace {
 
 void Ask(Asker& a, int from, int to, const char* (*name)(cudaError_t)) {
@@ -134,5 +134,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> NameQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::name_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> NameQuestions() { return name_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::node_questions {
 namespace {
 
 cudaPitchedPtr Row(void* pointer, std::size_t bytes) { return {pointer, bytes, bytes, 1}; }
@@ -302,5 +302,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> NodeQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::node_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> NodeQuestions() { return node_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::pointer_questions {
 namespace {
 
 void Describe(Asker& a, const void* pointer) {
@@ -78,5 +78,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> PointerQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::pointer_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> PointerQuestions() { return pointer_questions::kQuestions; }
 }  // namespace cuaudit::cudart

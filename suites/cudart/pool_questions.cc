@@ -3,7 +3,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::pool_questions {
 namespace {
 
 cudaMemPoolProps OnDevice(int device = 0) {
@@ -279,5 +279,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> PoolQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::pool_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> PoolQuestions() { return pool_questions::kQuestions; }
 }  // namespace cuaudit::cudart

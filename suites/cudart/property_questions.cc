@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::property_questions {
 namespace {
 
 void Attributes(Asker& a, std::span<const cudaDeviceAttr> attributes) {
@@ -254,5 +254,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> PropertyQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::property_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> PropertyQuestions() { return property_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT
-// question.h: one question to a CUDA runtime, whoever it is: a short run of calls whose codes and small values are the answer.
+// question.h: one question to a CUDA runtime: a short run of calls whose codes and small values are the answer.
 //
-//   Owns      an Asker its answer; what a question makes goes with the process it is asked in.
-//   Threads   one question at a time; a question may start threads and joins them.
-//   Errors    a failing preparation shows in the answer as "prepare:CODE".
-//   Faults    makes the runtime calls of its questions.
-//   Source    CUDA Runtime API 13.0 reference; the expected answers are what a genuine runtime gave (recorded/).
+// The expected answers are those of a genuine runtime (measurements/h200_580.159.04/cudart.tsv). A question may start threads and joins
+// them; what it makes goes with the process in which it is asked. A preparation that fails shows in the answer as "prepare:CODE".
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <bit>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace cuaudit::cudart {
 
-// Words are formatted at the end only: cudaGetErrorName belongs to the library that is asked.
+// Formats its words only at the end, because cudaGetErrorName belongs to the library under question.
 class Asker {
  public:
   cudaError_t operator()(cudaError_t result);
   void Value(long long value);
   void Text(const char* text);
-  // Silent when it succeeds.
+  // Adds nothing to the answer when `result` is success.
   bool Prepare(cudaError_t result);
   std::string Answer() const;
 
@@ -36,7 +34,7 @@ class Asker {
   std::vector<Word> words_;
 };
 
-// Asked in a process of its own, in which no runtime call was made before.
+// A question is asked in a new process, in which no runtime call was made before.
 struct Question {
   const char* name;
   void (*ask)(Asker&);
@@ -63,13 +61,13 @@ std::span<const Question> RegisteredQuestions();
 std::span<const Question> SharingQuestions();
 std::vector<Question> AllQuestions();
 
-// A value that the enumeration does not have.
+// Makes a value that the enumeration does not have.
 template <typename E>
 E Beyond(unsigned value) {
   return std::bit_cast<E>(value);
 }
 
-// A handle or an address that nobody gave out. Mapped and zeroed, so that reading through it does not decide the answer.
+// A handle or address that the runtime did not give out. Its memory is mapped and zeroed, so that reading through it does not crash.
 void* Invented();
 
 inline cudaStream_t NewStream(Asker& a, unsigned flags = cudaStreamNonBlocking) {

@@ -5,7 +5,7 @@
 #include "suites/cudart/kernel_text.h"
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::registered_questions {
 namespace {
 
 const void* Function(void (*host)()) { return reinterpret_cast<const void*>(host); }
@@ -361,5 +361,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> RegisteredQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::registered_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> RegisteredQuestions() { return registered_questions::kQuestions; }
 }  // namespace cuaudit::cudart

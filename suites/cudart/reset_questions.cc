@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::reset_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -158,5 +158,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> ResetQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::reset_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> ResetQuestions() { return reset_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::shaped_copy_questions {
 namespace {
 
 cudaArray_t NewArray(Asker& a, std::size_t width = 16, std::size_t height = 8) {
@@ -212,5 +212,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> ShapedCopyQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::shaped_copy_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> ShapedCopyQuestions() { return shaped_copy_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -4,7 +4,7 @@
 
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::sharing_questions {
 namespace {
 
 constexpr Question kQuestions[] = {
@@ -141,5 +141,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> SharingQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::sharing_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> SharingQuestions() { return sharing_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/cudart/question.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::stream_questions {
 namespace {
 
 void CUDART_CB NoteStatus(cudaStream_t, cudaError_t status, void* where) { *static_cast<int*>(where) = 100 + static_cast<int>(status); }
@@ -252,5 +252,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-std::span<const Question> StreamQuestions() { return kQuestions; }
+}  // namespace cuaudit::cudart::stream_questions
+
+namespace cuaudit::cudart {
+std::span<const Question> StreamQuestions() { return stream_questions::kQuestions; }
 }  // namespace cuaudit::cudart

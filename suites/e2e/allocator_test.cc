@@ -7,7 +7,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::allocator_test {
 namespace {
 
 constexpr int kSweepDeadlineMs = 240000;
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(All, AllocatorLifecycle, testing::Values("poll segments
                          });
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::allocator_test

@@ -9,7 +9,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::clients_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -248,4 +248,4 @@ INSTANTIATE_TEST_SUITE_P(AddressSanitizer, Sanitized, ::testing::Values("client_
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::clients_test

@@ -6,7 +6,7 @@
 #include "harness/sweep/sweep_engine.h"
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::fork_cost_test {
 namespace {
 
 using harness::Rehearsal;
@@ -63,4 +63,4 @@ TEST(ForkCost, ATrialCostsWhatComesAfterItsFaultHoweverLongTheProgramIs) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::fork_cost_test

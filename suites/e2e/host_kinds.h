@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// host_kinds.h: the kinds of resources that a program takes from the host and not from the driver.
+// host_kinds.h: the kinds of resource that a program takes from the host and not from the driver.
 //
-//   Owns      nothing.
-//   Threads   constants.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours. kinds_test.cc holds this list and its own against the table of all kinds; host_ways_test.cc loses each of these.
+// kinds_test.cc compares this list and its own with the table of all kinds; host_ways_test.cc loses one object of each kind.
 #pragma once
 
 namespace cuaudit::e2e {

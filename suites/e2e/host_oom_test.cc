@@ -8,7 +8,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::host_oom_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(HostOom, SaysThatASanitizersHeapCannotBeRefused) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::host_oom_test

@@ -9,7 +9,7 @@
 #include "faults/journal/layout.h"
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::host_test {
 namespace {
 
 class LostBlock : public ::testing::TestWithParam<const char*> {};
@@ -314,7 +314,7 @@ TEST(Mutexes, OneDestroyedWhileLockedIsToldOnce) {
 }
 
 // A call that takes its time is not what opened a descriptor, but nobody can tell while it is under way.
-TEST(Descriptors, OfWhichACallUnderWayLeavesDoubtRaiseAFlag) {
+TEST(HostDescriptors, OfWhichACallUnderWayLeavesDoubtRaiseAFlag) {
   EXPECT_EQ(FlagsAfter({Program("host_path"), "unseen_descriptor"}) & faults::kDescriptorsDisputed, 0U);
   EXPECT_NE(FlagsAfter({Program("host_path"), "lingers"}) & faults::kDescriptorsDisputed, 0U);
   const Audit said = RunAudit({"run", "--host"}, {Program("host_path"), "lingers"});
@@ -339,4 +339,4 @@ TEST(LateDriver, WhatTheProgramsCallbackKeepsIsItsOwn) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::host_test

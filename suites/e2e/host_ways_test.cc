@@ -13,7 +13,7 @@
 #include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::host_ways_test {
 namespace {
 
 // A sanitizer's own look for leaks would change the exit status.
@@ -141,7 +141,7 @@ std::vector<Beside> EverySanitizer() {
   return all;
 }
 
-class Sanitized : public ::testing::TestWithParam<Beside> {
+class SanitizedHost : public ::testing::TestWithParam<Beside> {
  protected:
   void SetUp() override {
 #ifdef CUAUDIT_INSTRUMENTED
@@ -153,7 +153,7 @@ class Sanitized : public ::testing::TestWithParam<Beside> {
   std::string program_;
 };
 
-TEST_P(Sanitized, LosesAreFoundAndNothingElse) {
+TEST_P(SanitizedHost, LosesAreFoundAndNothingElse) {
   const Audit leaking = RunAudit({"cycles", "--n", "1,10"}, {program_, GetParam().way.name, "{n}"}, kQuietly);
   ASSERT_FALSE(leaking.report.is_null()) << leaking.outcome.err;
   if (std::string_view(GetParam().way.name) == "thread") {
@@ -167,7 +167,7 @@ TEST_P(Sanitized, LosesAreFoundAndNothingElse) {
   EXPECT_EQ(clean.findings(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Sanitized, ::testing::ValuesIn(EverySanitizer()),
+INSTANTIATE_TEST_SUITE_P(Every, SanitizedHost, ::testing::ValuesIn(EverySanitizer()),
                          [](const auto& test) { return std::string(test.param.sanitizer) + "_" + test.param.way.name; });
 
 // LeakSanitizer looks once, at the end, and a block that is still reachable is no leak to it.
@@ -287,4 +287,4 @@ TEST(FailingPathBesideASanitizer, LosesTheSame) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::host_ways_test

@@ -9,7 +9,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::input_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -78,7 +78,7 @@ TEST(BadFault, IsRefusedByTheCommandLineWithItsColumn) {
       {"cuMemAlloc#x=OUT_OF_MEMORY", "column 12"},
       {"cuMemAlloc#1=NO_SUCH_CODE", "column 14"},
       {"cuMemAlloc#1=SUCCESS", "column 14"},
-      {"cuMemAlloc#1", "column 13"},
+      {"cuMemAlloc#1=", "column 14"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,sometimes", "column 28"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", "column"},
       {"cuMemAlloc#1@lunch=OUT_OF_MEMORY", "column 14"},
@@ -220,4 +220,4 @@ TEST(Records, ACapacityTooSmallIsAnErrorAndNeverClean) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::input_test

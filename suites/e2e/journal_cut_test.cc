@@ -10,7 +10,7 @@
 #include "faults/journal/layout.h"
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::journal_cut_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST(Explain, TheJournalOfAProgramKilledInMidFlightIsReadable) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::journal_cut_test

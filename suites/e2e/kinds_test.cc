@@ -13,7 +13,7 @@
 #include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::kinds_test {
 namespace {
 
 constexpr const char* kKinds[] = {"device_memory",
@@ -103,4 +103,4 @@ TEST(KindList, TheProgramHasNoKindThatIsNotTestedHere) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::kinds_test

@@ -7,7 +7,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::prune_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -135,4 +135,4 @@ TEST_P(Interpreted, CodeIsNotPrunedInTheFirstOrderEvenWhenAskedFor) {
 INSTANTIATE_TEST_SUITE_P(Modes, Interpreted, ::testing::Values("first", "back"), [](const auto& mode) { return std::string(mode.param); });
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::prune_test

@@ -9,7 +9,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::stability_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,22 +46,6 @@ TEST(Equal, CyclesAndRunRepeatThemselvesToo) {
   EXPECT_EQ(WithoutHeader(RunAudit({"cycles"}, cycles)), WithoutHeader(RunAudit({"cycles"}, cycles)));
   const std::vector<std::string> run = {Program("misuse"), "wrong_order"};
   EXPECT_EQ(WithoutHeader(RunAudit({"run"}, run)), WithoutHeader(RunAudit({"run"}, run)));
-}
-
-// Blocks until the file `name` was written `changes` times, or the deadline passes.
-bool WaitForWrites(int watch, const std::string& name, int changes) {
-  alignas(inotify_event) char buffer[4096];
-  while (changes > 0) {
-    pollfd watched = {watch, POLLIN, 0};
-    if (poll(&watched, 1, kDeadlineMs) <= 0) return false;
-    const ssize_t got = read(watch, buffer, sizeof(buffer));
-    for (ssize_t at = 0; at < got;) {
-      const auto* const event = reinterpret_cast<const inotify_event*>(buffer + at);
-      if (event->len != 0 && name == event->name && (event->mask & IN_MODIFY) != 0) --changes;
-      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    }
-  }
-  return true;
 }
 
 std::vector<std::string> SweepInto(const std::string& directory, const std::string& output) {
@@ -159,28 +143,6 @@ TEST(Resume, AFileThatTheProgramReadsIsPartOfIt) {
   }
 }
 
-class Interrupt : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(Interrupt, EndsByTheSignalAndTakesProcessesAndFilesWithIt) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const std::string place = TemporaryDirectory();
-    const std::string ran = place + "/ran";
-    ASSERT_EQ(RunCommand({"mkfifo", ran}).exit, 0);
-    // The trial opens the fifo and then waits for ever: once the fifo has its writer, the trial runs.
-    Spawned sweep({Tool(), GetParam(), "--driver=sim", "--", "/bin/sh", "-c", "echo $$ > " + ran + "; exec sleep 1000"},
-                  {.environment = {"TMPDIR=" + place}});
-    const pid_t trial = static_cast<pid_t>(std::stol("0" + ReadFile(ran)));
-    ASSERT_GT(trial, 0);
-    sweep.Kill(number);
-    const Outcome outcome = sweep.Wait();
-    EXPECT_EQ(outcome.signal, number) << outcome.err;
-    EXPECT_EQ(kill(trial, 0), -1) << "the trial still runs";
-    EXPECT_EQ(RunCommand({"ls", place}).out, "ran\n") << "its temporary directory is left";
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Every, Interrupt, ::testing::Values("sweep", "cycles"), [](const auto& test) { return std::string(test.param); });
-
 TEST(Reproduce, TheLineOfEveryFindingShowsTheSameFingerprintAgain) {
   struct {
     std::vector<std::string> options;
@@ -238,4 +200,4 @@ TEST(Schema, EveryKindOfReportFits) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::stability_test

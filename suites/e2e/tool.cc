@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -198,6 +199,21 @@ std::string ReadFile(const std::string& path) {
 }
 
 void WriteFile(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+bool WaitForWrites(int watch, const std::string& name, int changes) {
+  alignas(inotify_event) char buffer[4096];
+  while (changes > 0) {
+    pollfd watched = {watch, POLLIN, 0};
+    if (poll(&watched, 1, kDeadlineMs) <= 0) return false;
+    const ssize_t got = read(watch, buffer, sizeof(buffer));
+    for (ssize_t at = 0; at < got;) {
+      const auto* const event = reinterpret_cast<const inotify_event*>(buffer + at);
+      if (event->len != 0 && name == event->name && (event->mask & IN_MODIFY) != 0) --changes;
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+  }
+  return true;
+}
 
 std::size_t LineCount(const std::string& text) {
   const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));

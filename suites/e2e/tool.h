@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// tool.h: runs the real cuaudit and the fixture programs as child processes and reads what they say.
+// tool.h: runs the real cuaudit and the fixture programs as child processes and reads their output.
 //
-//   Owns      its child processes: each ends before RunCommand returns, together with the process group it leads.
-//   Threads   one thread per call; Spawned objects are not shared.
-//   Units     milliseconds.
-//   Errors    a process that misses its deadline is killed and reported as timed_out; a spawn that fails has exit 127.
-//   Faults    makes no driver calls.
-//   Source    ours; waits by poll on a pidfd and on the pipes, so nothing here sleeps.
+// Each child, with the process group that it leads, ends before RunCommand returns. A process that misses its deadline is killed and
+// reported as timed_out; one that cannot be started has exit 127. Waits by poll on a pidfd and on the pipes; nothing sleeps. Times are
+// in milliseconds.
 #pragma once
 
 #include <sys/types.h>
@@ -77,6 +74,9 @@ Audit RunAudit(std::vector<std::string> arguments, const std::vector<std::string
 std::vector<std::string> Words(const std::string& line);
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& bytes);
+
+// Blocks until the file `name` in the directory that `watch` (inotify) looks at was written `changes` times; false at the deadline.
+bool WaitForWrites(int watch, const std::string& name, int changes);
 
 // How many lines; text that ends without a line feed counts as one more.
 std::size_t LineCount(const std::string& text);

@@ -5,7 +5,7 @@
 
 #include "suites/e2e/tool.h"
 
-namespace cuaudit::e2e {
+namespace cuaudit::e2e::verdicts_test {
 namespace {
 
 struct Misuse {
@@ -132,4 +132,4 @@ TEST(Sweep, EveryFindingOfADefectiveProgramNamesItsFaultAndItsSite) {
 }
 
 }  // namespace
-}  // namespace cuaudit::e2e
+}  // namespace cuaudit::e2e::verdicts_test

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-// books.h: what the ledger made of a program's journal, held against the simulator's own books.
-//
-//   Owns      nothing.
-//   Threads   one thread.
-//   Units     bytes; tickets of the journal's clock.
-//   Errors    Require, with the journal, where the two do not agree.
-//   Faults    makes no driver calls.
-//   Source    ours. What is not compared, and why, stands at each exception.
+// books.h: compares the ledger made from a program's journal with the simulator's own books. Require fails, with the journal, where they
+// differ. Each exception says what is not compared and why.
 #pragma once
 
 #include "faults/driver/call_id.h"
@@ -16,18 +10,18 @@
 
 namespace cuaudit::fuzz {
 
-// Whether the simulator answers for these by a handle, which no other object of one run ever gets: see sim::FateOf. The others are
-// addresses, which are given out again, or devices.
+// True for kinds whose handles no other object of the run ever gets (sim::FateOf). Other kinds are named by addresses, which are reused,
+// or by devices.
 bool HasHandle(driver::Kind kind);
 
-// Textures, surfaces, mappings (texture.destroy_twice, vmm.unmap_unmapped): where the driver has nothing to release it says success all the
-// same, and what is wrong only the ledger tells.
+// True for releases of textures, surfaces and mappings (questions texture.destroy_twice, vmm.unmap_unmapped): the driver answers success
+// even when there is nothing to release, so only the ledger sees the violation.
 bool IsForgiven(driver::BaseId base);
 
-// Each object that is alive in one is alive in the other, of the same length; each that died, died the same way.
+// Requires that the same objects are alive in both, with the same length, and that dead objects died in the same way.
 void CompareObjects(const Run& run, const harness::Ledger& ledger);
 
-// Each violation can be, by what the driver answered and by what became of the handle; and none is missing that must be there.
+// Requires that each violation fits the driver's answers and the fate of the handle, and that no violation is missing.
 void CompareViolations(const Run& run, const harness::Ledger& ledger);
 
 }  // namespace cuaudit::fuzz

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// gated_run.h: one execution of a random program: a new world, a gate in front of it, a journal in memory that is emptied in between.
+// gated_run.h: one execution of a random program: a new world, a gate in front of it, and a journal in memory that is emptied in
+// between.
 //
-//   Owns      journal and gate; the world lives from Execute to Close.
-//   Threads   one thread.
-//   Errors    Require where there is no address space.
-//   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent, so that most programs have a context; then the program's own.
-//   Source    ours.
+// Owns the journal and the gate; the world lives from Execute to Close. Before the program runs, cuInit, cuDevicePrimaryCtxRetain and
+// cuCtxSetCurrent are called, so that most programs have a context. Require fails when there is no address space.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// machine.h: what a random program has in its hands, and the operations that it is made of.
+// machine.h: the handles and operations of a random program.
 //
-//   Machine    a few places per family of handle. They keep what is dead, so that a program also uses stale handles, and an operation
-//              may put a new handle over one that is alive: a leak.
-//   Owns       nothing in the driver; host bytes that copies and registrations use.
-//   Threads    one thread.
-//   Errors     results are nobody's concern here: the journal has them.
-//   Faults     one driver call per operation, or a few that belong together.
-//   Source     CUDA Driver API 13.0. Only host memory that the process may read and write is handed out: a driver believes it.
+// A Machine has a few places for each family of handle. Dead handles stay there, so that a program also uses stale handles. An operation
+// may overwrite a live handle, which is a leak. An operation is one driver call, or a few that belong together. Results are ignored,
+// because the journal has them. Only host memory that the process may read and write is passed to the driver, because the driver
+// accesses it. Owns host bytes for copies and registrations. Used from one thread.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// memory_file.h: a file with given content that is on no disk, for what takes a path.
+// memory_file.h: a file with given content that is on no disk, for functions that take a path.
 //
-//   Owns      the file, for its lifetime.
-//   Threads   a value.
-//   Errors    no room ends the process: that says nothing of the target.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// When there is no memory the process ends, because that says nothing about the fuzz target.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-// require.h: what a target knows to be true of every input. The process ends where it is not, which is what a fuzzer looks for.
-//
-//   Owns      nothing.
-//   Threads   safe.
-//   Errors    one line on stderr with the place, then abort.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// require.h: checks what a fuzz target knows to be true of every input. A failed check writes one line with its place to stderr and
+// aborts, which a fuzzer looks for.
 #pragma once
 
 #include <cstdio>

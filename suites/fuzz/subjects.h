@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
-// subjects.h: lifecycles that unwind cleanly whatever fails, for the fuzzer to disagree; and some with a defect.
+// subjects.h: lifecycles that unwind cleanly whatever call fails, which the fuzzer tries to refute, and some with a defect.
 //
-//   Owns      as each lifecycle says.
-//   Threads   one thread.
-//   Errors    CUresult of the call that failed first; teardown goes on after a failure.
-//   Faults    StreamCreate, StreamDestroy, StreamSynchronize, EventCreate, EventRecord, EventDestroy, MemAlloc, MemFree, MemAllocHost,
-//             MemFreeHost, ModuleLoadData, ModuleGetFunction, ModuleUnload, GraphCreate, GraphAddEmptyNode, GraphInstantiateWithFlags,
-//             GraphExecDestroy, GraphDestroy.
-//   Source    ours.
+// Each returns the CUresult of the first call that failed; teardown goes on after a failure.
 #pragma once
 
 #include <cuda.h>
@@ -20,7 +14,7 @@ namespace cuaudit::fuzz {
 
 inline CUresult FirstOf(CUresult one, CUresult other) { return one != CUDA_SUCCESS ? one : other; }
 
-// Planes of one picture, their stream and an event. What is released is forgotten also where the driver refused: it was tried.
+// Planes of one picture, their stream and an event. A handle is forgotten after its release, also when the driver refused the release.
 struct Picture {
   explicit Picture(std::size_t planes) : memory(planes) {}
   std::vector<CUdeviceptr> memory;

@@ -19,7 +19,7 @@ except ImportError:
 def spoiled(report):
     """Yields (what was broken, broken report)."""
     for key in sorted(report):
-        if key not in ("message", "meters"):
+        if key not in ("message", "meters", "interrupted", "faults"):
             broken = copy.deepcopy(report)
             del broken[key]
             yield f"without {key}", broken

@@ -12,7 +12,7 @@
 #include "reports/text_writer.h"
 #include "suites/golden/sample_runs.h"
 
-namespace cuaudit::suites {
+namespace cuaudit::suites::reports_golden_test {
 namespace {
 
 void Compare(const std::string& name, const std::string& written) {
@@ -60,4 +60,4 @@ TEST(ReportsGolden, ColouredTextIsWrittenAsChecked) {
 }
 
 }  // namespace
-}  // namespace cuaudit::suites
+}  // namespace cuaudit::suites::reports_golden_test

@@ -273,6 +273,22 @@ Run NotExercised() {
   return run;
 }
 
+Run InterruptedSweep() {
+  Run run = Base("sweep", "interrupted");
+  run.message = "interrupted, 12 of 58 trials (SIGINT)";
+  run.interrupted = report::Interrupted{"SIGINT", 12, 58};
+  run.totals = {41, 29, 12, 12, {{"pass", 11}, {"leak", 1}}, {}};
+  run.findings.push_back(LostStream());
+  return run;
+}
+
+Run ReplayedFault() {
+  Run run = Base("replay", "clean");
+  run.faults = {{"cuMemAlloc#2=OUT_OF_MEMORY,refuse", true}, {"cuEventCreate#1=INVALID_VALUE,after", false}};
+  run.totals = {41, 29, 1, 1, {{"pass", 1}}, {}};
+  return run;
+}
+
 Run HostileStrings() {
   Run run = Base("run", "findings");
   run.command = {"./a b", "it's", "", "<&\">", "\x1b[31mred", "bad\xff\xc0\xaf", "sur\xed\xa0\x80", "caf\xc3\xa9"};
@@ -296,6 +312,8 @@ std::vector<Sample> Samples() {
           {"clean_sweep", CleanSweep()},
           {"second_faults", SecondFaults()},
           {"not_exercised", NotExercised()},
+          {"interrupted_sweep", InterruptedSweep()},
+          {"replayed_fault", ReplayedFault()},
           {"hostile_strings", HostileStrings()},
           {"empty", Run{}}};
 }

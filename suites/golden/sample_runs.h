@@ -2,9 +2,6 @@
 // sample_runs.h: literal runs whose written forms are the golden files.
 //
 //   Owns      nothing; each call makes a new value.
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <string>
@@ -28,6 +25,8 @@ report::Run ProvedMisuse();
 report::Run CleanSweep();
 report::Run SecondFaults();  // two faults, one of them shrunk; what was pruned, what was not reached, a recovery that failed
 report::Run NotExercised();
+report::Run InterruptedSweep();
+report::Run ReplayedFault();   // one fault given with its error, one without
 report::Run HostileStrings();  // markup, control characters, bytes that are not UTF-8, shell metacharacters
 
 std::vector<Sample> Samples();

@@ -43,6 +43,9 @@ class Tree:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(data if isinstance(data, str) else json.dumps(data))
 
+    def measured(self, runs):
+        self.put("measurements/h200_1.2/gpu_check.json", {"gpu": "H200", "driver": "1.2", "runs": runs})
+
     def run(self, *arguments):
         return subprocess.run([sys.executable, sys.argv[1], "--root", self.root, *arguments], capture_output=True, text=True)
 
@@ -53,9 +56,9 @@ class Tree:
 
 with tempfile.TemporaryDirectory() as directory:
     tree = Tree(directory)
-    tree.put("suites/gpu/recorded/a/summary.json", {"gpu": "H200", "results": [{"name": "two defective sweep", "passed": False},
-                                                                             {"name": "two repaired sweep", "passed": True}],
-                                                    "tests": {"one_test": {"One.Loses": "passed"}}})
+    runs = [{"date": "2026-01-01", "results": [{"name": "two defective sweep", "passed": False}, {"name": "two repaired sweep", "passed": True}],
+             "tests": {"one_test": {"One.Loses": "passed"}}}]
+    tree.measured(runs)
     expect(tree.run("--check").returncode != 0, "a table that is not there passes the check")
     done = tree.run()
     expect(done.returncode == 0, done.stderr)
@@ -63,23 +66,25 @@ with tempfile.TemporaryDirectory() as directory:
     expect(tree.row("X1") == ["found", "silent", "not run", "not run |"], f"X1: {tree.row('X1')}")
     expect(tree.row("X2") == ["found", "**not silent**", "**not found**", "silent |"], f"X2: {tree.row('X2')}")
     expect(tree.row("X3") == ["skipped", "silent", "[1]", "[1] |"], f"X3: {tree.row('X3')}")
-    # A later run's results count, also those of a log that was cut off.
-    tree.put("suites/gpu/recorded/b/summary.json", {"results": [], "tests": {"one_test": {"One.Dies": "passed", "One.Silent": "passed"}}})
-    tree.put("suites/gpu/recorded/b/steps.log", "PASS two defective sweep {}\nPASS two repaired sw")
+    # A later run's results count, wherever it stands.
+    runs.insert(0, {"date": "2026-01-02", "results": [{"name": "two defective sweep", "passed": True}],
+                    "tests": {"one_test": {"One.Dies": "passed", "One.Silent": "passed"}}})
+    tree.measured(runs)
     expect(tree.run("--check").returncode != 0, "new results of a GPU go unnoticed")
     tree.run()
     expect(tree.row("X1")[2:] == ["found", "silent |"] and tree.row("X2")[2:] == ["found", "silent |"], f"later: {tree.row('X1')} {tree.row('X2')}")
     expect(tree.row("X3")[2:] == ["[1]", "silent |"], f"what runs there in spite of the note: {tree.row('X3')}")
     expect(tree.row("X3", "four.cc")[2:] == ["found, 1 of 2 tests [2]", "silent |"], f"in part: {tree.row('X3', 'four.cc')}")
     # Second order holds a program against the same vector; what was cut off against none.
-    for name, step, cell in (("c", {"partial": True, "passed": False}, "silent |"), ("d", {"partial": False, "passed": False}, "**not silent** |"),
-                             ("e", {"partial": False, "passed": True}, "silent |")):
-        tree.put(f"suites/gpu/recorded/{name}/summary.json", {"results": [{"name": "second order two repaired", **step}]})
+    for day, step, cell in (("03", {"partial": True, "passed": False}, "silent |"), ("04", {"partial": False, "passed": False}, "**not silent** |"),
+                            ("05", {"partial": False, "passed": True}, "silent |")):
+        runs.append({"date": f"2026-01-{day}", "results": [{"name": "second order two repaired", **step}]})
+        tree.measured(runs)
         tree.run()
         expect(tree.row("X2")[3] == cell, f"second order, {step}: {tree.row('X2')}")
-    tree.put("suites/gpu/recorded/f/summary.json", {"gpu": "simulated", "results": []})
+    tree.put("measurements/other/gpu_check.json", {"gpu": "simulated", "runs": []})
     expect("expected results of a GPU" in tree.run().stderr, "results of the simulated driver pass for a GPU's")
-    (tree.root / "suites/gpu/recorded/f/summary.json").unlink()
+    (tree.root / "measurements/other/gpu_check.json").unlink()
     # A verdict that was typed in, a result that changed, a test without any.
     table = tree.folder / "DEFECTS.md"
     table.write_text(table.read_text().replace("**not silent**", "silent"))

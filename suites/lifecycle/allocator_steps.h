@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // allocator_steps.h: the caching allocator's own lifecycle: init, mixed work on three streams, empty cache, teardown.
 //
-//   Owns      one reference to the primary context, three streams, the allocator.
-//   Threads   one.
-//   Errors    the first one. Close is tried twice; handles and references are released once (allocator/README.md, releases). Teardown
-//             follows a failed Init, too.
-//   Faults    makes driver calls.
+// Owns one reference to the primary context, three streams and the allocator. A step returns the first error. Close is tried twice;
+// handles and references are released once (allocator/README.md, releases). Teardown also follows a failed Init.
 #pragma once
 
 #include <cuda.h>

@@ -9,7 +9,7 @@
 
 #include "suites/lifecycle/allocator_steps.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::allocator_test {
 namespace {
 
 using alloc::Reuse;
@@ -44,4 +44,4 @@ INSTANTIATE_TEST_SUITE_P(All, AllocatorLifecycle, ::testing::Combine(::testing::
                          });
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::allocator_test

@@ -3,7 +3,7 @@
 // test with the reason where there is none.
 #include "cuaudit/gtest.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::chosen_driver {
 namespace {
 
 const bool appended = [] {
@@ -12,4 +12,4 @@ const bool appended = [] {
 }();
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::chosen_driver

@@ -4,7 +4,7 @@
 #include "harness/lifecycle/lifecycle_cycles.h"
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::cycles_test {
 namespace {
 
 using harness::Grows;
@@ -161,4 +161,4 @@ TEST(Sweep, ALimitIsTold) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::cycles_test

@@ -10,7 +10,7 @@
 
 #include "suites/lifecycle/subject.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::expectations_test {
 namespace {
 
 using ::testing::AllOf;
@@ -107,7 +107,8 @@ TEST(Expectation, GrowthIsShownCycleByCycle) {
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, AllOf(HasSubstr("growth of 4 stream"), HasSubstr("alive after each cycle: 1 2 3 4 5")));
   EXPECT_THAT(StacksUnder(ended.output, "    acquired by cuStreamCreate"),
-              ElementsAre(ElementsAre(FrameOf("Neutral_Grows_Test.*operator\\(\\)"))))
+              ElementsAre(ElementsAre(FrameOf("(Neutral_Grows_Test.*)?operator\\(\\)")  // bare where the compiler inlined it
+                                      )))
       << ended.output;
   const std::vector<std::string> replays = LinesWith(ended.output, "    replay ");
   ASSERT_THAT(replays, SizeIs(1)) << ended.output;
@@ -140,4 +141,4 @@ TEST(Expectation, ShardsAreGoogleTestsOwn) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::expectations_test

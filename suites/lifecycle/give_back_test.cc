@@ -8,7 +8,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::give_back_test {
 namespace {
 
 using driver::BaseId;
@@ -59,4 +59,4 @@ TEST(GiveBack, DoesNotTouchWhatWentWithItsContextAfterARefusedRelease) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::give_back_test

@@ -10,7 +10,7 @@
 
 #include "suites/lifecycle/subject.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::host_beside_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST_P(OwnMalloc, IsSaid) {
 INSTANTIATE_TEST_SUITE_P(Every, OwnMalloc, ::testing::Values("own_malloc"), [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::host_beside_test

@@ -12,7 +12,7 @@
 
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::host_faults_test {
 namespace {
 
 using ::testing::Contains;
@@ -164,4 +164,4 @@ TEST(HostOom, NeedsTheHostToBeWatched) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::host_faults_test

@@ -24,7 +24,7 @@
 
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::host_places_test {
 namespace {
 
 using ::testing::Contains;
@@ -380,4 +380,4 @@ TEST(HostPlaces, OneLossIsToldOnce) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::host_places_test

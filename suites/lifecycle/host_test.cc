@@ -19,7 +19,7 @@
 
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::host_test {
 namespace {
 
 using ::testing::Contains;
@@ -260,4 +260,4 @@ TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::host_test

@@ -9,7 +9,7 @@
 
 #include "suites/lifecycle/subject.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::listener_test {
 namespace {
 
 using ::testing::AllOf;
@@ -188,4 +188,4 @@ TEST(NeutralityListener, ToleratedKindsPass) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::listener_test

@@ -12,7 +12,7 @@
 #include "suites/lifecycle/allocator_steps.h"
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::one_driver_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -320,4 +320,4 @@ TEST(ChosenDriver, ThatIsNotHereIsSaidFirst) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::one_driver_test

@@ -12,7 +12,7 @@
 
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::planted_test {
 namespace {
 
 using ::testing::Contains;
@@ -372,4 +372,4 @@ TEST(DoubleRelease, IsFoundWithoutAnyFault) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::planted_test

@@ -13,7 +13,7 @@
 
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::positive_test {
 namespace {
 
 using ::testing::Contains;
@@ -368,4 +368,4 @@ TEST(Positive, StepsThatReportByBoolOrInt) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::positive_test

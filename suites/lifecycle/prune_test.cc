@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::prune_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(Prune, WhatIsPrunedIsSaid) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::prune_test

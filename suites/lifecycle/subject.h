@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// subject.h: runs a test program as a shell would, and what it said.
+// subject.h: runs a test program as a shell would, and keeps its output.
 #pragma once
 
 #include <sys/wait.h>

@@ -7,7 +7,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::accepted_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,4 +129,4 @@ CUAUDIT_CASE(Leak, AChildGraphThatWasCopied) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::accepted_test

@@ -3,14 +3,14 @@
 #include "suites/planted/case.h"
 #include "suites/planted/declared.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::benign_test {
 namespace {
 
 using ::testing::SizeIs;
 
 CUAUDIT_CASE(BenignFailed, TheProgramFailsAllTheSame) {
   const harness::TrialResult trial = Declared("cuMemPoolCreate", harness::Said::Failure);
-  EXPECT_EQ(trial.verdict, Name(harness::Verdict::Misreported));
+  EXPECT_EQ(trial.verdict, harness::Verdict::Misreported);
   ASSERT_THAT(trial.findings, SizeIs(1));
   EXPECT_EQ(trial.findings[0].detail, "cuMemPoolCreate");
   EXPECT_EQ(trial.findings[0].where->call, "cuMemPoolCreate");
@@ -30,4 +30,4 @@ CUAUDIT_CASE(BenignNeverFired, ATrialThatMissedHitsNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::benign_test

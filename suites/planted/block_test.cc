@@ -2,7 +2,7 @@
 // Blocks that the program's own pool cuts out of device memory, as it tells of them itself (cuaudit/mark.h).
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::block_test {
 namespace {
 
 using driver::CallId;
@@ -104,4 +104,4 @@ CUAUDIT_CASE(HandedOutTwice, APartOfABlockThatIsOut) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::block_test

@@ -6,7 +6,7 @@
 
 #include "suites/planted/capturing.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::captured_nodes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -102,4 +102,4 @@ CUAUDIT_CASE(UseAfterRelease, ABatchOfWritesThatANodeWasGivenLater) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::captured_nodes_test

@@ -2,7 +2,7 @@
 // What a stream capture that is over, or was never there, no longer takes over: memory acquired then is the program's own.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::captures_test {
 namespace {
 
 using driver::CallId;
@@ -94,4 +94,4 @@ CUAUDIT_CASE(Leak, AGraphThatWasCapturedIntoIsTheOneThatWasMade) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::captures_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// capturing.h: a program that captures streams, through the gate to the simulated driver: what is captured is told as on any driver.
+// capturing.h: a program that captures streams on the simulated driver, through the gate. The records are the same as on any driver.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -51,7 +51,7 @@ struct Capturing {
     void* arguments[] = {&memory};
     EXPECT_EQ(d.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, arguments, nullptr), CUDA_SUCCESS);
   }
-  // The stream is in a structure.
+  // For cuLaunchKernelEx, whose stream is a member of a structure.
   void KernelEx(CUdeviceptr memory, CUstream on) const {
     void* arguments[] = {&memory};
     CUlaunchConfig launch = {};
@@ -59,7 +59,7 @@ struct Capturing {
     launch.hStream = on;
     EXPECT_EQ(d.LaunchKernelEx(&launch, function, arguments, nullptr), CUDA_SUCCESS);
   }
-  // Of a kernel node with another argument.
+  // Parameters of a kernel node with other arguments.
   CUDA_KERNEL_NODE_PARAMS With(void** arguments) const {
     CUDA_KERNEL_NODE_PARAMS node = {};
     node.func = function;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// case.h: a test that also counts as the planted or the positive case of a rule, and writes down what the harness said meanwhile.
+// case.h: a test that also counts as a planted or a positive case of a rule, and that writes down what the harness found.
 //
 //   CUAUDIT_CASE(rule, name) { ... }   defines TEST(rule, name) and registers the rule
-//   const CaseRow row(kind);           in a loop of a case: one row of it, with what is said until the end of the scope
-//   Also(rule, kind);                  within a case: the harness says this too, and rightly; what it finds besides fails the kill matrix
-//   const Aside aside;                 what is said until the end of the scope belongs to no case: a neighbour of the other sort
-//   Owns      the set of rules that this executable has cases for, and the rows of the case that runs.
-//   Threads   filled before main; cases run on one thread.
-//   Errors    a rule without a case fails EveryRule.HasACase (completeness_test.cc).
-//   Faults    makes no driver calls.
-//   Source    ours; scripts/gen_kill_matrix.py reads the properties of the tests.
+//   const CaseRow row(kind);           in a loop of a case: one row, with the findings until the end of the scope
+//   Also(rule, kind);                  within a case: the harness rightly finds this too; any other finding fails the kill matrix
+//   const Aside aside;                 findings until the end of the scope belong to no case
+//
+// The set of rules is filled before main; cases run on one thread. A rule without a case fails EveryRule.HasACase
+// (completeness_test.cc). scripts/gen_kill_matrix.py reads the properties of the tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -37,7 +35,7 @@ inline bool RegisterCase(harness::Rule rule) {
   return true;
 }
 
-// What the row that runs is said to say besides its rule.
+// Findings that the current row is declared to have besides its own rule.
 inline Sightings& Declared() {
   static Sightings declared;
   return declared;
@@ -45,7 +43,7 @@ inline Sightings& Declared() {
 
 inline void Also(harness::Rule rule, driver::Kind kind) { Declared().emplace(harness::Name(rule), driver::Name(kind)); }
 
-// "row=rule kind,rule kind,+rule kind;row=" of the case that runs; behind a plus what was declared.
+// Rows of the current case: "row=rule kind,rule kind,+rule kind;row=". A plus marks declared findings.
 inline std::string& RowsOfCase() {
   static std::string rows;
   return rows;

@@ -8,13 +8,14 @@
 #include "suites/planted/case.h"
 #include "suites/planted/kind_cases.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::completeness_test {
 namespace {
 
 TEST(EveryRule, HasACase) {
   std::string rules;
   for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
     const auto rule = static_cast<harness::Rule>(i);
+    if (harness::Row(rule).level == harness::Level::Told) continue;  // no rule of the ledger
     EXPECT_EQ(RulesWithCases().count(rule), 1U) << "rule '" << harness::Name(rule) << "' has no case in this suite";
     const harness::RuleRow& row = harness::Row(rule);
     rules.append(rules.empty() ? "" : ";").append(harness::Name(rule));
@@ -36,4 +37,4 @@ TEST(EveryKind, IsWrittenDown) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::completeness_test

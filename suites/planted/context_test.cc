@@ -3,7 +3,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::context_test {
 namespace {
 
 using driver::CallId;
@@ -105,4 +105,4 @@ CUAUDIT_CASE(ContextStack, LeftByACycleAndTidiedUpOnlyAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::context_test

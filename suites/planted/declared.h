@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// declared.h: trials of programs with an optional feature whose failure is declared benign.
-//
-//   Owns      nothing.
-//   Threads   one thread.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    harness/sweep/benign.h.
+// declared.h: trials of programs with an optional feature whose failure is declared benign (harness/sweep/benign.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,22 +22,22 @@ inline std::vector<harness::Benign> Declarations(const std::vector<std::string>&
   return declared;
 }
 
-// cuMemPoolCreate, called by make_pool, was refused; the program ended with `said`, and lost nothing.
+// A trial in which cuMemPoolCreate, called by make_pool, was refused. The program ended with `said` and lost nothing.
 inline harness::TrialResult Declared(const std::string& declaration, harness::Said said) {
   harness::TrialResult trial;
   trial.fired = true;
   trial.said = said;
   trial.faults = {"cuMemPoolCreate#1=OUT_OF_MEMORY,refuse"};
-  trial.verdict = Name(said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass);
+  trial.verdict = said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass;
   report::Frame frame;
   frame.function = "make_pool";
   trial.fault_site = {"cuMemPoolCreate", {frame}};
   harness::ApplyBenign(Declarations({declaration}), &trial);
-  for (const harness::TrialFindingText& finding : trial.findings) Saw(finding.rule, finding.kind.empty() ? "none" : finding.kind);
+  for (const harness::TrialFindingText& finding : trial.findings) Saw(Name(finding.rule), driver::Name(finding.kind));
   return trial;
 }
 
-// The declarations that no trial's fault hit: one trial for each of `hit`, whose fault `fired` or not.
+// The declarations whose calls no trial made fail. There is one trial for each of `hit`; `fired` says whether its fault fired.
 inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::string>& declared, const std::vector<std::string>& hit,
                                                        bool fired = true) {
   std::map<std::size_t, harness::TrialResult> results;
@@ -54,7 +48,7 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
     results[results.size()] = trial;
   }
   std::vector<harness::TrialFindingText> never = harness::NeverFired(Declarations(declared), results);
-  for (const harness::TrialFindingText& finding : never) Saw(finding.rule, "none");
+  for (const harness::TrialFindingText& finding : never) Saw(Name(finding.rule), "none");
   return never;
 }
 

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
-// endings.h: trials of programs whose cleanup is not where it was acquired: in an exit handler, by joining a pool's threads.
-//
-//   Owns      nothing.
-//   Threads   one thread.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
+// endings.h: trials of programs whose clean-up is away from the acquisition: in an exit handler, or when a pool's threads are joined.
 #pragma once
 
 #include "suites/unit/verdict/journal_image.h"
 
 namespace cuaudit::testing {
 
-// Two streams for the process, destroyed by an exit handler; work in between may fail.
+// Two streams that live as long as the process and are destroyed by an exit handler. Work in between may fail.
 inline harness::Judgement CleansUpAtExit(bool right) {
   const auto program = [](bool faulted, bool whole) {
     Trace t;
@@ -34,7 +28,7 @@ inline harness::Judgement CleansUpAtExit(bool right) {
   return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
 }
 
-// A pool of two threads that is joined at the end, one that detaches itself, and one that is kept for the process.
+// Two pool threads that are joined at the end, a thread that detaches itself, and a thread that is kept for the process.
 inline harness::Judgement UsesAThreadPool(bool right) {
   const auto program = [](bool faulted, bool whole) {
     Trace t;

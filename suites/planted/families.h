@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-// families.h: programs of common patterns that look suspicious and are right, each with a twin in which one thing is wrong.
+// families.h: programs with common patterns that look suspicious and are right. Each has a twin in which one thing is wrong.
 //
-//   Owns      nothing; what a program keeps for the process is static, and reset by Reset().
-//   Threads   one thread.
-//   Errors    as the programs report them.
-//   Faults    as the sweep arms them.
-//   Source    the patterns; no program of anybody else's.
-//
-// `Wrong` is false for the program that must stay silent under every fault, and under two of them.
+// `Wrong` is false for the program on which the harness must stay silent under every fault and every pair of faults. What a program
+// keeps for the process is static, and Reset() resets it.
 #pragma once
 
 #include <cuaudit/lifecycle.h>
@@ -24,7 +19,7 @@ inline Audit Noted(Audit audit) {
   return audit;
 }
 
-// A handle that is made when it is first needed and kept for the process. Wrong: it is made again each time.
+// A handle that is made when first needed and kept for the process. Wrong: the handle is made again each time.
 template <bool Wrong>
 struct LazyCache {
   static inline CUevent cached = nullptr;
@@ -39,7 +34,7 @@ struct LazyCache {
   CUresult Work(DriverRef driver) { return driver.EventRecord(cached, nullptr); }
 };
 
-// Two owners of one stream, which goes with the last of them. Wrong: an owner that fails to start keeps its share.
+// A stream with two owners, destroyed with the last one. Wrong: an owner that fails to start keeps its share.
 template <bool Wrong>
 struct SharedStream {
   static inline CUstream stream = nullptr;
@@ -86,7 +81,8 @@ struct SharedStream {
   }
 };
 
-// Out of memory: what is cached is given back, and the allocation tried once more. Wrong: what was cached is forgotten, not given back.
+// When memory runs out, cached memory is freed and the allocation is tried again. Wrong: the cached memory is forgotten instead of
+// freed.
 template <bool Wrong>
 struct RetryOnOutOfMemory {
   CUdeviceptr cached = 0;
@@ -114,7 +110,7 @@ struct RetryOnOutOfMemory {
   }
 };
 
-// Memory that lives in the order of a stream, freed while its work is pending. Wrong: not freed when the work could not be queued.
+// Stream-ordered memory, freed while its work is pending. Wrong: the memory is not freed when the work could not be queued.
 template <bool Wrong>
 struct StreamOrdered {
   CUstream stream = nullptr;
@@ -135,7 +131,7 @@ struct StreamOrdered {
   }
 };
 
-// A memory pool that it goes on without. Wrong: it is declared to be optional, and Init fails all the same.
+// A memory pool that is optional. Wrong: the pool is declared optional, but Init fails without it.
 template <bool Wrong>
 struct OptionalPool {
   CUmemoryPool pool = nullptr;
@@ -159,8 +155,8 @@ struct OptionalPool {
   }
 };
 
-// A user object moved into a graph: it dies with the executable graph, long after its maker let go. Wrong: the maker's reference is not
-// moved, and nobody gives it back.
+// A user object whose reference is moved into a graph. It dies with the executable graph. Wrong: the reference is not moved, and nobody
+// releases it.
 template <bool Wrong>
 struct LateUserObject {
   CUgraphExec executable = nullptr;

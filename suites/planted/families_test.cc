@@ -5,7 +5,7 @@
 #include "suites/planted/case.h"
 #include "suites/planted/endings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::families_test {
 namespace {
 
 template <typename Program>
@@ -49,4 +49,4 @@ CUAUDIT_CASE(Leak, AThreadOfThePoolThatNobodyJoins) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::families_test

@@ -6,7 +6,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::graph_memory_test {
 namespace {
 
 using driver::CallId;
@@ -195,4 +195,4 @@ CUAUDIT_CASE(UseAfterRelease, GraphMemoryThatAnotherGraphFilledLater) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::graph_memory_test

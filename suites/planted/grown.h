@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-// grown.h: two runs of a program, one of few cycles and one of many, as traces, and what is held to grow between them.
-//
-//   Owns      nothing.
-//   Threads   one thread.
-//   Units     cycles.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    design section 7, step 5.
+// grown.h: two runs of a program as traces, one of few cycles and one of many, and the growth that the harness finds between them
+// (harness/cycle).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +12,7 @@
 
 namespace cuaudit::testing {
 
-// The findings, also noted (seen.h). `program` writes a run of so many cycles.
+// Returns the findings and notes them (seen.h). `program` writes the trace of a run with that number of cycles.
 inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10) {
   harness::SiteTexts sites;
   std::vector<harness::Snapshot> snapshots;

@@ -5,7 +5,7 @@
 #include "suites/planted/grown.h"
 #include "suites/planted/kind_cases.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::growth_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -98,4 +98,4 @@ CUAUDIT_CASE(Growth, AMeterThatStandsHigherAfterEveryBlock) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::growth_test

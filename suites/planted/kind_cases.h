@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 // kind_cases.h: for every kind that a call acquires, the shortest lifecycle of one object.
-//
-//   Owns      a constant table.
-//   Threads   safe everywhere; no state.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0.
 #pragma once
 
 #include <vector>
@@ -23,13 +17,13 @@ struct KindCase {
 
 const std::vector<KindCase>& KindCases();
 
-// What KindCases acquires and releases where the handle is the program's to see.
+// Handle that KindCases acquires and releases, for kinds whose handle the program sees.
 inline constexpr std::uint64_t kCaseHandle = 0x7f00'0000'1000;
 
-// Another object of the same kind, `number` telling it from the others; references of one thing have no handles of their own.
+// Acquires another object of the same kind; `number` makes its handle unique. References to one object share a handle.
 void AcquireAnother(Trace& trace, const KindCase& one, std::uint64_t number);
 
-// Its release is no driver call, so nobody can refuse it.
+// True for host kinds: their release is no driver call, so it cannot be refused.
 bool IsHostKind(driver::Kind kind);
 
 // An entry left on a context stack is a violation, with a rule of its own, and no leak.

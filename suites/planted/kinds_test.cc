@@ -6,7 +6,7 @@
 #include "suites/planted/uses.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::kinds_test {
 namespace {
 
 using driver::Kind;
@@ -128,4 +128,4 @@ CUAUDIT_CASE(AbandonedAtExit, EveryKindHeldWhenItLeft) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::kinds_test

@@ -6,7 +6,7 @@
 #include "suites/planted/kind_cases.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::leak_test {
 namespace {
 
 using driver::CallId;
@@ -171,4 +171,4 @@ CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::leak_test

@@ -2,7 +2,7 @@
 // Objects that live longer or shorter than a program may think: references, ranges, contexts in contexts.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::lifetimes_test {
 namespace {
 
 using driver::CallId;
@@ -116,4 +116,4 @@ CUAUDIT_CASE(ReleaseRefused, AChildOfAContextThatIsGone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::lifetimes_test

@@ -3,7 +3,7 @@
 #include "suites/planted/case.h"
 #include "suites/planted/kind_cases.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::release_test {
 namespace {
 
 using driver::CallId;
@@ -192,4 +192,4 @@ CUAUDIT_CASE(MutexLocked, DestroyedWhileHeld) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::release_test

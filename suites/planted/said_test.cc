@@ -4,7 +4,7 @@
 #include "suites/unit/ledger/marked_cycles.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::said_test {
 namespace {
 
 using driver::CallId;
@@ -116,4 +116,4 @@ CUAUDIT_CASE(RetainedForRetry, TheSecondReleaseSucceeds) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::said_test

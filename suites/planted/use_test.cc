@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::use_test {
 namespace {
 
 using driver::CallId;
@@ -272,4 +272,4 @@ CUAUDIT_CASE(UseAfterRelease, AChildGraphCopiedByTheGenericCallReadsFreedMemory)
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::use_test

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-// uses.h: for the kinds of kind_cases.h, a call that uses an object of the kind without releasing it.
-//
-//   Owns      nothing.
-//   Threads   safe everywhere; no state.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    faults/driver/effects.def and the shapes of the calls.
+// uses.h: for each kind of kind_cases.h, a call that uses an object of the kind without releasing it. The calls come from
+// faults/driver/effects.def and from the parameter types.
 #pragma once
 
 #include <optional>
@@ -26,7 +21,7 @@ struct Use {
   void Make(Trace& trace) const { trace.Call(call).In(argument, kCaseHandle); }
 };
 
-// The first call of the table whose only effect is to use or to ask about what it is given, and that takes one of that family.
+// The first call in the table that has only this effect and takes a handle of the kind's family.
 inline std::optional<Use> UseOf(const KindCase& one, driver::Effect effect) {
   const driver::Family family =
       driver::FamilyOf(one.kind) == driver::Family::Mapping ? driver::Family::Pointer : driver::FamilyOf(one.kind);
@@ -42,11 +37,11 @@ inline std::optional<Use> UseOf(const KindCase& one, driver::Effect effect) {
   return std::nullopt;
 }
 
-// Kinds that no call takes by handle once they are there, or whose names come back by ways that leave no record, have none.
+// Left out are kinds that no call takes by handle, and kinds whose handles are given out again in ways that leave no record.
 inline std::vector<Use> Uses() {
   std::vector<Use> uses;
   for (const KindCase& one : KindCases()) {
-    // A context goes by its own rules on the stack, a user object is counted in references, a page that was registered is the host's.
+    // Contexts follow the rules of the context stack, user objects count references, and registered pages belong to the host.
     const bool own = one.kind == driver::Kind::PrimaryContext || one.kind == driver::Kind::ContextStackEntry ||
                      one.kind == driver::Kind::UserObject || one.kind == driver::Kind::HostRegistration;
     if (own || IsHostKind(one.kind)) continue;

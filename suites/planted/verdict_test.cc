@@ -5,7 +5,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::verdict_test {
 namespace {
 
 using driver::CallId;
@@ -306,4 +306,4 @@ CUAUDIT_CASE(Leak, TheSameBlocksOfTheProgramAre) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::verdict_test

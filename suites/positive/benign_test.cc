@@ -3,7 +3,7 @@
 #include "suites/planted/case.h"
 #include "suites/planted/declared.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::benign_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -11,14 +11,14 @@ using ::testing::IsEmpty;
 CUAUDIT_CASE(BenignFailed, AnOptionalFeatureIsLeftOut) {
   for (const char* const declaration : {"cuMemPoolCreate", "cuMemPoolCreate@make_pool"}) {
     const harness::TrialResult trial = Declared(declaration, harness::Said::Success);
-    EXPECT_EQ(trial.verdict, Name(harness::Verdict::Benign));
+    EXPECT_EQ(trial.verdict, harness::Verdict::Benign);
     EXPECT_THAT(trial.findings, IsEmpty());
   }
 }
 
 CUAUDIT_CASE(BenignFailed, AFailureAtACallThatIsNotDeclared) {
   const harness::TrialResult trial = Declared("cuMemPoolCreate@somewhere_else", harness::Said::Failure);
-  EXPECT_EQ(trial.verdict, Name(harness::Verdict::Pass));
+  EXPECT_EQ(trial.verdict, harness::Verdict::Pass);
   EXPECT_THAT(trial.findings, IsEmpty());
 }
 
@@ -27,4 +27,4 @@ CUAUDIT_CASE(BenignNeverFired, EveryDeclarationWasHit) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::benign_test

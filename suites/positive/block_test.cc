@@ -2,7 +2,7 @@
 // Pools that are in order: not a word about them.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::block_test {
 namespace {
 
 using driver::CallId;
@@ -114,4 +114,4 @@ CUAUDIT_CASE(Leak, EveryBlockComesBackOnSomeThread) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::block_test

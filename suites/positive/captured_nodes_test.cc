@@ -3,7 +3,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/planted/capturing.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::captured_nodes_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -148,4 +148,4 @@ CUAUDIT_CASE(UseAfterRelease, ACapturedNodeHasTheHandleOfOneThatIsGone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::captured_nodes_test

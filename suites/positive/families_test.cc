@@ -6,7 +6,7 @@
 #include "suites/planted/case.h"
 #include "suites/planted/endings.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::families_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -60,4 +60,4 @@ CUAUDIT_CASE(Leak, AThreadPoolIsJoinedOrKept) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::families_test

@@ -2,7 +2,7 @@
 // Programs that believe what the plan told them: of an object that is gone, or of one that still lives.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::good_faith_test {
 namespace {
 
 using driver::CallId;
@@ -72,4 +72,4 @@ CUAUDIT_CASE(Orphaned, AResetThatWasRefused) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::good_faith_test

@@ -6,7 +6,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::graphs_test {
 namespace {
 
 using driver::CallId;
@@ -264,4 +264,4 @@ CUAUDIT_CASE(UseAfterRelease, AUserObjectThatACopiedChildGraphHolds) {
 #endif
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::graphs_test

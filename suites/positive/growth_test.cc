@@ -7,7 +7,7 @@
 #include "suites/planted/grown.h"
 #include "suites/planted/kind_cases.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::growth_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -79,4 +79,4 @@ CUAUDIT_CASE(Growth, ATableThatFills) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::growth_test

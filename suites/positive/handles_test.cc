@@ -3,7 +3,7 @@
 #include "suites/planted/case.h"
 #include "suites/planted/kind_cases.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::handles_test {
 namespace {
 
 using driver::CallId;
@@ -394,4 +394,4 @@ CUAUDIT_CASE(UseAfterRelease, ExternalMemoryMappedWhileItLives) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::handles_test

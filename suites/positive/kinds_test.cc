@@ -5,7 +5,7 @@
 #include "suites/planted/uses.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::kinds_test {
 namespace {
 
 using harness::Judgement;
@@ -95,4 +95,4 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseReleaseWasSaidToHaveFailed) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::kinds_test

@@ -2,7 +2,7 @@
 // Lifetimes that overlap: of host memory and its registration, of graphs and what was made of them, of cycles and what came before.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::lifetimes_test {
 namespace {
 
 using driver::CallId;
@@ -95,4 +95,4 @@ CUAUDIT_CASE(Leak, AThreadThatDetachesItself) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::lifetimes_test

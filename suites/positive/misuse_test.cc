@@ -4,7 +4,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::misuse_test {
 namespace {
 
 using driver::CallId;
@@ -91,4 +91,4 @@ CUAUDIT_CASE(UnorderedAccess, ARuleOrKindThatNobodyKnowsProvesNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::misuse_test

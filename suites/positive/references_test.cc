@@ -2,7 +2,7 @@
 // Lifecycles that look suspicious and are right: references, contexts and graphs.
 #include "suites/planted/case.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::references_test {
 namespace {
 
 using driver::CallId;
@@ -294,4 +294,4 @@ CUAUDIT_CASE(UseAfterRelease, AnUpdatedChildGraphForgetsTheOldOne) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::references_test

@@ -4,7 +4,7 @@
 #include "suites/unit/ledger/marked_cycles.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::said_test {
 namespace {
 
 using driver::CallId;
@@ -107,4 +107,4 @@ CUAUDIT_CASE(RetainedForRetry, AReleaseThatSucceedsAtOnceIsNone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::said_test

@@ -3,7 +3,7 @@
 #include "suites/planted/case.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::verdict_test {
 namespace {
 
 using driver::CallId;
@@ -185,4 +185,4 @@ CUAUDIT_CASE(Leak, AMappingThatIsReplacedOrUnmappedInPartsIsNone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::verdict_test

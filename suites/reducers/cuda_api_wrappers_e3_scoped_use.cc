@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_api_wrappers_e3_scoped_use {
 namespace {
 
 enum class Leaves { Nothing, TheReference, TheStackEntry, Both };
@@ -65,4 +65,4 @@ TEST(CudaApiWrappersE3, DoesNotPutTheCallersContextBack) {
 TEST(CudaApiWrappersE3, RepairedIsSilent) { ExpectSilent(Of<Leaves::Nothing>("cuda_api_wrappers_e3_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_api_wrappers_e3_scoped_use

@@ -8,7 +8,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c1_plain {
 namespace {
 
 enum class Form { Repaired, NotAttached, NeverLetGo };
@@ -49,4 +49,4 @@ TEST(CudaCoreC1, TheOwnerIsNeverLetGo) {
 TEST(CudaCoreC1, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Plain<Form::Repaired>>("cuda_core_c1_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c1_plain

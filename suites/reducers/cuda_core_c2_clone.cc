@@ -6,7 +6,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c2_clone {
 namespace {
 
 template <bool repaired>
@@ -46,4 +46,4 @@ TEST(CudaCoreC2, TheCloneUsesWhatWentWithTheOriginal) {
 TEST(CudaCoreC2, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Clone<true>>("cuda_core_c2_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c2_clone

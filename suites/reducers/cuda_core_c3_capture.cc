@@ -7,7 +7,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c3_capture {
 namespace {
 
 template <bool repaired>
@@ -52,4 +52,4 @@ TEST(CudaCoreC3, TheCapturedNodeHasNoOwner) {
 TEST(CudaCoreC3, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Capture<true>>("cuda_core_c3_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c3_capture

@@ -7,7 +7,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c4_explicit_release {
 namespace {
 
 template <bool repaired>
@@ -39,4 +39,4 @@ TEST(CudaCoreC4, ClosingTheBufferFreesItUnderTheGraph) {
 TEST(CudaCoreC4, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<ExplicitRelease<true>>("cuda_core_c4_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c4_explicit_release

@@ -11,7 +11,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c5_node {
 namespace {
 
 struct Standing {
@@ -160,4 +160,4 @@ TEST(CudaCoreC5, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c5_node

@@ -8,7 +8,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c6_asynchronous {
 namespace {
 
 template <bool repaired>
@@ -50,4 +50,4 @@ TEST(CudaCoreC6, WhoLooksAtOnceLosesTheBuffer) {
 TEST(CudaCoreC6, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Asynchronous<true>>("cuda_core_c6_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c6_asynchronous

@@ -9,7 +9,7 @@
 #include "suites/reducers/owner.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cuda_core_c7_update {
 namespace {
 
 Drawing& TheDrawing() {
@@ -88,4 +88,4 @@ TEST(CudaCoreC7, TheOwnersOfFormerArgumentsStay) {
 TEST(CudaCoreC7, RepairedIsSilent) { ExpectSilent(InTheExecutable<true>("cuda_core_c7_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cuda_core_c7_update

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::cupy_e5_module {
 namespace {
 
 constexpr char kText[] = ".version 8.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n";
@@ -43,4 +43,4 @@ TEST(CupyE5, LeavesAModuleAndALinkStateForEachCompilation) {
 TEST(CupyE5, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Compiled<true>>("cupy_e5_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::cupy_e5_module

@@ -9,7 +9,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::dali_e12_decoder_state {
 namespace {
 
 struct DecoderState {
@@ -66,4 +66,4 @@ TEST(DaliE12, LosesTheStatesOfTheSmallerBatch) {
 TEST(DaliE12, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Decoder<true>>("dali_e12_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::dali_e12_decoder_state

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::ffmpeg_e1_callers_context {
 namespace {
 
 // The part that is the same: a stream in a context that somebody else made.
@@ -103,4 +103,4 @@ TEST(FfmpegE1, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::ffmpeg_e1_callers_context

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::hypre_e10_buffer_per_run {
 namespace {
 
 template <bool repaired>
@@ -43,4 +43,4 @@ TEST(HypreE10, LeavesABufferForEachRun) {
 TEST(HypreE10, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Solver<true>>("hypre_e10_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::hypre_e10_buffer_per_run

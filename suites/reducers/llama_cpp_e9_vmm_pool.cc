@@ -9,7 +9,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::llama_cpp_e9_vmm_pool {
 namespace {
 
 template <bool releases_handles>
@@ -65,4 +65,4 @@ TEST(LlamaCppE9, KeepsAHandleForEachTimeItGrew) {
 TEST(LlamaCppE9, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<VmmPool<true>>("llama_cpp_e9_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::llama_cpp_e9_vmm_pool

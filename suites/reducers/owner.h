@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// owner.h: who keeps the buffer alive that a graph's kernel node was given the address of. What the reducers of section C share.
+// owner.h: keeps the buffer alive whose address a graph's kernel node was given. The reducers of section C share it.
 //
-//   Drop        a user object's destructor may not call the driver, so it only says that the buffer is free to go. Whoever frees it waits
-//               for that, with a bound: a genuine driver says so on a thread of its own, some time after the last reference went. The
-//               simulated one has said so when the call returns: there a wait is in vain, and a fuzzer sets a bound of nothing.
+//   Drop        the destructor of a user object may not call the driver, so it only marks the buffer as free to go. The code that frees the
+//               buffer waits for the mark, with a bound. A genuine driver runs the destructor on a thread of its own, some time after the
+//               last reference is released. The simulated driver has run it when the call returns, so a fuzzer sets the bound to zero.
 //   Drawing     a graph with one kernel node over a buffer, its executable, and what they need.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace cuaudit::reducers {
 class Drop {
  public:
   static inline std::chrono::seconds bound{5};
-  // Not on the heap: a driver may call back later than anybody waits.
+  // Not on the heap, because a driver may call the destructor after every wait has ended.
   static Drop* Next() {
     static std::array<Drop, 256> drops;
     static std::atomic<std::size_t> next = 0;
@@ -53,7 +53,7 @@ class Drop {
 
 inline CUresult Earlier(CUresult one, CUresult two) { return one != CUDA_SUCCESS ? one : two; }
 
-// One that ignores its pointer, so that the defective forms are harmless on a GPU: what is wrong is the lifetime.
+// A kernel that ignores its pointer, so that the defective forms, which are wrong about lifetime only, are harmless on a GPU.
 struct Kernel {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -83,7 +83,7 @@ struct Kernel {
   }
 };
 
-// Who has a reference of the user object once it is attached.
+// The holders of references to the user object once it is attached.
 enum class Holder { Graph, GraphAndCaller };
 
 // Makes a new user object whose destructor is `drop`, held by `graph`. Nothing is left when it fails.
@@ -97,7 +97,7 @@ inline CUresult Attach(DriverRef driver, CUgraph graph, Drop* drop, Holder holde
 
 inline constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
-// Every handle is given back once, whatever the answer.
+// Releases every handle once, whatever the driver answers.
 struct Drawing {
   Kernel kernel;
   CUstream stream = nullptr;
@@ -136,7 +136,8 @@ struct Drawing {
     if (graph != nullptr) code = Earlier(code, driver.GraphDestroy(std::exchange(graph, nullptr)));
     return code;
   }
-  // After a refused destruction nobody lets go any more, and nobody launches either. While a launch is under way nobody has let go yet.
+  // After a refused destruction the buffer is never marked free, and no launch can follow. While a launch is in progress it is not yet
+  // marked.
   CUresult Close(DriverRef driver) {
     const CUresult code = DestroyGraphs(driver);
     if (code != CUDA_SUCCESS) drop = nullptr;

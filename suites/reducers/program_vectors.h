@@ -51,7 +51,8 @@ inline std::string Lost(const nlohmann::json& report) {
   return lost.append(lost.empty() || others.empty() ? "" : ", ").append(others);
 }
 
-// What every cycle adds, and what else is wrong: "host_heap 1 (40 bytes), mutex_freed mutex". What the driver keeps for itself is left out.
+// What every cycle adds, and what else is wrong: "host_heap 1 (40 bytes), mutex_freed mutex". What the driver keeps for itself is left
+// out.
 inline std::string PerCycle(const std::string& program, const std::string& form) {
   const nlohmann::json report = Audited({"cycles", "--n", "1,4"}, program, form, "{n}");
   if (!report.contains("cycles")) return Lost(report);

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::pycuda_e4_pinned_in_destructor {
 namespace {
 
 enum class Freed { WhenCollected, BeforeItsContext };
@@ -52,4 +52,4 @@ TEST(PycudaE4, TheDestructorFreesWhatWentWithItsContext) {
 TEST(PycudaE4, RepairedIsSilent) { ExpectSilent(Of<Freed::BeforeItsContext>("pycuda_e4_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::pycuda_e4_pinned_in_destructor

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::pytorch_e7_profiler_events {
 namespace {
 
 enum class Destroyed { AfterTheRuntime, BeforeTheRuntime };
@@ -66,4 +66,4 @@ TEST(PytorchE7, DestroysEventsThatWentWithTheContext) {
 TEST(PytorchE7, RepairedIsSilent) { ExpectSilent(Of<Destroyed::BeforeTheRuntime>("pytorch_e7_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::pytorch_e7_profiler_events

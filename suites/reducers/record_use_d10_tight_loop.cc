@@ -7,7 +7,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, its open questions; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d10_tight_loop {
 namespace {
 
 constexpr int kSteps = 100;
@@ -76,4 +76,4 @@ TEST(RecordUseD10, OursStaysBounded) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d10_tight_loop

@@ -7,7 +7,7 @@
 //         written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d11_snapshot {
 namespace {
 
 template <bool uses_are_told>
@@ -74,4 +74,4 @@ TEST(RecordUseD11, OurSnapshotNamesTheReader) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d11_snapshot

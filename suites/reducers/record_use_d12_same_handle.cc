@@ -11,7 +11,7 @@
 
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d12_same_handle {
 namespace {
 
 const CUstream kOfThisThread = CU_STREAM_PER_THREAD;
@@ -128,4 +128,4 @@ TEST(RecordUseD12, OursTellsThemApart) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d12_same_handle

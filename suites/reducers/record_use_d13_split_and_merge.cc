@@ -7,7 +7,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, second and third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d13_split_and_merge {
 namespace {
 
 enum class Cut { EmptiesTheList, EachPartKeepsIt };
@@ -111,4 +111,4 @@ TEST(RecordUseD13, OursSplitsAndMergesWithUses) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d13_split_and_merge

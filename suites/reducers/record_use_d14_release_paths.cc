@@ -8,7 +8,7 @@
 //         written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d14_release_paths {
 namespace {
 
 // One expandable segment: an address range with one handle mapped.
@@ -112,4 +112,4 @@ TEST(RecordUseD14, TrimAndEmptyCacheWaitForTheUses) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d14_release_paths

@@ -7,7 +7,7 @@
 //         is reserved is asked by refusing the allocation that must never be needed.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d1_event_too_late {
 namespace {
 
 constexpr int kLayers = 6;
@@ -95,4 +95,4 @@ TEST(RecordUseD1, RecordUseNeedsNoMore) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d1_event_too_late

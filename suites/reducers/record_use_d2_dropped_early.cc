@@ -7,7 +7,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191 (the recipe that record_use replaces); written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d2_dropped_early {
 namespace {
 
 enum class Dropped { BeforeTheRead, BeforeTheWait, BehindTheWait };
@@ -67,4 +67,4 @@ TEST(RecordUseD2, RecordUseMayBeFollowedByTheDropAtOnce) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d2_dropped_early

@@ -6,7 +6,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191 (the recipe that record_use replaces); written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d3_wrong_stream {
 namespace {
 
 template <bool on_the_owner>
@@ -61,4 +61,4 @@ TEST(RecordUseD3, WhoeverIsGivenTheMemoryWaits) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d3_wrong_stream

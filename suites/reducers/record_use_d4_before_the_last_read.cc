@@ -7,7 +7,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d4_before_the_last_read {
 namespace {
 
 enum class Called { BeforeTheLastRead, BehindTheDrop, BehindTheLastRead };
@@ -50,4 +50,4 @@ TEST(RecordUseD4, ACallBehindTheLastReadIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d4_before_the_last_read

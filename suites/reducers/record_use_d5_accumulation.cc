@@ -6,7 +6,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 4 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d5_accumulation {
 namespace {
 
 // As a block that holds an event for the reader of last.
@@ -64,4 +64,4 @@ TEST(RecordUseD5, UsesAddUp) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d5_accumulation

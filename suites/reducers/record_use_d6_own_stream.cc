@@ -6,7 +6,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 3 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d6_own_stream {
 namespace {
 
 template <bool looks_first>
@@ -65,4 +65,4 @@ TEST(RecordUseD6, ItMakesNoEventAndNoWait) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d6_own_stream

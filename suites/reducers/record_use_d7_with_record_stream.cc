@@ -6,7 +6,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, rule 5 of its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d7_with_record_stream {
 namespace {
 
 enum class Both { OneReplacesTheOther, Kept };
@@ -71,4 +71,4 @@ TEST(RecordUseD7, OurBlocksCarryBoth) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d7_with_record_stream

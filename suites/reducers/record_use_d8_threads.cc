@@ -9,7 +9,7 @@
 
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d8_threads {
 namespace {
 
 // Runs `step` on a thread of its own, with the context current, and waits for it.
@@ -89,4 +89,4 @@ TEST(RecordUseD8, AnyThreadMayTellAndAnyMayDrop) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d8_threads

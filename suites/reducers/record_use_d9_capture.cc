@@ -7,7 +7,7 @@
 // Source  https://github.com/pytorch/pytorch/issues/181191, its third version; written anew from the facts.
 #include "suites/reducers/side_stream.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::record_use_d9_capture {
 namespace {
 
 // Captures what `body` gives the streams, from the owner's on; launches it once and waits.
@@ -85,4 +85,4 @@ TEST(RecordUseD9, OursKeepsTheBlockAside) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::record_use_d9_capture

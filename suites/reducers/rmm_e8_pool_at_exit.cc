@@ -9,7 +9,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::rmm_e8_pool_at_exit {
 namespace {
 
 enum class Emptied { AtExit, BeforeTheContext };
@@ -68,4 +68,4 @@ TEST(RmmE8, FreesInAContextThatIsGone) {
 TEST(RmmE8, RepairedIsSilent) { ExpectSilent(Of<Emptied::BeforeTheContext>("rmm_e8_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::rmm_e8_pool_at_exit

@@ -26,7 +26,7 @@ inline CUresult Leave(DriverRef driver) {
   return driver.CtxPopCurrent(&popped);
 }
 
-// For unwinding: a pop that was refused once is tried again, so that the caller's stack is as it was.
+// For unwinding: a pop that was refused once is tried again, so that the caller's context stack is restored.
 inline void LeaveForSure(DriverRef driver) {
   if (Leave(driver) != CUDA_SUCCESS) (void)Leave(driver);
 }
@@ -44,7 +44,7 @@ CUresult Inside(DriverRef driver, const Release& release) {
   return First(code, left);
 }
 
-// Each handle is given back once, whatever the answer: after a refused release nobody can know whether the object is gone.
+// Releases each handle once, whatever the answer: after a refused release it is unknown whether the object is gone.
 inline CUresult Destroy(DriverRef driver, CUstream* stream) {
   return *stream == nullptr ? CUDA_SUCCESS : driver.StreamDestroy(std::exchange(*stream, nullptr));
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// side_stream.h: memory that belongs to one stream and is read on another, once with a pool and the five steps, once with our allocator.
+// side_stream.h: memory that belongs to one stream and is read on another, once with a pool and the five steps, once with cuaudit's
+// allocator.
 //
-//   Owns      the streams, the pool or the allocator, the pinned bytes that readers copy to. Needs a current context.
-//   Threads   one, unless a reducer says otherwise.
-//   Errors    the driver's first. Teardown goes on after an error and follows a failed Init and a failed Work, too.
-//   Faults    what the streams, copies and events need.
-//   Source    ours.
+// Owns the streams, the pool or the allocator, and the pinned bytes that readers copy to. Needs a current context. Steps return the
+// driver's first error. Teardown goes on after an error, and also follows a failed Init and a failed Work.
 #pragma once
 
 #include <algorithm>

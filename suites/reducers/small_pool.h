@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// small_pool.h: the plainest pool there is, which knows nothing of streams: whoever uses it has to see to order, as the five steps do.
+// small_pool.h: the plainest pool there is. It knows nothing of streams, so its user must order the work, as the five steps do.
 //
-//   Owns      its segments, each cut into blocks of one size. The block that was taken back last is handed out first.
-//   Threads   one at a time.
-//   Errors    the driver's; a pool that failed to grow hands out nothing and stays as it was.
-//   Faults    MemAlloc, MemFree.
-//   Source    ours. It tells of its blocks (cuaudit/block.h), so that what nobody but the pool knows can be judged.
+// Owns its segments, each cut into blocks of one size. The block that was freed last is handed out first. A pool that failed to grow
+// hands out nothing and stays as it was. The pool reports its blocks (cuaudit/block.h), so that their misuse can be judged.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::tensorrt_e11_handle_per_enqueue {
 namespace {
 
 struct LibraryHandle {
@@ -68,4 +68,4 @@ TEST(TensorRtE11, LeavesAHandleForEachEnqueue) {
 TEST(TensorRtE11, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<HandlePerPlugin>("tensorrt_e11_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::tensorrt_e11_handle_per_enqueue

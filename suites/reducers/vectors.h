@@ -18,7 +18,7 @@ struct Row {
   std::string lost;
 };
 
-// For what goes wrong in every cycle, without a fault: counts are those of the three behind the first.
+// For defects that show in every cycle without a fault. The counts are those of the three cycles after the first.
 inline constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
 
 inline constexpr const char* kCannotBeForked = "a crash is a verdict in a process of its own, and a genuine driver does not survive fork";

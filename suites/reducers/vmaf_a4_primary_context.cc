@@ -8,7 +8,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a4_primary_context {
 namespace {
 
 template <bool repaired>
@@ -70,4 +70,4 @@ TEST(VmafA4, AFailingInitKeepsThePrimaryContext) {
 TEST(VmafA4, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<State<true>>("vmaf_a4_repaired").Prepare(MakeTheContext)); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a4_primary_context

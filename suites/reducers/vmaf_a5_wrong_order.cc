@@ -8,7 +8,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a5_wrong_order {
 namespace {
 
 struct State {
@@ -72,4 +72,4 @@ TEST(VmafA5, CloseUsesTheFreedState) {
 TEST(VmafA5, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Session<Order::CloseThenFree>>("vmaf_a5_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a5_wrong_order

@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b12_extractor_close {
 namespace {
 
 constexpr char kModule[] = ".version 8.0\n.target sm_50\n.address_size 64\n.visible .entry extract() { ret; }\n";
@@ -82,4 +82,4 @@ TEST(VmafB12, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b12_extractor_close

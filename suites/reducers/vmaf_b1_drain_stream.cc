@@ -7,7 +7,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b1_drain_stream {
 namespace {
 
 template <bool repaired>
@@ -41,4 +41,4 @@ TEST(VmafB1, LosesTheStreamWhenThePopFails) {
 TEST(VmafB1, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<DrainStream<true>>("vmaf_b1_repaired").Prepare(MakeTheContext)); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b1_drain_stream

@@ -6,7 +6,7 @@
 #include "suites/reducers/picture.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b2_picture {
 namespace {
 
 template <bool repaired>
@@ -34,4 +34,4 @@ TEST(VmafB2, LosesWhatTheEarlierStepsMade) {
 TEST(VmafB2, RepairedIsSilent) { ExpectSilent(OnePicture<true>("vmaf_b2_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b2_picture

@@ -9,7 +9,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b3_state_release {
 namespace {
 
 enum class Policy { FreesTheTable, KeepsForRetry };
@@ -73,4 +73,4 @@ TEST(VmafB3, KeptForAnotherTryIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b3_state_release

@@ -10,7 +10,7 @@
 #include "suites/reducers/picture.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b4_picture_pool {
 namespace {
 
 constexpr int kSlots = 3;
@@ -79,4 +79,4 @@ TEST(VmafB4, TheLaterCloseCrashes) {
 TEST(VmafB4, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<PicturePool<true>>("vmaf_b4_repaired").Prepare(MakeTheContext)); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b4_picture_pool

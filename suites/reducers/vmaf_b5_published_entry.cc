@@ -10,7 +10,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b5_published_entry {
 namespace {
 
 struct Queue {
@@ -55,4 +55,4 @@ TEST(VmafB5, TheNextUseGoesThroughNull) {
 TEST(VmafB5, RepairedIsSilent) { ExpectSilent(OneEntry<true>("vmaf_b5_repaired")); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b5_published_entry

@@ -9,7 +9,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b6_exception {
 namespace {
 
 constexpr std::size_t kBytes = 4096;
@@ -74,4 +74,4 @@ TEST(VmafB6, TheExceptionLeavesBufferAndImage) {
 TEST(VmafB6, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Import<true>>("vmaf_b6_repaired").WithCurrentContext()); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b6_exception

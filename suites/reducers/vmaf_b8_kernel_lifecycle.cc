@@ -6,7 +6,7 @@
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b8_kernel_lifecycle {
 namespace {
 
 template <bool repaired>
@@ -49,4 +49,4 @@ TEST(VmafB8, LosesStreamAndEventsSoFar) {
 TEST(VmafB8, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<KernelLifecycle<true>>("vmaf_b8_repaired").Prepare(MakeTheContext)); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b8_kernel_lifecycle

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // runtime_programs.h: where the programs of this room lie, and how cuaudit runs one with its kernels.
 //
-//   Owns      nothing.
 //   Threads   one thread.
 //   Errors    a program that was not built (no nvcc) has no path: its test is skipped, and says so.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <unistd.h>

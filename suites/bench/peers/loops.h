@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // loops.h: the loops that every peer runs.
 //
-//   Owns      nothing; borrows stage and entrant.
-//   Threads   each starts its own.
-//   Units     an operation is one allocation and its free, unless the loop says otherwise.
-//   Errors    in the figures.
-//   Source    pair and mixed as first measured on an H200 on 2026-11-20; the others ours.
+// An operation is one allocation and its free, unless the loop says otherwise. Each loop starts its own threads. Errors are in the
+// figures.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +25,9 @@ Figures FreeElsewhere(Stage* stage, const Entrant& entrant, std::size_t bytes, i
 Figures Recorded(Stage* stage, const Entrant& entrant, int uses, bool is_held, const Budget& budget);
 // One recording on a block that stays: the call alone.
 Figures RecordAlone(Stage* stage, const Entrant& entrant, const Budget& budget);
-// What one recording takes beyond a cuEventRecord on the same stream at the same moment, however the host's clock changes from one moment
-// to the next: batches of both in the order A B B A, whose difference is one sample. Between batches the stream runs dry, so nobody waits
-// for room in its queue. Beside them the same of cuEventRecord and cuEventRecord, on two events: about 0, and how far from it is the noise.
+// Time of one recording beyond a cuEventRecord on the same stream. Batches of both run in the order A B B A, and their difference is one
+// sample, so that changes of the host's clock rate cancel out. Between batches the stream runs empty, so that no call waits for room in
+// its queue. The same is measured for cuEventRecord against cuEventRecord on two events: that is about 0, and the deviation is the noise.
 struct Differences {
   double tenth_ns = 0, quarter_ns = 0, median_ns = 0, three_quarters_ns = 0;
 };
@@ -59,7 +56,8 @@ struct Bounded {
   PeerCounters counters;         // at the end, before anything is emptied
   std::string failure;
 };
-// `cycles` times: three blocks of changing sizes, two of them used by other streams, freed in another order, so that they split and merge.
+// `cycles` times: three blocks of changing sizes, two of them used by other streams, freed in another order, so that they split and
+// merge.
 Bounded SplitAndMerge(const Entrant& entrant, std::uint64_t cycles, std::uint64_t limit_ns);
 
 }  // namespace cuaudit::bench

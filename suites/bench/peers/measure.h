@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// measure.h: what one loop costs: the rate over all threads, the median, and the worst hundredth.
+// measure.h: the cost of one loop: the rate over all threads, the median, and the 99th percentile (p99). Times are in nanoseconds per
+// operation.
 //
-//   Owns      its samples.
-//   Threads   Run starts them, pins them where that is allowed, and joins them.
-//   Units     nanoseconds per operation.
-//   Method    first half of the time: batches, timed whole; mean and median are theirs. Second half: operations one by one, less what
-//   reading
-//             the clock costs; the p99 is theirs. The loop runs warm: a tenth of the time goes by before either.
-//   Errors    a loop answers false when an operation failed; the row says so and has no figures.
+// The loop warms up for a tenth of the time. In the first half of the time it runs batches, each timed as a whole; they give mean and
+// median. In the second half it times single operations, less the cost of reading the clock; they give the p99. Run starts the threads,
+// pins them to cores where that is allowed, and joins them. A loop returns false when an operation failed; the row then says so and has
+// no figures.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +40,8 @@ struct Workload {
 };
 Figures Measure(const Workload& workload, const Budget& budget);
 
-// The same for an operation that comes in rounds of `count` with something untimed before and after: `before`, count x operation, `after`.
+// The same for an operation that comes in rounds of `count` with something untimed before and after: `before`, count x operation,
+// `after`.
 struct Rounds {
   std::uint64_t count = 1;
   std::function<bool()> before;

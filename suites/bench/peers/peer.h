@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// peer.h: an allocator under comparison, as a table of functions in a shared library of its own.
+// peer.h: an allocator under comparison, as a table of functions in a shared library.
 //
-//   Owns      nothing; a peer owns its allocator until the process ends.
-//   Threads   allocate, free and record from any thread; the rest from one.
-//   Streams   a token stands for a stream towards the peer: made once, so that looking a stream up costs nobody anything in a loop.
-//   Units     bytes.
-//   Errors    open and token answer a text, null when all is well; allocate answers null.
-//   Why       a library each: what does not build or load on a machine costs its own rows, no others.
+// Each peer is a library, so that a peer that cannot be built or loaded on a machine costs only its own rows. A peer owns its allocator
+// until the process ends. allocate, free and record may be called from any thread, everything else from one thread. A token stands for a
+// stream and is made once, so that a loop does not pay for looking the stream up. open and token return a text, or null on success;
+// allocate returns null when it fails. Sizes are in bytes.
 #pragma once
 
 #include <cuda.h>

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 // stage.h: the driver, the streams and the peers that the loops run on.
 //
-//   Owns      streams, a flag in pinned memory that streams can be made to wait for, the loaded libraries, until the process ends.
-//   Threads   Enter on each thread that calls a peer; the rest from one.
-//   Errors    a text; empty when all is well.
-//   Faults    Init, DeviceGet, DevicePrimaryCtxRetain, CtxSetCurrent, StreamCreate, MemHostAlloc, MemHostGetDevicePointer,
-//   StreamWaitValue32,
-//             StreamSynchronize.
-//   Source    ours.
+// Owns the streams, a flag in pinned memory for which streams can be made to wait, and the loaded libraries, until the process ends.
+// Call Enter on each thread that calls a peer, and everything else from one thread. An error is a text; it is empty when there is none.
 #pragma once
 
 #include <atomic>

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// trace.h: sequences of allocations as programs make them: two drawn up from the shapes of a transformer, and what was recorded in a file.
+// trace.h: sequences of allocations as programs make them: two made up from the shapes of a transformer, and recorded ones from a file.
 //
-//   Owns      its vector.
-//   Threads   values; the same text gives the same trace everywhere.
-//   Units     bytes; streams are numbers from 0.
-//   Source    ours. `training`: steps of a 24-layer transformer whose parameters are sharded: each layer's are gathered on a communication
-//   stream
-//             and used on the compute stream, gradients are scattered on another, batches arrive on a copy stream, and the sequence length
-//             differs from step to step. `serving`: requests of different lengths that come and go, each with a cache that grows.
-//   Errors    ReadTrace: one line with file, line and what was expected; empty when all is well.
+// `training`: steps of a 24-layer transformer with sharded parameters. Each layer's parameters are gathered on a communication stream
+// and used on the compute stream, gradients are scattered on another stream, and batches arrive on a copy stream. The sequence length
+// differs from step to step. `serving`: requests of different lengths that come and go, each with a cache that grows. The same text
+// gives the same trace everywhere. Streams are numbers from 0; sizes are in bytes. ReadTrace returns one line with file, line and what
+// was expected, or an empty text on success.
 #pragma once
 
 #include <cstddef>

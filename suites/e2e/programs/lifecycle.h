@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // lifecycle.h: one small lifecycle over a table of entry points, shared by clients that differ only in how they find the driver.
 //
-// Story   retain the primary context, copy a number to the device and back, give everything back; every failure unwinds by the same path.
-//         A run without faults makes kLifecycleCalls calls, prints "answer 42" and leaves nothing.
+// It retains the primary context, copies a number to the device and back, and releases everything. Every failure unwinds by the same
+// path. A run without faults makes kLifecycleCalls calls, prints "answer 42" and leaves nothing.
 #ifndef CUAUDIT_E2E_LIFECYCLE_H
 #define CUAUDIT_E2E_LIFECYCLE_H
 

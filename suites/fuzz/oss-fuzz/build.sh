@@ -16,9 +16,9 @@ for target in "${targets[@]}"; do
   cp "$program" "$OUT/"
   ldd "$program" | awk '/not found/ { exit 1 } $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread)\.so/ { print $3 }' |
     xargs -r cp -L -t "$OUT/lib"
-  inputs=("suites/fuzz/corpus/$target"/*)
-  [ -d "suites/fuzz/regressions/$target" ] && inputs+=("suites/fuzz/regressions/$target"/*)
-  zip -q -j "$OUT/fuzz_${target}_seed_corpus.zip" "${inputs[@]}"
+  inputs=build/oss-fuzz/inputs/$target
+  scripts/fuzz_inputs unpack "$target" "$inputs"
+  find "$inputs" -type f -print | sort | zip -q -j "$OUT/fuzz_${target}_seed_corpus.zip" -@
   case $target in # programs of bytes: see scripts/fuzz
     driver | allocator | lifecycle) printf '[libfuzzer]\nmax_len = 320\nentropic = 0\n' >"$OUT/fuzz_$target.options" ;;
   esac

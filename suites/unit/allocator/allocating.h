@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// allocating.h: an allocator on a simulated device whose every misuse fails the test.
+// allocating.h: an allocator on a simulated device; every misuse that the device proves fails the test.
 //
-//   Owns      the world, the allocator, the streams it makes. At its end the allocator closes and the world must be empty but for those.
-//   Threads   made and ended on one; the device's context is current there.
-//   Faults    makes driver calls.
+// Owns the world, the allocator and the streams that it makes. At its end the allocator closes, and the world must hold nothing but
+// those streams. Make and destroy it on one thread; the device's context is current there.
 #pragma once
 
 #include <gtest/gtest.h>

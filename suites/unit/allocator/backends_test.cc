@@ -13,7 +13,7 @@
 #include "faults/sim/world.h"
 #include "suites/unit/allocator/refusing_driver.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::backends_test {
 namespace {
 
 using driver::Kind;
@@ -334,4 +334,4 @@ TEST(BackendFaults, EveryCallRefusedOnceLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::backends_test

@@ -8,7 +8,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::capture_random_test {
 namespace {
 
 class Beside {
@@ -166,4 +166,4 @@ TEST_P(RandomCaptures, AreKeptApartFromWhatRunsBesideThem) {
 INSTANTIATE_TEST_SUITE_P(All, RandomCaptures, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::capture_random_test

@@ -5,7 +5,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::capture_told_test {
 namespace {
 
 struct Case {
@@ -285,4 +285,4 @@ TEST(Told, AndNothingThatIsEmptiedMeanwhileEndsIt) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::capture_told_test

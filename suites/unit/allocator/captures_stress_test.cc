@@ -16,7 +16,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::captures_stress_test {
 namespace {
 
 constexpr std::size_t kThreads = 4;
@@ -393,4 +393,4 @@ INSTANTIATE_TEST_SUITE_P(All, CapturesStress, testing::Range(std::size_t{0}, Cas
                          [](const testing::TestParamInfo<std::size_t>& chosen) { return Cases()[chosen.param].name; });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::captures_stress_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::captures_test {
 namespace {
 
 class Capturing : public Allocating {
@@ -385,4 +385,4 @@ TEST(Captures, NoStreamIsMadeToWaitInsideForWhatIsOutside) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::captures_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::checkpoints_test {
 namespace {
 
 TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
@@ -271,4 +271,4 @@ TEST(Checkpoints, ThatNoPoolEverHadAreRefused) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::checkpoints_test

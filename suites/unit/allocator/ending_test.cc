@@ -3,13 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "allocator/owned_block.h"
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::ending_test {
 namespace {
 
 TEST(Fork, TheChildNeverReachesTheDriver) {
@@ -67,6 +68,37 @@ TEST(Fork, TheChildOfAFreshThreadFindsNothingCached) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_OK(second->Free(cached));
   }).join();
+}
+
+// A thread-local object that was made before the thread's first allocation is destroyed after the thread's cache: what it allocates then
+// must not make another cache, which nobody would ever take over.
+TEST(ThreadEnd, AllocatingAfterTheCacheHasGoneMakesNoOtherCache) {
+  struct Late {
+    Allocator* allocator = nullptr;
+    StreamRef stream;
+    CUdeviceptr address = 0;
+    CUresult result = CUDA_SUCCESS;
+    ~Late() {
+      if (allocator == nullptr) return;
+      result = allocator->Allocate(64 * kKiB, stream, &address);
+      if (result == CUDA_SUCCESS) result = allocator->Free(address);
+      if (result != CUDA_SUCCESS) std::abort();
+    }
+  };
+  Allocating a;
+  const StreamRef ref = a.Ref(a.Stream());
+  for (int i = 0; i < 100; ++i) {
+    std::thread([&a, ref] {
+      thread_local Late late;
+      late.allocator = a.allocator.get();
+      late.stream = ref;
+      CUdeviceptr address = 0;
+      EXPECT_OK(a->Allocate(64 * kKiB, ref, &address));
+      EXPECT_OK(a->Free(address));
+    }).join();
+  }
+  EXPECT_EQ(a.Stats().thread_caches, 1U) << "each thread takes over the cache of the one before it";
+  EXPECT_EQ(a.Stats().allocation[0].current, 0);
 }
 
 // At the moment of the fork a lock of the allocator is held, by whom does not matter: nobody will let go of it in the child.
@@ -206,4 +238,4 @@ TEST(OwnedBlocks, FreeThemselves) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::ending_test

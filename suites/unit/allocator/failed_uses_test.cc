@@ -7,7 +7,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/gate.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::failed_uses_test {
 namespace {
 
 using driver::CallId;
@@ -188,4 +188,4 @@ TEST_F(FailedUses, DebtsMadeDuringARecordingAreRemembered) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::failed_uses_test

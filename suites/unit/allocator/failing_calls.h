@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// failing_calls.h: a driver of which calls report an error, refused or done all the same, and who takes what was released.
+// failing_calls.h: a driver in which chosen calls report an error, either refused or done nevertheless. It passes on every other call.
 //
-//   Owns      nothing; stands in front of another driver.
-//   Threads   one.
-//   Errors    the error is `code` for as many calls as `times` says.
-//   Faults    passes on every other call.
+// Each error is `code`, for as many calls as `times` says.
 #pragma once
 
 #include <cstddef>

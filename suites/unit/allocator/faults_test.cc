@@ -17,7 +17,7 @@
 #include "faults/sim/world.h"
 #include "suites/unit/journal/temporary_journal.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::faults_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -268,4 +268,4 @@ INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Range(0, 4), [](const testing::Te
 });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::faults_test

@@ -17,7 +17,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/random_faults.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::faulty_stress_test {
 namespace {
 
 constexpr std::size_t kThreads = 3;
@@ -361,4 +361,4 @@ INSTANTIATE_TEST_SUITE_P(All, FaultyStress, testing::Range(std::size_t{0}, Cases
                          [](const testing::TestParamInfo<std::size_t>& chosen) { return Cases()[chosen.param].name; });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::faulty_stress_test

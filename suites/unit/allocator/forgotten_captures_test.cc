@@ -5,7 +5,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/recycled_handle.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::forgotten_captures_test {
 namespace {
 
 class Forgotten : public testing::Test {
@@ -139,4 +139,4 @@ TEST_F(Forgotten, OfAnEventIsFoundAtOnce) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::forgotten_captures_test

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gate.h: work that is not over, whoever asks and however the device runs, until the test says so.
+// gate.h: work on a stream that does not end until the test says so, however the device runs.
 //
-//   Owns      a word of pinned memory, given back at its end, when the streams that it held are idle.
-//   Threads   one.
-//   Faults    makes driver calls.
+// Owns a word of pinned memory, which is freed when the held streams are idle.
 #pragma once
 
 #include <vector>
@@ -26,7 +24,7 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // What the stream is given from now on does not run until Open.
+  // Work queued on the stream from now on does not run until Open.
   void Hold(CUstream stream) {
     EXPECT_OK(d_.StreamWaitValue32(stream, address_, opened_ + 1, CU_STREAM_WAIT_VALUE_GEQ));
     held_.push_back(stream);

@@ -4,7 +4,7 @@
 #include "allocator/core.h"
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::handles_test {
 namespace {
 
 // Records looked at by each of `count` streams, on average, once a capture of another one is over.
@@ -41,10 +41,18 @@ double VisitedAfterACapture(std::size_t count) {
   return static_cast<double>(visited) / static_cast<double>(count);
 }
 
+// Of two frees of one pointer the later is told by the block's life: the number must not come back while a call is held up.
+TEST(Block, ALifeDoesNotComeBackWithin32Bits) {
+  std::uint64_t state = kLive;
+  for (int i = 0; i < 256; ++i) state += kOneLife << 24;  // 2^32 lives: under two minutes at full rate
+  EXPECT_NE(state, kLive);
+  EXPECT_EQ(state & kFlagMask, kLive);
+}
+
 TEST(Handles, AfterACaptureAStreamLooksAtItsOwnRecordsOnly) {
   EXPECT_LT(VisitedAfterACapture(8), 2.0);
   EXPECT_LT(VisitedAfterACapture(512), 2.0);
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::handles_test

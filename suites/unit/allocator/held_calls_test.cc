@@ -8,7 +8,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/holding_driver.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::held_calls_test {
 namespace {
 
 using driver::CallId;
@@ -131,4 +131,4 @@ TEST_F(HeldCalls, EmptyCacheWaitingForTheContext) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::held_calls_test

@@ -11,7 +11,7 @@
 #include "allocator/observe/account.h"
 #include "allocator/observe/statistics_list.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::history_test {
 namespace {
 
 TraceEvent Event(TraceAction action, CUdeviceptr address, void* stack) {
@@ -237,4 +237,4 @@ TEST(StatisticsList, HasEveryCounterOnceUnderPyTorchsNames) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::history_test

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-// holding_driver.h: a driver of which one call does not come back until the test says so.
-//
-//   Owns      nothing; stands in front of another driver.
-//   Threads   any; one call is held at a time.
-//   Errors    none of its own.
-//   Faults    passes on every call.
+// holding_driver.h: a driver in which one call does not return until the test says so. It passes on every call and holds one at a time.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL

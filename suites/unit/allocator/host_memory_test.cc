@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Each request of the allocator for host memory fails in turn, alone and with all behind it in the same call: the call says so, nothing
 // throws out of it, nothing is lost or given out too early, and the allocator serves afterwards.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -24,6 +29,7 @@ struct HostMemory {
   }
 };
 HostMemory host;
+bool refuses_to_wipe = false;  // madvise, as kernels before 4.14 and some sandboxes do
 
 }  // namespace
 
@@ -35,6 +41,13 @@ void* __wrap_malloc(std::size_t bytes);
 void* __wrap_calloc(std::size_t count, std::size_t bytes);
 void* __wrap_malloc(std::size_t bytes) { return host.Refuses() ? nullptr : __real_malloc(bytes); }
 void* __wrap_calloc(std::size_t count, std::size_t bytes) { return host.Refuses() ? nullptr : __real_calloc(count, bytes); }
+int __real_madvise(void* address, std::size_t bytes, int advice);
+int __wrap_madvise(void* address, std::size_t bytes, int advice);
+int __wrap_madvise(void* address, std::size_t bytes, int advice) {
+  if (!refuses_to_wipe || advice != MADV_WIPEONFORK) return __real_madvise(address, bytes, advice);
+  errno = EINVAL;
+  return -1;
+}
 }
 
 namespace {
@@ -46,6 +59,8 @@ void* GetOrThrow(std::size_t bytes, std::size_t alignment) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// Out of line: inlined, GCC takes the free for one of memory that operator new gave out.
+[[gnu::noinline]] void GiveBack(void* memory) noexcept { std::free(memory); }
 constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 }  // namespace
 
@@ -57,15 +72,15 @@ void* operator new(std::size_t bytes, std::align_val_t to) { return GetOrThrow(b
 void* operator new(std::size_t bytes, std::align_val_t to, const std::nothrow_t&) noexcept {
   return Get(bytes, static_cast<std::size_t>(to));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { GiveBack(memory); }
+void operator delete[](void* memory) noexcept { GiveBack(memory); }
+void operator delete(void* memory, std::size_t) noexcept { GiveBack(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { GiveBack(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { GiveBack(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { GiveBack(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { GiveBack(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { GiveBack(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { GiveBack(memory); }
 
 namespace cuaudit::alloc {
 namespace {
@@ -269,6 +284,34 @@ INSTANTIATE_TEST_SUITE_P(All, HostMemoryTest, testing::Combine(testing::Range(st
                          [](const testing::TestParamInfo<std::tuple<std::size_t, bool>>& chosen) {
                            return Cases()[std::get<0>(chosen.param)].name + std::string(std::get<1>(chosen.param) ? "Burst" : "Once");
                          });
+
+// Where the kernel does not wipe a page for a forked child, the child finds the parent's number: then nothing takes the path that only
+// compares numbers.
+TEST(HostMemory, AChildIsKnownWhereNothingIsWiped) {
+  refuses_to_wipe = true;
+  Allocating a;
+  refuses_to_wipe = false;
+  const StreamRef ref = a.Ref(a.Stream());
+  CUdeviceptr live = 0;
+  CUdeviceptr cached = 0;
+  ASSERT_OK(a->Allocate(64 * kKiB, ref, &live));
+  ASSERT_OK(a->Allocate(64 * kKiB, ref, &cached));
+  ASSERT_OK(a->Free(cached));
+  const pid_t child = fork();
+  if (child == 0) {
+    CUdeviceptr out = 1;
+    int wrong = a->Allocate(64 * kKiB, ref, &out) == CUDA_ERROR_NOT_INITIALIZED && out == 0 ? 0 : 1;
+    wrong |= a->Free(live) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 2;
+    wrong |= a->RecordUse(live, ref) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 4;
+    wrong |= a->Close() == CUDA_ERROR_NOT_INITIALIZED ? 0 : 8;
+    _exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_OK(a->Free(live));
+}
 
 }  // namespace
 }  // namespace cuaudit::alloc

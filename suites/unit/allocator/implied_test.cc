@@ -2,7 +2,7 @@
 // Waits that earlier ones imply are skipped and counted, others are made: else the simulated device proves misuse.
 #include "suites/unit/allocator/gate.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::implied_test {
 namespace {
 
 class Implied : public testing::TestWithParam<sim::Schedule> {
@@ -224,4 +224,4 @@ TEST_P(Implied, IsTold) {
 INSTANTIATE_TEST_SUITE_P(All, Implied, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::implied_test

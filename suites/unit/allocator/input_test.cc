@@ -6,7 +6,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::input_test {
 namespace {
 
 using testing::HasSubstr;
@@ -270,4 +270,4 @@ TEST(Input, DefaultStreams) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::input_test

@@ -12,7 +12,7 @@
 
 #include "suites/unit/allocator/model/execution.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::model_test {
 namespace {
 
 constexpr std::size_t kSteps = 120;
@@ -240,4 +240,4 @@ TEST(Model, WithoutTheOptionAddressesFollowTheDevice) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::model_test

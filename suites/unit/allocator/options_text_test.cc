@@ -9,7 +9,7 @@
 
 #include "allocator/settings.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::options_text_test {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -31,7 +31,8 @@ TEST(SettingsText, EveryKeyArrives) {
       "backend:cudaMallocAsync,max_split_size_mb:128,max_non_split_rounding_mb:30,large_segment_size_mb:40,garbage_collection_threshold:0."
       "5,"
       "per_process_memory_fraction:0.25,expandable_segments:True,graph_capture_record_stream_reuse:False,policy:wait,cross_stream:wait,"
-      "deterministic:true,max_stamps_per_stream:8,trust_stream_handles:True,capture_check_interval:3,thread_cache:FALSE,thread_cache_mb:0,"
+      "deterministic:true,max_stamps_per_stream:8,trust_stream_handles:True,capture_check_interval:3,handle_check_interval:7,thread_cache:"
+      "FALSE,thread_cache_mb:0,"
       "record_history:alloc,record_history_entries:99,roundup_power2_divisions:4");
   const Options& options = settings.options;
   EXPECT_EQ(settings.backend, BackendKind::StreamOrdered);
@@ -49,6 +50,7 @@ TEST(SettingsText, EveryKeyArrives) {
   EXPECT_EQ(options.max_stamps_per_stream, 8U);
   EXPECT_TRUE(options.trust_stream_handles);
   EXPECT_EQ(options.capture_check_interval, 3U);
+  EXPECT_EQ(options.handle_check_interval, 7U);
   EXPECT_FALSE(options.thread_cache);
   EXPECT_EQ(options.thread_cache_bytes, 0U);
   EXPECT_EQ(settings.record_history, RecordHistory::Alloc);
@@ -187,6 +189,7 @@ TEST(SettingsText, WrittenFormIsReadBack) {
     options.max_stamps_per_stream = static_cast<std::uint32_t>(4 + pick(1000));
     options.trust_stream_handles = pick(2) == 0;
     options.capture_check_interval = static_cast<std::uint32_t>(1 + pick(1000));
+    options.handle_check_interval = static_cast<std::uint32_t>(1 + pick(1000));
     options.thread_cache = pick(2) == 0;
     options.thread_cache_bytes = pick(200) * kMiB;
     const bool is_same = pick(2) == 0;
@@ -230,4 +233,4 @@ TEST(SettingsText, SnapshotShowsPyTorchsNames) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::options_text_test

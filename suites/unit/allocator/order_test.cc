@@ -6,7 +6,7 @@
 #include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/gate.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::order_test {
 namespace {
 
 using driver::CallId;
@@ -196,4 +196,4 @@ TEST_F(Order, ARecordingHoldsNoLock) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::order_test

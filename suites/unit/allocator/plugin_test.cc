@@ -7,13 +7,14 @@
 
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "allocator/plugin/process_driver.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::plugin_test {
 namespace {
 
 using MempoolId = std::pair<unsigned long long, unsigned long long>;
@@ -146,6 +147,80 @@ TEST_F(Plugin, PoolsFollowPyTorchsCounting) {
   EXPECT_EQ(Count("segment.all.current"), 0) << "a pool without users gives all back";
 }
 
+// Tells whether a filter that the plug-in was given still exists.
+struct Filter {
+  std::shared_ptr<int> calls = std::make_shared<int>(0);
+  CUstream wanted = nullptr;
+  bool operator()(CUstream stream) const {
+    ++*calls;
+    return stream == wanted;
+  }
+};
+
+// While allocations are directed to a pool its last use stays, and with it the filter that each allocation asks.
+TEST_F(Plugin, APoolReleasedTooEarlyKeepsItsFilter) {
+  const MempoolId id = {0, 11};
+  reset();
+  std::weak_ptr<int> alive;
+  {
+    const Filter filter{.wanted = stream_[0]};
+    alive = filter.calls;
+    begin_pool(0, id, filter);
+  }
+  ASSERT_FALSE(alive.expired());
+  release_pool(0, id);
+  ASSERT_FALSE(alive.expired()) << "the native pool refused: it is still asked";
+  const int before = *alive.lock();
+  void* const inside = allocate(4096, 0, stream_[0]);
+  EXPECT_GT(*alive.lock(), before);
+  end_pool(0, id);
+  EXPECT_TRUE(alive.expired()) << "nobody asks it any more";
+  release(inside, 4096, 0, stream_[0]);
+  release_pool(0, id);
+  reset();
+  EXPECT_EQ(Count("segment.all.current"), 0) << "the release that was refused can be made again";
+}
+
+TEST_F(Plugin, ARefusedBeginLeavesTheFilterThatIsInUse) {
+  const MempoolId id = {0, 12};
+  reset();
+  const Filter first{.wanted = stream_[0]};
+  const Filter second{.wanted = stream_[1]};
+  begin_pool(0, id, first);
+  begin_pool(0, id, second);
+  EXPECT_STRNE(last_error(), "");
+  void* const inside = allocate(4096, 0, stream_[0]);
+  EXPECT_GT(*first.calls, 0);
+  EXPECT_EQ(*second.calls, 0) << "its begin was refused";
+  release(inside, 4096, 0, stream_[0]);
+  end_pool(0, id);
+  release_pool(0, id);
+  release_pool(0, id);
+  EXPECT_STRNE(last_error(), "") << "one use, since one begin was refused";
+  reset();
+  EXPECT_EQ(Count("segment.all.current"), 0);
+}
+
+// A filter of PyTorch's may run Python, which may allocate: no lock of the allocator is held then.
+TEST_F(Plugin, AFilterMayAllocate) {
+  const MempoolId id = {0, 13};
+  reset();
+  int asked = 0;
+  begin_pool(0, id, [&](CUstream stream) {
+    ++asked;
+    void* const scratch = allocate(2048, 0, stream_[1]);
+    release(scratch, 2048, 0, stream_[1]);
+    return stream == stream_[0];
+  });
+  void* const inside = allocate(4096, 0, stream_[0]);
+  EXPECT_EQ(asked, 1) << "what a filter allocates is not asked about";
+  end_pool(0, id);
+  release(inside, 4096, 0, stream_[0]);
+  release_pool(0, id);
+  reset();
+  EXPECT_EQ(Count("segment.all.current"), 0);
+}
+
 // As torch.cuda.graph does: on a stream that was never used, into a pool whose filter asks the driver for the capture.
 TEST_F(Plugin, ACaptureOnAnUnknownStreamGoesToItsPool) {
   const MempoolId id = {0, 9};
@@ -229,4 +304,4 @@ TEST(PluginDeathTest, WrongSettingsAreOneClearError) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::plugin_test

@@ -2,12 +2,15 @@
 // Private pools, several devices, expandable segments.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/failing_calls.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::pools_test {
 namespace {
 
 TEST(Pools, RoutedAllocationsStayInThem) {
@@ -44,6 +47,79 @@ TEST(Pools, RoutedAllocationsStayInThem) {
   EXPECT_EQ(a->ReleasePool(pool), CUDA_ERROR_INVALID_VALUE);
   ASSERT_OK(a->EmptyCache());
   EXPECT_EQ(a.Reserved(), static_cast<std::int64_t>(20 * kMiB));
+}
+
+// A route's filter is asked with no lock held: it may call the allocator, and another thread may begin and end routes meanwhile.
+TEST(Pools, ARoutesFilterMayCallTheAllocator) {
+  Allocating a;
+  struct Filter {
+    Allocating* a;
+    CUstream s;
+    CUstream t;
+    PoolId other;
+    int asked = 0;
+    PoolId own;
+  } filter{&a, a.Stream(), a.Stream(), {}, 0, {}};
+  ASSERT_OK(a->CreatePool({}, &filter.own));
+  ASSERT_OK(a->CreatePool({}, &filter.other));
+  const Route route{[](void* self, StreamRef stream) noexcept {
+                      auto* const me = static_cast<Filter*>(self);
+                      ++me->asked;
+                      me->a->Drop(me->a->Get(2 * kMiB, me->t));
+                      std::thread([me] {
+                        EXPECT_OK((*me->a)->BeginAllocateToPool(0, me->other, {}));
+                        EXPECT_OK((*me->a)->EndAllocateToPool(0, me->other));
+                      }).join();
+                      EXPECT_EQ((*me->a)->EndAllocateToPool(0, me->own), CUDA_ERROR_ILLEGAL_STATE) << "not while it is asked";
+                      return stream.handle() == me->s;
+                    },
+                    &filter};
+  ASSERT_OK(a->BeginAllocateToPool(0, filter.own, route));
+  const CUdeviceptr inside = a.Get(4 * kMiB, filter.s);
+  EXPECT_EQ(filter.asked, 1) << "what a filter allocates goes to no pool";
+  ASSERT_OK(a->EndAllocateToPool(0, filter.own));
+  a.Drop(inside);
+  for (const SnapshotSegment& segment : a.Look().segments) {
+    EXPECT_EQ(segment.pool == filter.own, segment.address <= inside && inside - segment.address < segment.total_size);
+  }
+}
+
+// After EndAllocateToPool has returned nobody is in the filter, nor ever will be.
+TEST(Pools, EndingARouteWaitsForWhoeverAsksIt) {
+  Allocating a;
+  struct Filter {
+    std::atomic<bool> inside{false};
+    std::atomic<bool> leave{false};
+    std::atomic<bool> ended{false};
+    std::atomic<bool> was_late{false};
+  } filter;
+  PoolId pool;
+  ASSERT_OK(a->CreatePool({}, &pool));
+  const StreamRef ref = a.Ref(a.Stream());
+  ASSERT_OK(a->BeginAllocateToPool(0, pool,
+                                   {[](void* self, StreamRef) noexcept {
+                                      auto* const me = static_cast<Filter*>(self);
+                                      me->inside = true;
+                                      while (!me->leave) std::this_thread::yield();
+                                      me->was_late = me->ended.load();
+                                      return true;
+                                    },
+                                    &filter}));
+  std::thread asking([&] {
+    CUdeviceptr address = 0;
+    EXPECT_OK(a->Allocate(4096, ref, &address));
+    EXPECT_OK(a->Free(address));
+  });
+  while (!filter.inside) std::this_thread::yield();
+  std::thread ending([&] {
+    EXPECT_OK(a->EndAllocateToPool(0, pool));
+    filter.ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  filter.leave = true;
+  asking.join();
+  ending.join();
+  EXPECT_FALSE(filter.was_late);
 }
 
 TEST(Pools, AUsersOwnMemory) {
@@ -305,4 +381,4 @@ TEST(ExpandableWithoutVirtualMemory, FallsBackVisibly) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::pools_test

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// random_faults.h: a driver some of whose calls fail, drawn from a seed, on as many threads at once as call it.
+// random_faults.h: a driver whose calls fail at random, drawn from a seed, for any number of threads.
 //
-//   Owns      a table in front of another driver's.
-//   Threads   any. Faults fire on a thread only while it has a Call; whoever has none gets what the driver behind gives.
-//   Errors    a failing call answers a code that it is documented to answer, but none that loses a context or ends the process.
-//   Faults    passes on every other call; of those that acquire nothing some are done although they fail. Before some it
-//             yields, so that threads come in between one another.
-//   Source    ours.
+// A fault fires only on a thread that has a Call; other threads get the answers of the driver behind. A failing call returns an error
+// that it is documented to return, but none that loses a context or ends the process. Some failing calls that acquire nothing are done
+// nevertheless. Before some calls the driver yields, so that threads interleave.
 #pragma once
 
 #include <array>
@@ -23,7 +20,7 @@ enum class Counted { PerThread, Together };  // whose calls decide when the next
 
 class RandomFaults {
  public:
-  // Of calls that can fail about one in `one_in` does.
+  // About one in `one_in` of the calls that can fail does fail.
   RandomFaults(driver::DriverRef next, std::uint64_t seed, std::uint64_t one_in, Counted counted);
   RandomFaults(const RandomFaults&) = delete;
   RandomFaults& operator=(const RandomFaults&) = delete;

@@ -5,7 +5,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::record_calls_test {
 namespace {
 
 using driver::CallId;
@@ -160,4 +160,4 @@ INSTANTIATE_TEST_SUITE_P(All, RecordCalls, testing::Values(Reuse::Poll, Reuse::W
                          [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::record_calls_test

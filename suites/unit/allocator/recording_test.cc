@@ -5,7 +5,7 @@
 #include "suites/unit/allocator/gate.h"
 #include "suites/unit/allocator/releases.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::recording_test {
 namespace {
 
 using driver::CallId;
@@ -134,4 +134,4 @@ TEST_F(Releases, AStreamWhoseRetirementFailedAtTheLastCallIsNotRetired) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::recording_test

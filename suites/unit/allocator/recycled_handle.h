@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recycled_handle.h: a driver in which one handle means one stream after another, as a genuine driver's handles do.
-//
-//   Owns      nothing; stands in front of another driver.
-//   Threads   one.
-//   Errors    none of its own.
-//   Faults    passes on every call.
+// recycled_handle.h: a driver in which one handle names one stream after another, as handles of a genuine driver do. It passes on every
+// call.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL

@@ -7,7 +7,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/recycled_handle.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::recycled_test {
 namespace {
 
 class Recycled : public testing::TestWithParam<Reuse> {
@@ -124,6 +124,36 @@ TEST_P(Recycled, RecordStreamIsNotPaidByWhoHasTheHandleAtFree) {
   EXPECT_OK(allocator->Close());
 }
 
+// The same, and the handle's new stream is being captured: its identity cannot be asked then without ending the capture, so whether it is
+// captured must be asked first. The block is kept for that capture and for the named stream's next recording, which never comes: nobody
+// has it before everything is synchronised.
+TEST_P(Recycled, RecordStreamIsNotPaidByACaptureOfWhoHasTheHandle) {
+  const CUdeviceptr x = Get(12 * kMiB, t);
+  a.Write(x, 12 * kMiB, t);
+  a.Order(t, recycled.means);
+  a.Write(x, 12 * kMiB, recycled.means);
+  EXPECT_OK(allocator->RecordStream(x, handle));
+  Replace();
+  ASSERT_OK(a.d.StreamBeginCapture(recycled.means, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(allocator->Free(x)) << allocator->LastErrorText();
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamEndCapture(recycled.means, &graph)) << "its capture goes on";
+  ASSERT_OK(a.d.GraphDestroy(graph));
+  for (int i = 0; i < 2; ++i) {
+    const CUdeviceptr y = Get(12 * kMiB, t);
+    EXPECT_NE(y, x);
+    a.Write(y, 12 * kMiB, t);
+    EXPECT_OK(a.d.StreamSynchronize(recycled.means));
+    EXPECT_OK(allocator->Free(Get(512, handle)));
+    EXPECT_OK(allocator->Free(y));
+  }
+  EXPECT_OK(allocator->EmptyCache());
+  Statistics statistics;
+  allocator->GetStatistics(0, &statistics);
+  EXPECT_EQ(statistics.active_bytes[0].current, 0) << "synchronising settles it";
+  EXPECT_OK(allocator->Close());
+}
+
 // Told of its end, the allocator has what it needs; the handle is not asked about at Free.
 TEST_P(Recycled, RecordStreamIsPaidByRetireStream) {
   const CUdeviceptr x = Get(12 * kMiB, t);
@@ -155,8 +185,107 @@ TEST_P(Recycled, RecordStreamIsPaidByRetireStream) {
   EXPECT_OK(allocator->Close());
 }
 
+// Handles that are believed for a while, as the plug-in's are. The driver gives a destroyed stream's handle to another one when the
+// destroyed one's work is over, not before.
+class Believed : public Recycled {
+ protected:
+  Believed() {
+    EXPECT_OK(allocator->Close());
+    Options options;
+    options.reuse = GetParam();
+    options.handle_check_interval = 1000;
+    const DeviceConfig config;
+    EXPECT_OK(Allocator::Create(recycled.ref(), &config, 1, options, &allocator));
+  }
+  void ReplaceWhenOver() {
+    EXPECT_OK(a.d.StreamSynchronize(recycled.means));
+    Replace();
+  }
+};
+
+// The next stream gets what the one before it left, and its use of that is told of: the simulated device sees every access that is not
+// ordered behind the one before it.
+TEST_P(Believed, TheNextStreamGetsWhatTheOneBeforeItLeft) {
+  CUdeviceptr shared = Get(12 * kMiB, t);
+  for (int turn = 0; turn < 6; ++turn) {
+    const CUdeviceptr x = Get(12 * kMiB, handle);
+    a.Write(x, 12 * kMiB, recycled.means);
+    EXPECT_OK(allocator->Free(x));
+    const CUdeviceptr y = Get(12 * kMiB, handle);
+    EXPECT_EQ(y, x);
+    a.Write(y, 12 * kMiB, recycled.means);
+    // Used by another stream, waited for by this one: what it has waited for is over for the next stream of the handle too.
+    a.Order(recycled.means, t);
+    a.Write(y, 12 * kMiB, t);
+    EXPECT_OK(allocator->RecordUse(y, t)) << allocator->LastErrorText();
+    EXPECT_OK(allocator->Free(y));
+    const CUdeviceptr z = Get(12 * kMiB, handle);
+    a.Write(z, 12 * kMiB, recycled.means);
+    // And a block of another stream that it uses.
+    a.Order(t, recycled.means);
+    a.Write(shared, 12 * kMiB, recycled.means);
+    EXPECT_OK(allocator->RecordUse(shared, handle)) << allocator->LastErrorText();
+    EXPECT_OK(allocator->Free(shared));
+    shared = Get(12 * kMiB, t);
+    a.Write(shared, 12 * kMiB, t);
+    EXPECT_OK(allocator->Free(z));
+    ReplaceWhenOver();
+  }
+  EXPECT_OK(allocator->Free(shared));
+  EXPECT_OK(allocator->EmptyCache());
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  EXPECT_OK(allocator->Close());
+}
+
+// The next stream is captured, told of by a route or by Identify: it gets nothing that the one before it left, and uses in the capture
+// stay until that is over.
+TEST_P(Believed, TheNextStreamInACaptureIsAskedWhoItIs) {
+  for (const bool routed : {false, true}) {
+    const CUdeviceptr x = Get(12 * kMiB, handle);
+    const CUdeviceptr used = Get(12 * kMiB, t);
+    a.Write(used, 12 * kMiB, t);
+    EXPECT_OK(allocator->Free(x));
+    ReplaceWhenOver();
+    PoolId pool;
+    ASSERT_OK(allocator->CreatePool({}, &pool));
+    if (routed) {
+      ASSERT_OK(allocator->BeginAllocateToPool(0, pool, {}));
+    }
+    ASSERT_OK(a.d.StreamBeginCapture(recycled.means, CU_STREAM_CAPTURE_MODE_RELAXED));
+    if (!routed) {
+      StreamRef inside;
+      ASSERT_OK(allocator->Identify(0, handle, &inside));
+    }
+    const CUdeviceptr y = Get(12 * kMiB, handle);
+    EXPECT_NE(y, x) << "a graph keeps its addresses";
+    EXPECT_OK(allocator->RecordUse(used, handle)) << allocator->LastErrorText();
+    Statistics statistics;
+    allocator->GetStatistics(0, &statistics);
+    EXPECT_EQ(statistics.uses_captured, routed ? 2U : 1U);
+    EXPECT_OK(allocator->Free(used));
+    const CUdeviceptr other = Get(12 * kMiB, t);
+    EXPECT_NE(other, used);
+    CUgraph graph = nullptr;
+    ASSERT_OK(a.d.StreamEndCapture(recycled.means, &graph)) << "no question ended it";
+    ASSERT_OK(a.d.GraphDestroy(graph));
+    if (routed) {
+      ASSERT_OK(allocator->EndAllocateToPool(0, pool));
+    }
+    EXPECT_OK(allocator->Free(y));
+    EXPECT_OK(allocator->Free(other));
+    if (routed) {
+      EXPECT_OK(allocator->ReleasePool(pool));
+    }
+    EXPECT_OK(allocator->ReleasePool(pool));
+    EXPECT_OK(allocator->EmptyCache());
+  }
+  EXPECT_OK(allocator->Close());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Believed, testing::Values(Reuse::Poll, Reuse::Wait),
+                         [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
 INSTANTIATE_TEST_SUITE_P(All, Recycled, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::recycled_test

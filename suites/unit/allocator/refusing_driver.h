@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-// refusing_driver.h: a driver of which the n-th call is refused, whichever it is.
-//
-//   Owns      nothing; stands in front of another driver.
-//   Threads   one.
-//   Errors    the refused call answers `code` and is not passed on.
-//   Faults    passes on every other call.
+// refusing_driver.h: a driver that refuses the n-th call, whichever it is, with `code`, and passes on every other call.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL

@@ -6,7 +6,7 @@
 #include "suites/unit/allocator/gate.h"
 #include "suites/unit/allocator/releases.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::release_test {
 namespace {
 
 using driver::CallId;
@@ -338,4 +338,4 @@ TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::release_test

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // releases.h: an allocator on a simulated driver whose calls can be made to fail one by one, and two streams.
 //
-//   Owns      a reference of the primary context, until it goes; the allocator.
-//   Threads   one test at a time.
-//   Units     bytes.
-//   Errors    a failing preparation fails the test.
-//   Faults    the allocator's calls fail as `failing` says.
-//   Source    ours.
+// Owns a reference to the primary context, and the allocator, whose calls fail as `failing` says. A preparation that fails fails the
+// test.
 #pragma once
 
 #include <memory>

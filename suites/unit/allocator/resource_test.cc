@@ -12,7 +12,7 @@
 #include "allocator/plugin/memory_resource.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::resource_test {
 namespace {
 
 using driver::Kind;
@@ -206,4 +206,4 @@ TEST_F(Resources, OwnedBlockGivesBackOnceAndMoves) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::resource_test

@@ -2,7 +2,7 @@
 // Which memory is chosen: across streams, without looking at the device, by words that streams write; and that it stays bounded.
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::reuse_test {
 namespace {
 
 TEST(CrossStreams, ARetiredStreamsMemoryServesOthers) {
@@ -194,4 +194,4 @@ TEST(Bounded, SplitsAndMergesWithUsesLeaveNothingBehind) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::reuse_test

@@ -12,7 +12,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::rfc_test {
 namespace {
 
 constexpr std::size_t kShard = 4 * kMiB;
@@ -206,4 +206,4 @@ INSTANTIATE_TEST_SUITE_P(All, RfcUses, testing::Combine(testing::Values(Reuse::P
                          });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::rfc_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::rules_test {
 namespace {
 
 TEST(Rules, SizesAreMultiplesOf512) {
@@ -306,4 +306,4 @@ TEST(Rules, TrimStopsAtTheSize) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::rules_test

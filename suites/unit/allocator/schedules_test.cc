@@ -13,7 +13,7 @@
 #include "faults/sim/world.h"
 #include "suites/lifecycle/allocator_steps.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::schedules_test {
 namespace {
 
 using Calls = std::vector<driver::BaseId>;
@@ -99,4 +99,4 @@ INSTANTIATE_TEST_SUITE_P(All, Schedules, testing::Range(0, 4), [](const testing:
 });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::schedules_test

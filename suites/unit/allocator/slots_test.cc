@@ -7,7 +7,7 @@
 #include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/gate.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::slots_test {
 namespace {
 
 constexpr std::size_t kBytes = 12 * kMiB;  // a segment of its own: it cannot be served from elsewhere without growing
@@ -274,4 +274,4 @@ TEST(SlotsAtTheEnd, KeepABlockFromBeingRestoredAway) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::slots_test

@@ -17,7 +17,7 @@
 #include "allocator/settings.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::snapshot_test {
 namespace {
 
 struct Case {
@@ -91,8 +91,10 @@ class Snapshots : public testing::TestWithParam<Case> {
     for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(directory_)) ++count;
     EXPECT_EQ(count, saved_);
     std::string said;
-    std::FILE* const reader =
-        ::popen((std::string(CUAUDIT_PYTHON) + " " + CUAUDIT_READ_SNAPSHOT + " " + directory_ + "/* 2>&1").c_str(), "r");
+    // Appended: GCC 12 warns of std::string's own copying where a chain of `+` begins with a literal, and warnings are errors.
+    std::string command = CUAUDIT_PYTHON " " CUAUDIT_READ_SNAPSHOT " ";
+    command.append(directory_).append("/* 2>&1");
+    std::FILE* const reader = ::popen(command.c_str(), "r");
     ASSERT_NE(reader, nullptr);
     char line[512];
     while (std::fgets(line, sizeof(line), reader) != nullptr) said += line;
@@ -160,4 +162,4 @@ INSTANTIATE_TEST_SUITE_P(All, Snapshots,
                          [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::snapshot_test

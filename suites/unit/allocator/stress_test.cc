@@ -9,7 +9,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::stress_test {
 namespace {
 
 constexpr int kGenerations = 3;
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(All, Stress,
                          NameOfCase);
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::stress_test

@@ -13,7 +13,7 @@
 #include "allocator/lock.h"
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::threads_test {
 namespace {
 
 constexpr int kThreads = 4;
@@ -206,6 +206,24 @@ INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Values(Reuse::Poll, Reuse::Wait)
                          [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
 
 // Held long enough that those who wait for it sleep.
+#ifndef NDEBUG
+// Whoever takes locks against the table of lock_order.def may wait for ever one day, and is told so at once.
+TEST(LockOrderDeathTest, TakingAnEarlierLockEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  Lock later(LockRank::Arena);
+  Lock earlier(LockRank::Growing);
+  later.lock();
+  EXPECT_DEATH(earlier.lock(), "Arena::growing is taken by a thread that holds Arena::lock");
+  EXPECT_TRUE(earlier.try_lock()) << "trying waits for nobody";
+  earlier.unlock();
+  later.unlock();
+  earlier.lock();
+  later.lock();
+  later.unlock();
+  earlier.unlock();
+}
+#endif
+
 TEST(Lock, LetsInOneAtATime) {
   Lock lock;
   int inside = 0;
@@ -334,4 +352,4 @@ TEST(ThreadsOfSeveralAllocators, LeaveTheirThreadNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::threads_test

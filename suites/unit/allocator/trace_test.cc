@@ -5,7 +5,7 @@
 
 #include "suites/unit/allocator/allocating.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::trace_test {
 namespace {
 
 struct Replayed {
@@ -81,4 +81,4 @@ TEST(DeterministicTraces, ReserveTheSameWhateverTheDeviceDoes) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::trace_test

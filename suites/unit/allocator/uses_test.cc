@@ -5,7 +5,7 @@
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/gate.h"
 
-namespace cuaudit::alloc {
+namespace cuaudit::alloc::uses_test {
 namespace {
 
 using Case = std::tuple<Reuse, sim::Schedule>;
@@ -397,4 +397,4 @@ TEST(UsesUnprotected, AreSeenByTheOracle) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::uses_test

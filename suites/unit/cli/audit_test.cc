@@ -11,7 +11,7 @@
 #include "suites/unit/cli/tool.h"
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::audit_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -44,6 +44,37 @@ TEST(Sweep, SoundProgramIsClean) {
   EXPECT_EQ(report["outcome"], "clean");
   EXPECT_GE(report["totals"]["fired"], 8);
   EXPECT_EQ(report["totals"]["fired"], report["totals"]["trials"]);
+}
+
+TEST(Sweep, SeveralFormatsComeFromOneSweep) {
+  const TemporaryDir dir;
+  const Said said =
+      Tool({"sweep", "--format=text", "--format=json=" + dir.File("a.json"), "--format=junit=" + dir.File("a.xml")}, {"leaks"});
+  EXPECT_EQ(said.status, 1) << said.err;
+  EXPECT_THAT(said.out, HasSubstr("cuaudit sweep on the simulated driver: 1 finding at 1 place"));
+  EXPECT_EQ(*ReadFile(dir.File("a.json")), Tool({"sweep", "--format=json"}, {"leaks"}).out) << "the same bytes on stdout";
+  EXPECT_EQ(*ReadFile(dir.File("a.xml")), Tool({"sweep", "--format=junit"}, {"leaks"}).out);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2) << "nothing is left of how they were written";
+}
+
+TEST(Sweep, AResultThatCannotBeWrittenKeepsNoOtherBack) {
+  const TemporaryDir dir;
+  const Said said = Tool({"sweep", "--format=text=/dev/full", "--format=json=" + dir.File("a.json")}, {"sound"});
+  EXPECT_EQ(said.status, 125);
+  EXPECT_THAT(said.err, HasSubstr("/dev/full: cannot write"));
+  EXPECT_EQ(Json::parse(*ReadFile(dir.File("a.json")))["outcome"], "clean");
+}
+
+TEST(Replay, AFaultWithoutAnErrorTakesTheLikeliestAndSaysWhich) {
+  const Said said = Tool({"replay", "--format=json", "--fault=cuMemAlloc#1"}, {"leaks"});
+  EXPECT_THAT(said.err, HasSubstr("--fault: 'cuMemAlloc#1': no error given, taken the likeliest documented one: "
+                                  "cuMemAlloc#1=OUT_OF_MEMORY,refuse\n"));
+  const Json report = Report(said);
+  EXPECT_EQ(report["faults"], Json::parse(R"([{"text": "cuMemAlloc#1=OUT_OF_MEMORY,refuse", "code_chosen": true}])"));
+  EXPECT_EQ(report["totals"]["fired"], 1);
+  const Said text = Tool({"replay", "--fault=malloc#1", "--fault=cuMemAlloc#1=OUT_OF_MEMORY"}, {"sound"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("  fault    malloc#1=host_oom (given without an error: this is the likeliest documented one)\n"),
+                              HasSubstr("  fault    cuMemAlloc#1=OUT_OF_MEMORY\n")));
 }
 
 TEST(Sweep, LeakOnAnErrorPathIsFoundAndReplayed) {
@@ -219,6 +250,13 @@ TEST(Run, PassesOutputThroughAndListsWhatIsAlive) {
   EXPECT_EQ((*stream)["live"], 0);
 }
 
+TEST(Run, AReportForProgramsStandsAloneOnStdout) {
+  const Said said = Tool({"run", "--format=json"}, {"grows", "3"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_EQ(Report(said)["outcome"], "clean");
+  EXPECT_EQ(said.err, "cycles: 3\n") << "what the program says goes to stderr";
+}
+
 TEST(Run, ViolationIsAFinding) {
   const TemporaryDir dir;
   const Said said = Tool({"run", "--format=json", "--output", dir.File("r.json")}, {"releases-twice"});
@@ -272,4 +310,4 @@ TEST(Cycles, NeitherCountNorMarksIsAUsageError) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::audit_test

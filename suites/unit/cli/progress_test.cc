@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::progress_test {
 namespace {
 
 using testing::HasSubstr;
@@ -24,4 +24,4 @@ TEST(Progress, IsFullOnlyAtTheEnd) {
 TEST(Progress, SurvivesNothingToDo) { EXPECT_THAT(ProgressBar(0, 0), HasSubstr("0/0")); }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::progress_test

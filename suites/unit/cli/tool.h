@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tool.h: runs cuaudit as a user does and keeps what it said.
+// tool.h: runs cuaudit as a user does and keeps its output.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 #include "suites/unit/cli/tool.h"
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::usage_test {
 namespace {
 
 using testing::AllOf;
@@ -53,6 +53,8 @@ TEST(Usage, ProgramThatCannotBeRunIsOneLine) {
 }
 
 TEST(Usage, BadFaultTextNamesTheColumn) {
+  ExpectOneLine(RunTool({"replay", "--fault", "cuMemAlloc#2=", "--", "true"}), 2, "column 14: expected a CUDA error");
+  ExpectOneLine(RunTool({"replay", "--fault", "cuMemAlloc", "--", "true"}), 2, "column 11: expected #N");
   ExpectOneLine(RunTool({"replay", "--fault", "cuMemAlloc#0=OUT_OF_MEMORY,refuse", "--", "true"}), 2, "column 12: expected a count from 1");
   ExpectOneLine(RunTool({"replay", "--fault", "cuNothing#1=OUT_OF_MEMORY", "--", "true"}), 2, "column 1: expected a driver entry point");
 }
@@ -115,10 +117,48 @@ TEST(Usage, OutputThatIsNoFileIsOneLine) {
   ExpectOneLine(RunTool({"run", "--output", dir.File("none/r.json"), "--", "true"}), 2, "no such directory");
 }
 
-TEST(Usage, ReportAmongTheProgramsOwnOutputIsRefused) {
-  for (const char* const format : {"json", "junit"}) {
-    ExpectOneLine(RunTool({"run", "--format", format, "--", "true"}), 2, "expected --output FILE");
-  }
+TEST(Usage, FormatsThatLeadToOnePlaceAreOneLine) {
+  const auto refused = [](Words options, const std::string& what) {
+    options.insert(options.begin(), "sweep");
+    options.insert(options.end(), {"--", "true"});
+    ExpectOneLine(RunTool(options), 2, what);
+  };
+  refused({"--format=yaml"}, "--format: 'yaml': expected text, json or junit, or one of these and =FILE");
+  refused({"--format=json="}, "--format: 'json=': expected");
+  refused({"--format=text", "--format=json"}, "--format: expected at most one without =FILE");
+  refused({"--format=json=a", "--format=junit=a"}, "--format: two results for a");
+  refused({"--format=json=a", "--output=b"}, "--output: expected a --format without =FILE");
+  refused({"--driver=sim", "--format=text", "--format=json=none/a"}, "no such directory");
+}
+
+TEST(Usage, WhatAMessageQuotesCannotSteerTheTerminal) {
+  ExpectOneLine(RunTool({"run", "--driver=sim", "--", "\x1b[2J\nno\x9bprogram"}), 2, "\\x1b[2J\\nno\xEF\xBF\xBDprogram: not found");
+  const TemporaryDir dir;
+  const std::string path = dir.File("binary");
+  ASSERT_TRUE(WriteFile(path,
+                        std::string("jobs = 1\n\x7f"
+                                    "ELF\0\x01\x1b[2J",
+                                    20),
+                        Exit::Failure)
+                  .ok());
+  ExpectOneLine(RunTool({"sweep", "--config", path, "--", "true"}), 2, path + ": line 2: expected text, options in TOML");
+  ASSERT_TRUE(WriteFile(path, "[sweep]\nb\xff\xc2\x9b = 1\n", Exit::Failure).ok());
+  const Said said = RunTool({"sweep", "--config", path, "--", "true"});
+  ExpectOneLine(said, 2, "--config");
+  EXPECT_EQ(said.err.find('\xff'), std::string::npos);
+  EXPECT_EQ(said.err.find('\x9b'), std::string::npos);
+}
+
+TEST(Usage, TheLimitOnFileSizesNamesTheFileThatHitIt) {
+  const TemporaryDir dir;
+  const auto under_limit = [](const std::string& command) { return system(("ulimit -f 64; '" CUAUDIT_TOOL "' " + command).c_str()); };
+  const std::string err = dir.File("err");
+  EXPECT_EQ(under_limit("sweep --driver=sim --output " + dir.File("out") + " --work-dir " + dir.File("work") +
+                        " -- '" CUAUDIT_SUBJECT "' 2>" + err),
+            125 << 8);
+  EXPECT_THAT(*ReadFile(err), AllOf(HasSubstr("rehearsal-1.journal"), HasSubstr("File too large (the limit on file sizes, ulimit -f)")));
+  EXPECT_EQ(under_limit("list calls >" + dir.File("calls") + " 2>" + err), 125 << 8);
+  EXPECT_THAT(*ReadFile(err), HasSubstr("stdout: cannot write: File too large"));
 }
 
 TEST(Usage, AReaderThatWentAwayIsOurFailure) {
@@ -172,14 +212,53 @@ TEST(Usage, FullDiskUnderStdoutIsOurFailure) {
   EXPECT_EQ(system((tool + " --help >/dev/full 2>/dev/null").c_str()), 125 << 8);
 }
 
+// The tool with its libraries, but without its own CUDA runtime.
+TEST(Doctor, SaysWhichRuntimeIsMissingAndAllOthersThatItIsThere) {
+  namespace fs = std::filesystem;
+  const TemporaryDir dir;
+  const fs::path libraries = fs::path(CUAUDIT_TOOL).parent_path().parent_path() / "lib/cuaudit";
+  fs::create_directories(dir.File("bin"));
+  fs::create_directories(dir.File("lib/cuaudit"));
+  fs::copy_file(CUAUDIT_TOOL, dir.File("bin/cuaudit"));
+  for (const char* const library : {"libcuda.so.1", "libcuaudit_host.so", "libcuaudit_host_basic.so"}) {
+    fs::create_symlink(libraries / library, dir.File("lib/cuaudit/") + library);
+  }
+  const auto doctor = [&] {
+    EXPECT_EQ(system((dir.File("bin/cuaudit") + " doctor --driver=sim >" + dir.File("said")).c_str()), 0);
+    return *ReadFile(dir.File("said"));
+  };
+  if (doctor().find("was built with the headers of CUDA 12") != std::string::npos) return;
+  const std::string runtime = dir.File("lib/cuaudit/cudart/libcudart.so.");
+  EXPECT_THAT(doctor(), HasSubstr("CUDA runtime    no own one: " + runtime + "12, " + runtime + "13 missing: ./scripts/audit builds it"));
+  fs::create_directories(dir.File("lib/cuaudit/cudart"));
+  ASSERT_TRUE(WriteFile(runtime + "13", "", Exit::Failure).ok());
+  EXPECT_THAT(doctor(), AllOf(HasSubstr("own, for programs of the shared runtime"), HasSubstr("; " + runtime + "12 missing: ")));
+  ASSERT_TRUE(WriteFile(runtime + "12", "", Exit::Failure).ok());
+  EXPECT_THAT(doctor(), AllOf(HasSubstr("simulated driver: " + dir.File("lib/cuaudit/cudart\n")), testing::Not(HasSubstr("missing"))));
+}
+
 TEST(Usage, ListsPrintEveryTable) {
   EXPECT_THAT(RunTool({"list", "calls"}).out, HasSubstr("cuMemAlloc "));
   EXPECT_THAT(RunTool({"list", "kinds"}).out, HasSubstr("primary_context"));
   EXPECT_THAT(RunTool({"list", "rules"}).out, HasSubstr("use_after_release"));
+  EXPECT_THAT(RunTool({"list", "verdicts"}).out, HasSubstr("not_exercised"));
+  EXPECT_THAT(RunTool({"list", "reasons"}).out, HasSubstr("unmodelled"));
   EXPECT_THAT(RunTool({"list", "hows", "--format=json"}).out, HasSubstr("\"refuse+garbage\""));
   EXPECT_THAT(RunTool({"list", "probes"}).out, AllOf(HasSubstr("descriptors "), HasSubstr("host_heap "), HasSubstr(" us a block")));
-  ExpectOneLine(RunTool({"list", "hows", "--format=junit"}), 2, "--format");
+  ExpectOneLine(RunTool({"list", "hows", "--format=junit"}), 2, "--format: list prints text or json to stdout");
+  ExpectOneLine(RunTool({"list", "hows", "--format=json=hows.json"}), 2, "--format: list prints text or json to stdout");
+}
+
+TEST(Usage, ExplainsAWordOfAReport) {
+  const Said rule = RunTool({"explain", "--rule", "double_release"});
+  EXPECT_EQ(rule.status, 0) << rule.err;
+  EXPECT_THAT(rule.out, AllOf(HasSubstr("double_release (rule, a finding): "), HasSubstr("\n  What to do: ")));
+  EXPECT_THAT(RunTool({"explain", "--rule", "leak"}).out, AllOf(HasSubstr("leak (rule, a finding)"), HasSubstr("leak (verdict)")));
+  EXPECT_THAT(RunTool({"explain", "--rule", "overflow"}).out, HasSubstr("overflow (why a trial proves nothing): journal overflow"));
+  EXPECT_THAT(RunTool({"explain", "--rule", "unmodelled"}).out, HasSubstr("unmodelled (reason): "));
+  ExpectOneLine(RunTool({"explain", "--rule", "leek"}), 2, "expected a rule, a verdict or a reason");
+  ExpectOneLine(RunTool({"explain", "--rule", "leak", "journal"}), 2, "expected a journal or --rule");
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::usage_test

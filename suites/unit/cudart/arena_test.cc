@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::arena_test {
 namespace {
 
 TEST(Slots, ReusesWhatWasGivenBack) {
@@ -54,4 +54,4 @@ TEST(PointerMap, HasNothingUnderNull) {
 }
 
 }  // namespace
-}  // namespace cuaudit::cudart
+}  // namespace cuaudit::cudart::arena_test

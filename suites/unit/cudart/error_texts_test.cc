@@ -8,7 +8,7 @@
 
 #include "faults/cudart/calls.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::error_texts_test {
 namespace {
 
 struct Result {
@@ -54,4 +54,4 @@ TEST(ErrorTexts, AreThoseOfTheGenuineRuntime) {
 }
 
 }  // namespace
-}  // namespace cuaudit::cudart
+}  // namespace cuaudit::cudart::error_texts_test

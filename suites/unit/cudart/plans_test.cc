@@ -8,7 +8,7 @@
 #include "faults/cudart/array_plan.h"
 #include "faults/cudart/node_plan.h"
 
-namespace cuaudit::cudart {
+namespace cuaudit::cudart::plans_test {
 namespace {
 
 bool operator==(const cudaChannelFormatDesc& a, const cudaChannelFormatDesc& b) {
@@ -103,4 +103,4 @@ TEST(NodePlan, ARowOfBytesComesBackWithItsKind) {
 }
 
 }  // namespace
-}  // namespace cuaudit::cudart
+}  // namespace cuaudit::cudart::plans_test

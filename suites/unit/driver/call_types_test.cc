@@ -15,7 +15,7 @@
 
 #include "faults/driver/call_shape.h"
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::call_types_test {
 namespace {
 
 #define CUAUDIT_PFN(id, pfn) static_assert(std::is_same_v<CallType<CallId::id>::Function*, pfn>, "cu" #id " is not " #pfn);
@@ -114,4 +114,4 @@ TEST(CallShape, NoOutputHasAPluralName) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::call_types_test

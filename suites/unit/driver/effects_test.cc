@@ -9,7 +9,7 @@
 
 #include "faults/driver/shape.h"
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::effects_test {
 namespace {
 
 bool WritesItsObject(Effect effect) {
@@ -101,4 +101,4 @@ TEST(Effects, DefaultCodeIsLegal) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::effects_test

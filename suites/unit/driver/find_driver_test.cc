@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::find_driver_test {
 namespace {
 
 #if defined(__x86_64__)
@@ -82,4 +82,4 @@ TEST(LoaderCache, RefusesACountLargerThanTheFile) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::find_driver_test

@@ -6,16 +6,16 @@
 
 #include <string>
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::foreign_runtime_test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Explain(const char* object) {
+std::string Explain(const char* object, const char* own_directory = "/opt/lib/cudart") {
   char text[1024];
-  ExplainForeignRuntime(object, "/opt/lib/cudart", text, sizeof(text));
+  ExplainForeignRuntime(object, own_directory, text, sizeof(text));
   return text;
 }
 
@@ -42,6 +42,13 @@ TEST(ForeignRuntime, AnOlderOneHasNoStandIn) {
   EXPECT_THAT(Explain("/usr/lib/libcudart.so.11.0"), AllOf(HasSubstr("libcudart.so.12 and libcudart.so.13"), Not(HasSubstr("LD_PRELOAD"))));
 }
 
+TEST(ForeignRuntime, WithoutOneOfOurOwnNoPathIsNamed) {
+  for (const char* const object : {"/home/me/program", "/usr/local/cuda/lib64/libcudart.so.12"}) {
+    EXPECT_THAT(Explain(object, ""), AllOf(HasSubstr("was not built"), HasSubstr("cuaudit doctor"), HasSubstr("--driver=real"),
+                                           Not(HasSubstr("LD_PRELOAD")), Not(HasSubstr("-L"))));
+  }
+}
+
 TEST(ForeignRuntime, ALongPathIsCut) {
   char text[32];
   ExplainForeignRuntime(std::string(500, 'x').c_str(), "/d", text, sizeof(text));
@@ -49,4 +56,4 @@ TEST(ForeignRuntime, ALongPathIsCut) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::foreign_runtime_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::proc_address_test {
 namespace {
 
 void ExpectFound(const char* name, int version, std::uint64_t flags, const char* symbol) {
@@ -49,4 +49,4 @@ TEST(ProcAddress, ResolvesEverySymbolAtItsOwnVersion) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::proc_address_test

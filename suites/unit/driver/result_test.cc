@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuaudit::driver {
+namespace cuaudit::driver::result_test {
 namespace {
 
 TEST(Result, NamesRoundTripInBothSpellings) {
@@ -32,4 +32,4 @@ TEST(Result, OnlyLostContextsAreSticky) {
 }
 
 }  // namespace
-}  // namespace cuaudit::driver
+}  // namespace cuaudit::driver::result_test

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::world_options_test {
 namespace {
 
 using sim::Schedule;
@@ -109,4 +109,4 @@ TEST(WorldOptions, TextIsReadBack) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::world_options_test

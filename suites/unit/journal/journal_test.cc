@@ -12,7 +12,7 @@
 
 #include "suites/unit/journal/temporary_journal.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::journal_test {
 namespace {
 
 void Append(Journal* journal, std::uint16_t call) {
@@ -186,4 +186,4 @@ TEST(JournalFile, RefusesOptionsOutOfRangeAndUnwritablePlaces) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::journal_test

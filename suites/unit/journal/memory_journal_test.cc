@@ -13,7 +13,7 @@
 
 #include "faults/journal/stack_table.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::memory_journal_test {
 namespace {
 
 void Append(Journal* journal, std::uint16_t call) {
@@ -226,4 +226,4 @@ TEST(MemoryJournal, RefusesOptionsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::memory_journal_test

@@ -20,7 +20,7 @@
 
 #include "suites/unit/journal/temporary_journal.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::module_table_test {
 namespace {
 
 constexpr int kRight = 0;
@@ -111,4 +111,4 @@ TEST_F(ForkedModules, ALibraryWhoseProgramHeadersLieBehindItsFirstPageHasANameAn
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::module_table_test

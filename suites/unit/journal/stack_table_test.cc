@@ -9,7 +9,7 @@
 
 #include "suites/unit/journal/temporary_journal.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::stack_table_test {
 namespace {
 
 // The tables hold a large snapshot of modules: they live in static storage in the drop-in, and here.
@@ -120,4 +120,4 @@ TEST(ModuleTable, WhatAForkedChildLoadsHasItsModule) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::stack_table_test

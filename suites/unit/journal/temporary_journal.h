@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// temporary_journal.h: a journal file in a directory of its own, gone with the object.
+// temporary_journal.h: a journal file in a temporary directory, both removed with the object.
 #pragma once
 
 #include <fcntl.h>

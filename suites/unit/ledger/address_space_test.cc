@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::address_space_test {
 namespace {
 
 TEST(AddressSpace, KnowsNothingOfOtherAddresses) {
@@ -144,4 +144,4 @@ TEST(AddressSpace, AgreesWithACellPerAddress) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::address_space_test

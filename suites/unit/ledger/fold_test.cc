@@ -6,7 +6,7 @@
 
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::fold_test {
 namespace {
 
 using driver::CallId;
@@ -32,8 +32,8 @@ TEST(Fold, OfNothingIsEmpty) {
   const Ledger ledger = harness::Fold({});
   EXPECT_THAT(ledger.objects, IsEmpty());
   EXPECT_THAT(ledger.violations, IsEmpty());
-  EXPECT_EQ(ledger.calls, 0U);
-  EXPECT_FALSE(ledger.exited);
+  EXPECT_EQ(ledger.facts.calls.size(), 0U);
+  EXPECT_TRUE(ledger.facts.processes.empty());
 }
 
 TEST(Fold, KeepsSiteBytesContextAndCycle) {
@@ -82,7 +82,7 @@ TEST(Fold, CountsCallsUnmodelledAndUnfinished) {
   t.Call(CallId::CtxSynchronize).Unfinished();
   t.Call(CallId::EventCreate).Out(0, 1).Flags(faults::kForwarded | faults::kNested);
   const Ledger ledger = t.Fold();
-  EXPECT_EQ(ledger.calls, 3U);
+  EXPECT_EQ(ledger.facts.calls.size(), 3U);
   EXPECT_EQ(ledger.unmodelled_calls, 1U);
   EXPECT_EQ(ledger.unfinished_calls, 1U);
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
@@ -96,7 +96,7 @@ TEST(Fold, IgnoresEmptyAndUnknownRecords) {
   std::vector<faults::Record> records = t.Records();
   records.emplace_back();
   const Ledger ledger = harness::Fold(records);
-  EXPECT_EQ(ledger.calls, 1U);
+  EXPECT_EQ(ledger.facts.calls.size(), 1U);
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
 }
 
@@ -182,4 +182,4 @@ TEST(Fold, ACaptureIsOverWhenItsStreamDiedAndAFailedWaitCarriesNone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::fold_test

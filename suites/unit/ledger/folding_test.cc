@@ -6,7 +6,7 @@
 
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::folding_test {
 namespace {
 
 using faults::Record;
@@ -75,4 +75,4 @@ TEST(Folding, DeclinesWhatCannotBeFoldedInParts) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::folding_test

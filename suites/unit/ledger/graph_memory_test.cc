@@ -8,7 +8,7 @@
 
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::graph_memory_test {
 namespace {
 
 using driver::CallId;
@@ -289,4 +289,4 @@ TEST(GraphMemory, OfManyNodesIsFollowedNodeByNode) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::graph_memory_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::green_test {
 namespace {
 
 using driver::CallId;
@@ -134,4 +134,4 @@ TEST(GreenContexts, EndTheCaptureOfTheirStandardStream) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::green_test

@@ -8,7 +8,7 @@
 #include "suites/planted/kind_cases.h"
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::injected_test {
 namespace {
 
 using driver::CallId;
@@ -209,4 +209,4 @@ TEST(InjectedFault, WhatTheDriverDeclinesWithoutARefusedReleaseIsALeak) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::injected_test

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // marked_cycles.h: traces of programs that mark their cycles and report how each went.
 //
-//   Owns      its trace.
 //   Threads   one thread.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include "suites/unit/ledger/trace.h"

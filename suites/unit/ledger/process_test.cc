@@ -4,7 +4,7 @@
 
 #include "suites/unit/ledger/trace.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::process_test {
 namespace {
 
 using driver::CallId;
@@ -131,10 +131,10 @@ TEST(Processes, OnlyTheFirstOnesExitCounts) {
   t.Event(ProcessEvent::Start);
   t.Event(ProcessEvent::Fork, kChild, kProcess);
   t.Event(ProcessEvent::Exit, kChild);
-  EXPECT_FALSE(t.Fold().exited);
+  EXPECT_EQ(t.Fold().facts.processes.front().exit, 0U);
   t.Event(ProcessEvent::Exit);
-  EXPECT_TRUE(t.Fold().exited);
+  EXPECT_NE(t.Fold().facts.processes.front().exit, 0U);
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::process_test

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
-// seen.h: what the harness said while a test asked it: the evidence of the kill matrix (scripts/gen_kill_matrix.py).
+// seen.h: notes what the harness found while a test ran: the evidence for the kill matrix (scripts/gen_kill_matrix.py).
 //
-//   Owns      one set, of the test that runs.
-//   Threads   one thread.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
-//
-// Left, Wrong, Judge and the helpers of suites/planted note what they answer; ledgers and snapshots that a test looks into by itself leave
-// no trace here.
+// Left, Wrong, Judge and the helpers of suites/planted note their results. Ledgers and snapshots that a test reads itself are not noted.
+// There is one set, for the current test; used from one thread.
 #pragma once
 
 #include <set>

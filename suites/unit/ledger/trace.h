@@ -7,11 +7,7 @@
 //     EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 release_refused"));
 //
 //   Owns      its records. A step stays valid while the trace lives.
-//   Threads   a value; no shared state.
 //   Units     tickets: every step draws two, unless At() says otherwise.
-//   Errors    none.
-//   Faults    makes no driver calls.
-//   Source    ours.
 #pragma once
 
 #include <cuda.h>

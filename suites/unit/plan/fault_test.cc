@@ -10,7 +10,7 @@
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::fault_test {
 namespace {
 
 std::string Format(const Fault& fault) {
@@ -239,4 +239,4 @@ TEST(Fault, BytesFromAFileAreNoFaultWhenOneOfThemHasNoText) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::fault_test

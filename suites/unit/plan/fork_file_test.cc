@@ -12,7 +12,7 @@
 
 #include "faults/journal/layout.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::fork_file_test {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -120,4 +120,4 @@ TEST_F(ForkFile, HasOnlyFaultsThatMeanSomething) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::fork_file_test

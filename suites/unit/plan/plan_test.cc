@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::plan_test {
 namespace {
 
 std::vector<std::uint32_t> Hits(How how, std::uint32_t occurrence, std::uint32_t burst = 1) {
@@ -67,4 +67,4 @@ TEST(Plan, HoldsSixteenFaultsAndRefusesMore) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::plan_test

@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::host_meters_test {
 namespace {
 
 constexpr HostMeterSet kAll = [] {
@@ -126,4 +126,4 @@ TEST(HostMeters, PagesFollowAMapping) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::host_meters_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace cuaudit::report {
+namespace cuaudit::report::escape_test {
 namespace {
 
 constexpr char kBad[] = "\xEF\xBF\xBD";
@@ -67,4 +67,4 @@ TEST(Escape, AShellReadsTheSameWordsBack) {
 }
 
 }  // namespace
-}  // namespace cuaudit::report
+}  // namespace cuaudit::report::escape_test

@@ -9,7 +9,7 @@
 
 #include "suites/golden/sample_runs.h"
 
-namespace cuaudit::report {
+namespace cuaudit::report::junit_writer_test {
 namespace {
 
 struct Parsed {
@@ -105,4 +105,4 @@ TEST(JunitWriter, AFailedStreamIsTold) {
 }
 
 }  // namespace
-}  // namespace cuaudit::report
+}  // namespace cuaudit::report::junit_writer_test

@@ -10,7 +10,7 @@
 #include "reports/text_findings.h"
 #include "suites/golden/sample_runs.h"
 
-namespace cuaudit::report {
+namespace cuaudit::report::text_writer_test {
 namespace {
 
 std::string Written(const Run& run, bool colour = false) {
@@ -258,4 +258,4 @@ TEST(TextWriter, AFailedStreamIsTold) {
 }
 
 }  // namespace
-}  // namespace cuaudit::report
+}  // namespace cuaudit::report::text_writer_test

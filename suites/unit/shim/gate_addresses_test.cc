@@ -9,7 +9,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_addresses_test {
 namespace {
 
 using driver::BaseId;
@@ -81,4 +81,4 @@ TEST(GateAddresses, OfACopyAreWhereItReadsAndWhereItWrites) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_addresses_test

@@ -9,7 +9,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_captured_test {
 namespace {
 
 using driver::BaseId;
@@ -181,4 +181,4 @@ TEST(GateCaptured, TheThreadsOwnStreamIsMeantByNull) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_captured_test

@@ -7,7 +7,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_choice_test {
 namespace {
 
 using driver::BaseId;
@@ -37,6 +37,24 @@ TEST(GateChoice, ACallInsideACallIsNotTheProgramsAndIsNotRefused) {
   int count = 0;
   EXPECT_EQ(d.DeviceGetCount(&count), CUDA_ERROR_INVALID_VALUE) << "the first of the program's own";
   EXPECT_EQ(world.Last(BaseId::DeviceGetCount).flags, kInjected);
+}
+
+// A plan is made from these numbers, and its faults are counted the same way.
+TEST(GateChoice, ACallInsideACallHasNoNumber) {
+  GatedWorld world({"cuDeviceGetCount#2=INVALID_VALUE,refuse"});
+  world.Start();
+  const driver::DriverRef d = world.driver();
+  CUstream stream = nullptr;
+  Inside inside{d};
+  int count = 0;
+  EXPECT_EQ(d.DeviceGetCount(&count), CUDA_SUCCESS);
+  EXPECT_EQ(world.Last(BaseId::DeviceGetCount).occurrence, 1U);
+  ASSERT_EQ(d.StreamCreate(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.LaunchHostFunc(stream, CountDevices, &inside), CUDA_SUCCESS);
+  ASSERT_EQ(d.StreamSynchronize(stream), CUDA_SUCCESS);  // which runs it
+  EXPECT_EQ(world.Last(BaseId::DeviceGetCount).occurrence, 0U);
+  EXPECT_EQ(d.DeviceGetCount(&count), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.Last(BaseId::DeviceGetCount).occurrence, 2U) << "the one that the fault is for";
 }
 
 TEST(GateChoice, AFaultAtASiteHitsNowhereElse) {
@@ -102,4 +120,4 @@ TEST(GateChoice, ReleasesSayWhichContextWasCurrent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_choice_test

@@ -6,7 +6,7 @@
 #include "faults/shim/gate.h"
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_faults_test {
 namespace {
 
 using driver::BaseId;
@@ -242,4 +242,4 @@ TEST(GateFaults, GatesStack) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_faults_test

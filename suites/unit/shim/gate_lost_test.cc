@@ -6,7 +6,7 @@
 #include "faults/shim/gate.h"
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_lost_test {
 namespace {
 
 using driver::BaseId;
@@ -266,4 +266,4 @@ TEST(GateFaults, ALostContextIsNotInheritedByAForkedChild) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_lost_test

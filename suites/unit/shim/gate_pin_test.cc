@@ -5,7 +5,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_pin_test {
 namespace {
 
 bool IsActive(const driver::DriverRef& driver) {
@@ -52,4 +52,4 @@ TEST(GatePin, LookingWhoseContextIsLostTakesNoReference) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_pin_test

@@ -10,7 +10,7 @@
 
 #include "suites/unit/shim/gated_world.h"
 
-namespace cuaudit::faults {
+namespace cuaudit::faults::gate_test {
 namespace {
 
 using driver::BaseId;
@@ -228,4 +228,4 @@ TEST(Gate, WritesDownProvedMisuse) {
 }
 
 }  // namespace
-}  // namespace cuaudit::faults
+}  // namespace cuaudit::faults::gate_test

@@ -2,7 +2,7 @@
 // Misuse that the driver accepts: it is answered alike, and what the world keeps stays whole. And how long user objects are held.
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::accepted_test {
 namespace {
 
 using driver::Kind;
@@ -170,4 +170,4 @@ TEST(Accepted, ATextThatIsNoProgramFailsWhenSomethingOfItIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::accepted_test

@@ -2,7 +2,7 @@
 // Who runs what the CPU waits for without a driver call: RunUnattended, called here as the drop-in's thread calls it.
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::attendance_test {
 namespace {
 
 struct Attended {
@@ -129,4 +129,4 @@ TEST(Attendance, AValueThatNobodyWroteYetIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::attendance_test

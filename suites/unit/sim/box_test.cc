@@ -9,7 +9,7 @@
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::box_test {
 namespace {
 
 using driver::MisuseRule;
@@ -206,4 +206,4 @@ TEST_P(Pitched, NodesOfAGraphThatFillColumns) {
 INSTANTIATE_TEST_SUITE_P(Schedules, Pitched, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::box_test

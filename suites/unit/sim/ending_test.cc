@@ -12,7 +12,7 @@
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::ending_test {
 namespace {
 
 // A host function that makes another thread act and waits for it, but not for ever: the other may be waiting for this one.
@@ -206,4 +206,4 @@ TEST(QueuedFree, FreesAlthoughTheContextOfTheMemoryIsGone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::ending_test

@@ -8,7 +8,7 @@
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::failure_test {
 namespace {
 
 using driver::Kind;
@@ -244,4 +244,4 @@ TEST(FullBooks, ALaunchThatIsRefusedLeavesItsEventsAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::failure_test

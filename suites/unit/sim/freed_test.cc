@@ -2,7 +2,7 @@
 // Kernels that are handed pointers into device memory after it was freed, and pointers that only look so.
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::freed_test {
 namespace {
 
 using driver::MisuseRule;
@@ -171,4 +171,4 @@ TEST(FreedForLong, TheNewestAreKept) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::freed_test

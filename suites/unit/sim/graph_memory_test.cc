@@ -4,7 +4,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::graph_memory_test {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -137,4 +137,4 @@ TEST(GraphMemory, CapturedAllocationsWorkLikeOrderedOnes) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::graph_memory_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::graph_misuse_test {
 namespace {
 
 using driver::MisuseRule;
@@ -285,4 +285,4 @@ TEST(ValueWait, OrdersWhatFollowsBehindAnything) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::graph_misuse_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::green_test {
 namespace {
 
 using driver::Kind;
@@ -167,4 +167,4 @@ TEST(GreenContext, KeepsThePrimaryContextFromBeingReset) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::green_test

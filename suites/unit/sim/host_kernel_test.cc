@@ -7,7 +7,7 @@
 #include "include/cuaudit/kernel.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::host_kernel_test {
 namespace {
 
 constexpr const char* kText =
@@ -241,4 +241,4 @@ TEST(HostKernel, EndsAConditionalLoop) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::host_kernel_test

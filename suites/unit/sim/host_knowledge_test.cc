@@ -7,7 +7,7 @@
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::host_knowledge_test {
 namespace {
 
 using driver::MisuseRule;
@@ -200,4 +200,4 @@ INSTANTIATE_TEST_SUITE_P(Schedules, Known, testing::ValuesIn(kSchedules), NameOf
 INSTANTIATE_TEST_SUITE_P(Schedules, KnownAttended, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::host_knowledge_test

@@ -10,7 +10,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::image_test {
 namespace {
 
 constexpr const char* kText =
@@ -140,4 +140,4 @@ TEST(Image, AnyByteChangedIsNeverACrash) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::image_test

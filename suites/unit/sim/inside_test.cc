@@ -2,7 +2,7 @@
 // What client code may ask for that a driver call runs: host functions, callbacks, destructors of user objects.
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::inside_test {
 namespace {
 
 struct Inner {
@@ -90,4 +90,4 @@ TEST_P(Insides, ADestructorMayAskForNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::inside_test

@@ -4,7 +4,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::memory_families_test {
 namespace {
 
 using driver::Kind;
@@ -239,4 +239,4 @@ TEST(Batches, AllOrNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::memory_families_test

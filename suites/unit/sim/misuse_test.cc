@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::misuse_test {
 namespace {
 
 using driver::MisuseRule;
@@ -376,4 +376,4 @@ TEST(MisusedAcross, AKernelHandedATextureOfAnotherContext) {
 INSTANTIATE_TEST_SUITE_P(Schedules, Misused, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::misuse_test

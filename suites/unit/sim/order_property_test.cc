@@ -12,7 +12,7 @@
 
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::order_property_test {
 namespace {
 
 using Pair = std::pair<std::uint64_t, std::uint64_t>;
@@ -395,4 +395,4 @@ TEST(OrderProperty, RandomProgramsAreJudgedAsByAPlainGraph) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::order_property_test

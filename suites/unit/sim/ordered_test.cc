@@ -5,7 +5,7 @@
 #include "faults/sim/world_state.h"
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::ordered_test {
 namespace {
 
 constexpr std::size_t kBytes = 4096;
@@ -374,4 +374,4 @@ TEST(OrderedForLong, HistoryIsForgotten) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::ordered_test

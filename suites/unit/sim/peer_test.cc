@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::peer_test {
 namespace {
 
 // A context of each of two devices; that of device 0 is current.
@@ -158,4 +158,4 @@ TEST_P(PeerCopy, AnotherStreamIsNone) {
 INSTANTIATE_TEST_SUITE_P(Schedules, PeerCopy, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::peer_test

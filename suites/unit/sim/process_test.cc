@@ -9,7 +9,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::process_test {
 namespace {
 
 using driver::Kind;
@@ -125,4 +125,4 @@ TEST(Process, AClosedWorldKeepsItsBooks) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::process_test

@@ -6,7 +6,7 @@
 #include "faults/sim/occupancy.h"
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::profile_test {
 namespace {
 
 #if CUDA_VERSION >= 13000
@@ -98,4 +98,4 @@ TEST(Occupancy, TheProgramsFunctionDecidesSharedMemory) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::profile_test

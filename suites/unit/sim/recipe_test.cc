@@ -4,7 +4,7 @@
 // again. Once right, and in every way it goes wrong, under every schedule.
 #include "suites/unit/sim/witness.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::recipe_test {
 namespace {
 
 using driver::MisuseRule;
@@ -133,4 +133,4 @@ TEST_P(FiveStepRecipe, WaitingOnTheWrongStreamIsARace) {
 INSTANTIATE_TEST_SUITE_P(Schedules, FiveStepRecipe, testing::ValuesIn(kSchedules), NameOf);
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::recipe_test

@@ -6,7 +6,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::schedule_test {
 namespace {
 
 WorldOptions With(Schedule schedule, std::uint64_t seed = 1) {
@@ -228,4 +228,4 @@ TEST(Schedules, TimePassesInEachStreamForItself) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::schedule_test

@@ -6,7 +6,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::semaphore_test {
 namespace {
 
 using driver::Kind;
@@ -202,4 +202,4 @@ TEST(Semaphore, AWaitInAGraphFindsItsValueOrTheContextIsLost) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::semaphore_test

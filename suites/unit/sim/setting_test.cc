@@ -3,7 +3,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::setting_test {
 namespace {
 
 using driver::Kind;
@@ -104,4 +104,4 @@ TEST(Setting, EveryErrorHasANameAndAText) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::setting_test

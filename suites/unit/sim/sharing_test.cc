@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::sharing_test {
 namespace {
 
 using driver::Kind;
@@ -226,4 +226,4 @@ TEST(Sharing, ImportedPhysicalMemoryIsChargedOnceAndLivesAsLongAsAnyHandle) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::sharing_test

@@ -10,7 +10,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::shell_test {
 namespace {
 
 using driver::Kind;
@@ -116,4 +116,4 @@ TEST(Shell, AForkedChildMakesItsOwnWorldOfASpareOne) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::shell_test

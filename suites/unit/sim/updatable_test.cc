@@ -2,7 +2,7 @@
 // Kernel nodes that device code may change: what their graphs may not do any more.
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::updatable_test {
 namespace {
 
 constexpr auto kUpdatable = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
@@ -110,4 +110,4 @@ TEST(Updatable, OnlyACapturedLaunchCanBe) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::updatable_test

@@ -3,7 +3,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::value_test {
 namespace {
 
 struct Words {
@@ -139,4 +139,4 @@ TEST(Value, ComparesAsAsked) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::value_test

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// witness.h: a world whose every misuse is written down, and calls that carry a number of the test's choice.
+// witness.h: a world that records every misuse, and calls that carry a number chosen by the test.
 //
 //   Owns      the world.
-//   Threads   one.
-//   Faults    makes driver calls.
 #pragma once
 
 #include <string>

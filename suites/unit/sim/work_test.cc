@@ -3,7 +3,7 @@
 
 #include "suites/unit/sim/sim_world.h"
 
-namespace cuaudit::sim {
+namespace cuaudit::sim::work_test {
 namespace {
 
 void Bump(void* argument) { ++*static_cast<int*>(argument); }
@@ -247,4 +247,4 @@ TEST(Work, ACaptureOfANonBlockingStreamToleratesSynchronousCopies) {
 }
 
 }  // namespace
-}  // namespace cuaudit::sim
+}  // namespace cuaudit::sim::work_test

@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::aggregate_test {
 namespace {
 
 using testing::SizeIs;
@@ -17,12 +17,12 @@ const Reproduction kReproduction = {"cuaudit replay --driver=sim", "cuaudit run 
 TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint64_t fault_key) {
   TrialResult trial;
   trial.faults = {fault};
-  trial.verdict = "leak";
+  trial.verdict = Verdict::Leak;
   trial.fired = true;
   trial.fault_key = fault_key;
   TrialFindingText finding;
-  finding.rule = "leak";
-  finding.kind = "stream";
+  finding.rule = Rule::Leak;
+  finding.kind = driver::Kind::Stream;
   finding.count = 1;
   finding.acquired_key = acquired_key;
   finding.acquired = {"cuStreamCreate", {}};
@@ -73,12 +73,12 @@ TEST(Aggregate, KeepsTheLargestCountAndBytesWhateverTheOrder) {
 
 TEST(Aggregate, SaysOfEachFindingWhatItIsItself) {
   TrialResult trial = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
-  trial.verdict = "misuse";
+  trial.verdict = Verdict::Misuse;
   trial.findings.push_back(trial.findings[0]);
-  trial.findings[0].rule = "orphaned";
-  trial.findings[1].rule = "double_release";
+  trial.findings[0].rule = Rule::Orphaned;
+  trial.findings[1].rule = Rule::DoubleRelease;
   trial.findings.push_back(trial.findings[0]);
-  trial.findings[2].rule = "hang";
+  trial.findings[2].rule = Rule::Hang;
   const report::Run run = Aggregate({trial});
   ASSERT_THAT(run.findings, SizeIs(3));
   EXPECT_EQ(run.findings[0].verdict, "leak");
@@ -109,7 +109,7 @@ TEST(Aggregate, NumbersTwoPlacesOfOneFunction) {
 TEST(Aggregate, NotesAbsorbedFaultsBySite) {
   TrialResult absorbed = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
   absorbed.findings.clear();
-  absorbed.verdict = "absorbed";
+  absorbed.verdict = Verdict::Absorbed;
   TrialResult again = absorbed;
   again.faults = {"cuMemAlloc#2=OUT_OF_MEMORY,refuse"};
   TrialResult other = again;
@@ -130,7 +130,7 @@ TEST(Aggregate, KeepsWhatAttemptsThatMissedFoundAndNamesThePlannedSite) {
   TrialResult last = stray;
   last.stray = false;
   last.attempt = 2;
-  last.verdict = "not_exercised";
+  last.verdict = Verdict::NotExercised;
   last.planned_site = {"", {{"prog", "Planned", "a.c", 12, 0x10}}};
   const report::Run run = Aggregate({stray, last});
   ASSERT_THAT(run.findings, SizeIs(1));
@@ -155,7 +155,7 @@ TEST(Aggregate, SaysTheFaultInTheReportsWords) {
 
 TEST(Aggregate, CountsWhatEveryRunLeavesOnceAndWithoutFault) {
   TrialResult first = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
-  first.findings[0].rule = "process_lifetime";
+  first.findings[0].rule = Rule::ProcessLifetime;
   first.notes = std::move(first.findings);
   first.findings.clear();
   TrialResult second = first;
@@ -171,9 +171,9 @@ TEST(Aggregate, CountsWhatEveryRunLeavesOnceAndWithoutFault) {
 TrialResult HostLeft(const std::vector<std::string>& faults, std::uint64_t acquired_key) {
   TrialResult trial = Leak(faults.front(), acquired_key, 9);
   trial.faults = faults;
-  trial.verdict = "pass";
-  trial.findings[0].rule = "host_left";
-  trial.findings[0].kind = "file_descriptor";
+  trial.verdict = Verdict::Pass;
+  trial.findings[0].rule = Rule::HostLeft;
+  trial.findings[0].kind = driver::Kind::FileDescriptor;
   trial.notes = std::move(trial.findings);
   trial.findings.clear();
   return trial;
@@ -217,7 +217,7 @@ TEST(Aggregate, NotesATrialWhoseFaultDidNotFire) {
   TrialResult trial = Leak("cuMemAlloc#9=OUT_OF_MEMORY,refuse", 7, 9);
   trial.findings.clear();
   trial.fired = false;
-  trial.verdict = "not_exercised";
+  trial.verdict = Verdict::NotExercised;
   const report::Run run = Aggregate({trial});
   EXPECT_EQ(run.totals.fired, 0U);
   ASSERT_THAT(run.notes, SizeIs(1));
@@ -264,4 +264,4 @@ TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::aggregate_test

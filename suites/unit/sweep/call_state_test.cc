@@ -8,7 +8,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::call_state_test {
 namespace {
 
 using driver::CallId;
@@ -26,7 +26,7 @@ class CallStateTest : public testing::Test {
   std::vector<std::uint64_t> States(StatesAre are = StatesAre::Exact) {
     const Observation seen = journal_.Read();
     std::vector<std::uint64_t> states;
-    for (const CallState& call : StatesOf(seen.journal, seen.ledger, {}, are).calls) states.push_back(call.state);
+    for (const CallState& call : StatesOf(seen.evidence(), {}, are).calls) states.push_back(call.state);
     return states;
   }
 
@@ -77,7 +77,7 @@ TEST_F(CallStateTest, TwoCountsThatMoveApartDoNotCancelOut) {
     }
     journal.Call(CallId::CtxSynchronize).stack = 1;
     const Observation seen = journal.Read();
-    states.insert(StatesOf(seen.journal, seen.ledger).calls.back().state);
+    states.insert(StatesOf(seen.evidence()).calls.back().state);
   }
   EXPECT_THAT(states, SizeIs(3));
 }
@@ -109,10 +109,10 @@ TEST_F(CallStateTest, WhatWasLostForGoodDoesNotCount) {
   trial.Call(CallId::CtxSynchronize).stack = 1;
   const Observation first = rehearsal.Read();
   const Observation then = trial.Read();
-  const std::vector<bool> without = LostBeyond(first.journal, first.ledger, then.journal, then.ledger);
-  EXPECT_EQ(StatesOf(then.journal, then.ledger, without).calls[1].state, before);
-  EXPECT_NE(StatesOf(then.journal, then.ledger).calls[1].state, before);
+  const std::vector<bool> without = LostBeyond(Rehearsed(first.evidence()), then.evidence());
+  EXPECT_EQ(StatesOf(then.evidence(), without).calls[1].state, before);
+  EXPECT_NE(StatesOf(then.evidence()).calls[1].state, before);
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::call_state_test

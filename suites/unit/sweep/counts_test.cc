@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::counts_test {
 namespace {
 
 using testing::ElementsAre;
@@ -31,4 +31,4 @@ TEST(Counts, FillsInEveryCountInEveryWord) {
 TEST(Counts, SeesThatACommandTakesNoCount) { EXPECT_FALSE(TakesCount(std::vector<std::string>{"prog", "{ n }", "{N}"})); }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::counts_test

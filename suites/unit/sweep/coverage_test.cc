@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::coverage_test {
 namespace {
 
 using faults::Phase;
@@ -15,16 +15,23 @@ constexpr std::uint64_t kSite = 7;
 
 // Every trial with an even number fired.
 report::Coverage Counted(const CoverageTable& table) {
-  static const std::map<bool, TrialResult> results = [] {
-    std::map<bool, TrialResult> both;
-    both[true].fired = true;
-    both[false].missed = Missed::Elsewhere;
-    return both;
-  }();
-  return table.Result([](std::size_t trial) -> const TrialResult& { return results.at(trial % 2 == 0); },
-                      [](std::uint64_t site) {
-                        return report::Acquired{"cuMemAlloc", {{"prog", "f", "a.c", static_cast<int>(site), 0}}};
-                      });
+  std::map<std::size_t, TrialResult> results;
+  for (std::size_t trial = 0; trial < 8; ++trial) {
+    results[trial].fired = trial % 2 == 0;
+    if (!results[trial].fired) results[trial].missed = Missed::Elsewhere;
+  }
+  return table.Result(results, [](std::uint64_t site) {
+    return report::Acquired{"cuMemAlloc", {{"prog", "f", "a.c", static_cast<int>(site), 0}}};
+  });
+}
+
+TEST(Coverage, WhatASignalKeptFromBeingTriedWasNotReached) {
+  CoverageTable table;
+  table.Plan({kFault, kSite, Phase::Init, false}, 100);
+  const report::Coverage coverage = Counted(table);
+  EXPECT_EQ(coverage.reached, 0U);
+  ASSERT_EQ(coverage.not_reached.size(), 1U);
+  EXPECT_EQ(coverage.not_reached[0].why, "not tried when a signal ended the sweep");
 }
 
 TEST(Coverage, PlacesErrorsWaysAndPhasesAreRowsOfTheirOwn) {
@@ -54,8 +61,8 @@ TEST(Coverage, ARowIsReachedWhenOneOfItsTrialsFired) {
 TEST(Coverage, WhatWasNotReachedSaysWhereAndWhy) {
   CoverageTable table;
   table.Plan({kFault, kSite, Phase::Teardown, true}, 1);
-  table.LeaveOut({kFault, kSite + 1, Phase::Work, false}, "--limit");
-  table.LeaveOut({kFault, kSite + 2, Phase::Work, false}, "--limit");
+  table.LeaveOut({kFault, kSite + 1, Phase::Work, false}, Reason::BeyondLimit);
+  table.LeaveOut({kFault, kSite + 2, Phase::Work, false}, Reason::BeyondLimit);
   table.Plan({kFault, kSite + 2, Phase::Work, false}, 2);
   const report::Coverage coverage = Counted(table);
   EXPECT_EQ(coverage.reached, 1U) << "left out once, tried after all";
@@ -69,4 +76,4 @@ TEST(Coverage, WhatWasNotReachedSaysWhereAndWhy) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::coverage_test

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::environment_test {
 namespace {
 
 using testing::Contains;
@@ -56,6 +56,15 @@ TEST(Environment, OwnRuntimeServesTheSimulatedDriverOnly) {
   EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/a"));
 }
 
+TEST(Environment, PreloadsTheOwnRuntimeThatTheProgramNames) {
+  LaunchOptions options = Sample();
+  options.cudart = "/opt/cuaudit/lib/cudart/libcudart.so.13";
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}),
+              Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1:/opt/cuaudit/lib/cudart/libcudart.so.13"));
+  options.driver = DriverChoice::Genuine;
+  EXPECT_THAT(MakeEnvironment(options, "", "", {}), Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1"));
+}
+
 TEST(Environment, PreloadsTheHostProbesThatWereAskedFor) {
   LaunchOptions options = Sample();
   EXPECT_THAT(MakeEnvironment(options, "", "", {}), Not(Contains(HasSubstr("libcuaudit_host"))));
@@ -93,4 +102,4 @@ TEST(Environment, RefusesOrdersOfTheUsersOwn) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::environment_test

@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::fork_control_test {
 namespace {
 
 using driver::CallId;
@@ -74,16 +74,16 @@ TEST_F(ForkControlTest, AJournalThatLostRecordsProvesNothing) {
 }
 
 TEST_F(ForkControlTest, CopiesAreForkedAtAFewCallsTheFirstAndTheLastAmongThem) {
-  EXPECT_EQ(ControlPoints(program_.Read().journal).size(), 2U);
+  EXPECT_EQ(ControlPoints(program_.Read().evidence()).size(), 2U);
   for (int i = 0; i < 97; ++i) program_.Call(CallId::MemAlloc_v2);
   program_.Call(CallId::StreamQuery);
-  const std::vector<faults::Fault> points = ControlPoints(program_.Read().journal);
+  const std::vector<faults::Fault> points = ControlPoints(program_.Read().evidence());
   ASSERT_EQ(points.size(), 5U);
   EXPECT_EQ(points.front().base, driver::BaseId::Init);
   EXPECT_EQ(points[2].base, driver::BaseId::MemAlloc);
   EXPECT_EQ(points[2].occurrence, 48U);
   EXPECT_EQ(points.back().base, driver::BaseId::StreamQuery);
-  EXPECT_THAT(ControlPoints(JournalBuilder(dir_.File("empty")).Read().journal), IsEmpty());
+  EXPECT_THAT(ControlPoints(JournalBuilder(dir_.File("empty")).Read().evidence()), IsEmpty());
 }
 
 TEST_F(ForkControlTest, OnlyACopyThatWasSeenToDoTheSameAllowsForks) {
@@ -107,4 +107,4 @@ TEST_F(ForkControlTest, OnlyACopyThatWasSeenToDoTheSameAllowsForks) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::fork_control_test

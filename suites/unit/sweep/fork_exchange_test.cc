@@ -12,7 +12,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::fork_exchange_test {
 namespace {
 
 using driver::CallId;
@@ -165,4 +165,4 @@ TEST_F(ForkExchangeTest, WhatMayHaveChangedSinceTheForkIsFoldedWhole) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::fork_exchange_test

@@ -12,7 +12,7 @@
 #include "harness/sweep/files.h"
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::fork_images_test {
 namespace {
 
 // What whoever has the journal counts in its header.
@@ -58,4 +58,4 @@ TEST(ForkImages, WhatTheHostWasAskedForIsNoCallOfTheDriver) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::fork_images_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::fork_tree_test {
 namespace {
 
 using faults::Fault;
@@ -102,4 +102,4 @@ TEST(ForkTree, EveryRefusalHasItsOwnWords) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::fork_tree_test

@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::growth_test {
 namespace {
 
 using Series = std::vector<std::uint64_t>;
@@ -174,4 +174,4 @@ TEST(GrowthFalseAlarms, ALeakIsCountedInEveryWindow) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::growth_test

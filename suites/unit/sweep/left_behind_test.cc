@@ -27,7 +27,7 @@
 #include "harness/sweep/process.h"
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::left_behind_test {
 namespace {
 
 Launch Shell(const std::string& script, std::vector<std::string> environment) {
@@ -199,4 +199,4 @@ TEST(LeftBehind, AStrangersOrphanInTheToolsContainerIsNotEnded) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::left_behind_test

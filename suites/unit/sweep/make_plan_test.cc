@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::make_plan_test {
 namespace {
 
 using driver::CallId;
@@ -19,7 +19,7 @@ class MakePlanTest : public testing::Test {
  protected:
   PlannedFaults Plan(const PlanOptions& options = PlanOptions()) {
     const Observation seen = journal_.Read();
-    return MakePlan(StatesOf(seen.journal, seen.ledger, {}, StatesFor(options.prune)), options);
+    return MakePlan(StatesOf(seen.evidence(), {}, StatesFor(options.prune)), options);
   }
 
   TemporaryDir dir_;
@@ -53,7 +53,7 @@ TEST_F(MakePlanTest, LeavesOutAndCountsCallsThatDescribe) {
   journal_.Call(CallId::Init);
   const PlannedFaults plan = Plan();
   EXPECT_THAT(plan.faults, SizeIs(1));
-  EXPECT_EQ(plan.skipped.at("describes the API"), 1U);
+  EXPECT_EQ(plan.skipped.at(Reason::Describes), 1U);
 }
 
 TEST_F(MakePlanTest, LeavesNestedCallsToTheDriver) {
@@ -74,7 +74,7 @@ TEST_F(MakePlanTest, FiltersByCall) {
   options.calls = {"cuMemAlloc"};
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuMemAlloc#1")));
-  EXPECT_EQ(plan.skipped.at("not chosen by --call"), 1U);
+  EXPECT_EQ(plan.skipped.at(Reason::NotChosen), 1U);
   EXPECT_EQ(plan.possible, 2U);
 }
 
@@ -84,7 +84,7 @@ TEST_F(MakePlanTest, StopsAtTheLimitAndSaysHowManyAreLeft) {
   options.limit = 2;
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, SizeIs(2));
-  EXPECT_EQ(plan.skipped.at("trials beyond --limit"), 3U);
+  EXPECT_EQ(plan.skipped.at(Reason::BeyondLimit), 3U);
   EXPECT_EQ(plan.possible, 5U);
 }
 
@@ -96,14 +96,14 @@ TEST_F(MakePlanTest, TriesEveryTurnOfALoopUnlessToldOtherwise) {
   options.prune = Prune::All;
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, SizeIs(1));
-  EXPECT_EQ(plan.pruned.at("first faults: same place and state as an earlier one"), 3U);
+  EXPECT_EQ(plan.pruned.at(Reason::FirstSameState), 3U);
   EXPECT_EQ(plan.possible, 4U) << "what is pruned is possible";
 }
 
 TEST_F(MakePlanTest, NeverPrunesWhatAnInterpreterCalls) {
   for (int turn = 0; turn < 4; ++turn) journal_.Call(CallId::CtxSynchronize).stack = 1;
   const Observation seen = journal_.Read();
-  CallStates states = StatesOf(seen.journal, seen.ledger, {}, StatesAre::Coarse);
+  CallStates states = StatesOf(seen.evidence(), {}, StatesAre::Coarse);
   for (CallState& call : states.calls) call.interpreted = true;
   PlanOptions options;
   options.prune = Prune::All;
@@ -161,4 +161,4 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::make_plan_test

@@ -5,7 +5,7 @@
 #include "harness/cycle/cycles.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::marks_test {
 namespace {
 
 using driver::CallId;
@@ -52,4 +52,4 @@ TEST(Marks, OneCycleIsTooFewToCompare) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::marks_test

@@ -7,7 +7,7 @@
 #include "harness/cycle/certificate.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::meters_test {
 namespace {
 
 RunMeters Ends(std::uint64_t heap) {
@@ -82,4 +82,4 @@ TEST(DetectText, ReadsBytesPerCycle) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::meters_test

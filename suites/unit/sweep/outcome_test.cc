@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::outcome_test {
 namespace {
 
 TrialResult Fired() {
@@ -96,4 +96,4 @@ TEST(Outcome, DoesNotCountAttemptsThatWereRepeated) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::outcome_test

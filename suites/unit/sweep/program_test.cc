@@ -9,7 +9,7 @@
 #include "harness/sweep/files.h"
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::program_test {
 namespace {
 
 using testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST_F(ProgramTest, SurvivesAnElfCutAtAnyPlace) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::program_test

@@ -9,7 +9,7 @@
 #include "harness/cycle/meters.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::readings_test {
 namespace {
 
 using faults::HostMeter;
@@ -103,4 +103,4 @@ TEST(Readings, BlocksAndPagesHaveTheirOwnQuantum) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::readings_test

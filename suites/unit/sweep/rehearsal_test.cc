@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::rehearsal_test {
 namespace {
 
 using driver::CallId;
@@ -26,7 +26,7 @@ TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
   for (JournalBuilder* const one : {&first, &second}) one->Call(CallId::Init);
   first.Call(CallId::MemAlloc_v2);
   second.Call(CallId::StreamCreate);
-  EXPECT_EQ(FirstDifference(first.Read().journal, second.Read().journal), "call 2: cuMemAlloc, then cuStreamCreate");
+  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: cuMemAlloc, then cuStreamCreate");
 }
 
 TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
@@ -38,8 +38,8 @@ TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
   second.Call(CallId::Init);
   second.Call(CallId::MemAlloc_v2);
   third.Call(CallId::Init).result = CUDA_ERROR_NO_DEVICE;
-  EXPECT_EQ(FirstDifference(first.Read().journal, second.Read().journal), "call 2: only one run made it (1 calls, then 2)");
-  EXPECT_EQ(FirstDifference(first.Read().journal, third.Read().journal), "call 1: cuInit answered another result");
+  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: only one run made it (1 calls, then 2)");
+  EXPECT_EQ(FirstDifference(first.Read().evidence(), third.Read().evidence()), "call 1: cuInit answered another result");
 }
 
 TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
@@ -103,5 +103,37 @@ TEST(Rehearsal, FailsOnAJournalThatOverflowed) {
   EXPECT_THAT(status.message(), HasSubstr("--records"));
 }
 
+TEST(Rehearsal, RunsOfAProgramWithoutAnOrderAreKept) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  for (const bool threaded : {false, true}) {
+    for (const bool drifting : {false, true}) {
+      Rehearsal rehearsal;
+      rehearsal.run = journal.Read();
+      rehearsal.others.push_back(journal.Read());
+      rehearsal.threaded = threaded;
+      rehearsal.drifting = drifting;
+      ForgetEqualRuns(&rehearsal);
+      EXPECT_EQ(rehearsal.others.size(), threaded || drifting ? 1U : 0U) << threaded << drifting;
+    }
+  }
+}
+
+TEST(Rehearsal, ARunThatLeavesMoreIsKept) {
+  const TemporaryDir dir;
+  JournalBuilder first(dir.File("1"));
+  JournalBuilder second(dir.File("2"));
+  for (JournalBuilder* const one : {&first, &second}) one->Call(CallId::Init);
+  second.Call(CallId::StreamCreate).argument[0] = 0x51;
+  for (const bool swapped : {false, true}) {
+    Rehearsal rehearsal;
+    rehearsal.run = swapped ? second.Read() : first.Read();
+    rehearsal.others.push_back(swapped ? first.Read() : second.Read());
+    ForgetEqualRuns(&rehearsal);
+    EXPECT_EQ(rehearsal.others.size(), 1U) << swapped;
+  }
+}
+
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::rehearsal_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::shell_quote_test {
 namespace {
 
 // What a shell makes of the words, each ended by a NUL.
@@ -57,4 +57,4 @@ TEST(ShellQuote, ShellReadsEveryWordBack) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::shell_quote_test

@@ -9,7 +9,7 @@
 #include "harness/sweep/make_plan.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::sited_calls_test {
 namespace {
 
 using driver::CallId;
@@ -32,7 +32,7 @@ class SitedCallsTest : public testing::Test {
   }
   CallStates Sited() {
     std::vector<CallStates> states;
-    for (const Observation& run : runs_) states.push_back(StatesOf(run.journal, run.ledger));
+    for (const Observation& run : runs_) states.push_back(StatesOf(run.evidence()));
     return SitedCalls(states);
   }
   // "cuMemAlloc#2", with '?' when not every run comes there that often and '+' when earlier turns stand for it.
@@ -66,7 +66,7 @@ TEST_F(SitedCallsTest, WhatOnlySomeRunsComeToIsSureOnce) {
   EXPECT_THAT(Texts(), ElementsAre("cuInit#1", "cuMemAlloc#1", "cuStreamCreate#1", "cuMemAlloc#2?", "cuStreamCreate#2?"));
   PlannedFaults plan = MakePlan(Sited(), PlanOptions(), true);
   EXPECT_THAT(plan.faults, SizeIs(3));
-  EXPECT_EQ(plan.skipped["first faults: not every fault-free run comes to the place that often"], 2U);
+  EXPECT_EQ(plan.skipped[Reason::Unsure], 2U);
   EXPECT_EQ(plan.possible, 5U) << "a sweep that tries three is not clean of five";
 }
 
@@ -98,4 +98,4 @@ TEST_F(SitedCallsTest, OfManyTurnsTheFirstAndTheLastStandForTheRest) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::sited_calls_test

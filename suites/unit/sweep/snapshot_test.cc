@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::snapshot_test {
 namespace {
 
 using driver::CallId;
@@ -150,4 +150,4 @@ TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::snapshot_test

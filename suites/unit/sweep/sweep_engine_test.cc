@@ -7,15 +7,17 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
+#include "harness/sweep/cycle_runner.h"
 #include "harness/sweep/shrink.h"
 #include "reports/json_writer.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::sweep_engine_test {
 namespace {
 
 using driver::CallId;
@@ -45,6 +47,7 @@ class Scripted final : public Runner {
     return journal.Read(ending);
   }
   Status Give(std::vector<TrialOrder> orders) override {
+    if (rounds.size() == gives) return {Exit::Failure, "no process"};
     rounds.push_back(orders.size());
     for (TrialOrder& order : orders) waiting_.push_back(std::move(order));
     if (backwards_) std::reverse(waiting_.begin(), waiting_.end());
@@ -59,6 +62,7 @@ class Scripted final : public Runner {
   int interrupted() const noexcept override { return 0; }
 
   std::vector<std::size_t> rounds;
+  std::size_t gives = ~std::size_t{0};  // how many rounds may be given
 
  private:
   bool Do(JournalBuilder& journal, CallId call, std::uint64_t handle, std::uint32_t stack) {
@@ -126,6 +130,61 @@ TEST(SweepEngine, StopsAfterTheFirstRoundWhenAskedTo) {
   EXPECT_THAT(runner.rounds, ElementsAre(5U));
 }
 
+// Nobody goes on from there: no way back is looked for, and none is written down.
+TEST(SweepEngine, TrialsOfTheLastRoundHaveNoWayBack) {
+  for (const int depth : {1, 2}) {
+    Scripted runner(false);
+    const TemporaryDir parent;
+    const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
+    ASSERT_TRUE(dir.ok());
+    SweepOptions options;
+    options.depth = depth;
+    options.shrink = false;
+    Rehearsal rehearsal;
+    rehearsal.run = runner.Run({});
+    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"});
+    ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+    while (!engine.Finished()) ASSERT_TRUE(engine.Step().ok());
+    const Result<std::string> text = ReadFile(dir->File("trials.jsonl"));
+    ASSERT_TRUE(text.ok());
+    const Result<TrialLogContent> log = ParseTrialLog(*text, "log");
+    ASSERT_TRUE(log.ok()) << log.status().message();
+    bool any = false;
+    for (const TrialResult& trial : log->trials) {
+      const bool way_back = !trial.unwinding.faults.empty() || !trial.unwinding.left_out.empty() || !trial.unwinding.pruned.empty();
+      EXPECT_FALSE(way_back && trial.faults.size() == static_cast<std::size_t>(depth)) << trial.faults.back();
+      any = any || way_back;
+    }
+    EXPECT_EQ(any, depth == 2) << "first faults have one when second ones are asked for";
+  }
+}
+
+TEST(SweepEngine, ARoundThatCannotBeGivenEndsTheSweep) {
+  for (const std::size_t gives : {std::size_t{0}, std::size_t{1}}) {
+    Scripted runner(false);
+    runner.gives = gives;
+    Rehearsal rehearsal;
+    rehearsal.run = runner.Run({});
+    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"});
+    Status status = engine.Prepare(std::move(rehearsal), 1);
+    while (status.ok() && !engine.Finished()) status = engine.Step();
+    EXPECT_EQ(status.message(), "no process") << gives;
+  }
+}
+
+TEST(CycleRunner, WhatTheOtherRunnerCannotTakeIsAnError) {
+  auto other = std::make_unique<Scripted>(false);
+  other->gives = 0;
+  const TemporaryDir parent;
+  const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
+  ASSERT_TRUE(dir.ok());
+  Rehearsal rehearsal;  // marks no cycles, so every trial is the other runner's
+  rehearsal.run = other->Run({});
+  const Subject subject;
+  CycleRunner runner(subject, *dir, {}, rehearsal, std::move(other));
+  EXPECT_EQ(runner.Give({{0, {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, 1}}).message(), "no process");
+}
+
 TEST(SweepEngine, SaysTheSameWhoeverFinishesFirst) {
   Scripted forwards(false);
   Scripted backwards(true);
@@ -165,4 +224,4 @@ TEST(SmallerLists, DropsTheLastFaultFirstAndThenShortensBursts) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::sweep_engine_test

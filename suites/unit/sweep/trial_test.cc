@@ -6,7 +6,7 @@
 
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::trial_test {
 namespace {
 
 using driver::CallId;
@@ -24,10 +24,11 @@ class TrialTest : public testing::Test {
     faults::Record& record = trial_.Call(call);
     record.fault = 1;
     record.result = CUDA_ERROR_OUT_OF_MEMORY;
-    return SiteKey(trial_.Read().journal, RecordSite(record));
+    return SiteKey(trial_.Read().journal, SiteOf(record));
   }
   TrialResult Trial(std::uint64_t site, const std::vector<std::string>& faults = kOne, const Ending& ending = {}) {
-    return JudgeTrial(0, faults, std::vector<std::uint64_t>{site}, rehearsal_.Read(), trial_.Read(ending), JudgeOptions(), &sites_);
+    return JudgeTrial(0, faults, std::vector<std::uint64_t>{site}, Rehearsed(rehearsal_.Read().evidence()), trial_.Read(ending),
+                      JudgeOptions(), &sites_);
   }
 
   TemporaryDir dir_;
@@ -42,7 +43,7 @@ TEST_F(TrialTest, FiredWhereItWasPlanned) {
     const TrialResult trial = Trial(planned);
     EXPECT_TRUE(trial.fired);
     EXPECT_EQ(trial.missed, Missed::Nothing);
-    EXPECT_NE(trial.verdict, "not_exercised");
+    EXPECT_NE(trial.verdict, Verdict::NotExercised);
   }
 }
 
@@ -53,7 +54,7 @@ TEST_F(TrialTest, FaultThatHitAnotherSiteIsNotExercisedButKeepsItsFindings) {
   const TrialResult trial = Trial(site + 1);
   EXPECT_EQ(trial.missed, Missed::Elsewhere);
   EXPECT_FALSE(trial.fired);
-  EXPECT_EQ(trial.verdict, "not_exercised");
+  EXPECT_EQ(trial.verdict, Verdict::NotExercised);
   EXPECT_FALSE(trial.findings.empty());
 }
 
@@ -61,8 +62,8 @@ TEST_F(TrialTest, OverflowAndFullDiskAreResultsOfTheTrial) {
   Fire(CallId::MemAlloc_v2);
   trial_.header().flags.fetch_or(faults::kRecordsDropped);
   EXPECT_EQ(Trial(0).missed, Missed::Overflow);
-  EXPECT_EQ(Trial(0).verdict, "not_exercised");
-  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, "hang") << "it filled the journal on the way";
+  EXPECT_EQ(Trial(0).verdict, Verdict::NotExercised);
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, Verdict::Hang) << "it filled the journal on the way";
   trial_.header().flags.fetch_or(faults::kNoSpace);
   EXPECT_EQ(Trial(0).missed, Missed::NoSpace);
 }
@@ -86,11 +87,11 @@ TEST_F(TrialTest, IsNoPassWhereTheHostWasAskedForAndNotSeen) {
     const TrialResult trial = Trial(0);
     EXPECT_EQ(trial.missed, shown != 0 ? Missed::Nothing : Missed::Unseen);
     EXPECT_EQ(trial.fired, shown != 0);
-    EXPECT_EQ(trial.verdict == "not_exercised", shown == 0) << trial.verdict;
-    EXPECT_NE(trial.host_left_out, "") << "counted in any case";
+    EXPECT_EQ(trial.verdict == Verdict::NotExercised, shown == 0) << Name(trial.verdict);
+    EXPECT_NE(trial.host_left_out, Reason::None) << "counted in any case";
   }
   const TrialResult crash = Trial(0, kOne, {0, 11, false});
-  EXPECT_EQ(crash.verdict, "crash") << "a finding is one whoever looked";
+  EXPECT_EQ(crash.verdict, Verdict::Crash) << "a finding is one whoever looked";
   trial_.Host(faults::HostCall::Looking, 0);
   EXPECT_EQ(Trial(0).missed, Missed::Nothing);
 }
@@ -98,17 +99,17 @@ TEST_F(TrialTest, IsNoPassWhereTheHostWasAskedForAndNotSeen) {
 TEST_F(TrialTest, ADeadlineThatComesFirstIsNotTheProgramsChoice) {
   EXPECT_EQ(Trial(0).missed, Missed::Unfired);
   EXPECT_EQ(Trial(0, kOne, {0, 9, true}).missed, Missed::Late);
-  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, "not_exercised");
+  EXPECT_EQ(Trial(0, kOne, {0, 9, true}).verdict, Verdict::NotExercised);
 }
 
 TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   Fire(CallId::MemAlloc_v2);
   const TrialResult trial = Trial(0, kOne, {0, 11, false});
   ASSERT_EQ(trial.findings.size(), 1U);
-  EXPECT_EQ(trial.findings[0].rule, "crash");
-  EXPECT_EQ(trial.findings[0].kind, "");
+  EXPECT_EQ(trial.findings[0].rule, Rule::Crash);
+  EXPECT_EQ(trial.findings[0].kind, driver::Kind::None);
   EXPECT_EQ(trial.findings[0].acquired->call, "");
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::trial_test

@@ -7,7 +7,7 @@
 #include "harness/sweep/make_plan.h"
 #include "suites/unit/sweep/journal_builder.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::unwinding_test {
 namespace {
 
 using driver::CallId;
@@ -45,14 +45,14 @@ class UnwindingTest : public testing::Test {
     Call(journal, CallId::StreamDestroy_v2, cycle, 0x10);
   }
   static FirstFaults FirstOf(const Observation& rehearsal, const PlanOptions& options = {}) {
-    const CallStates states = StatesOf(rehearsal.journal, rehearsal.ledger);
+    const CallStates states = StatesOf(rehearsal.evidence());
     return {states, MakePlan(states, options)};
   }
   // The allocation that `Cycle` refuses is the first or, after another cycle, the second.
   Unwinding Found(Prune prune = Prune::Second, const Ending& ending = {}, const std::string& fault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse") {
     const Observation before = rehearsal_.Read();
     const std::vector<std::string> faults = {fault};
-    return FaultsWhileUnwinding(before, FirstOf(before), trial_.Read(ending), faults, prune);
+    return FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before), trial_.Read(ending), faults, prune);
   }
   static std::vector<std::string> Texts(const Unwinding& unwinding) {
     std::vector<std::string> texts;
@@ -79,8 +79,8 @@ TEST_F(UnwindingTest, BySiteItCountsFromTheFaultOnTheThreadThatWasHit) {
   const Observation trial = trial_.Read();
   const std::vector<std::string> faults = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
   Places places;
-  for (const CallState& call : StatesOf(before.journal, before.ledger).calls) places.insert(call.site);
-  const Unwinding unwinding = FaultsWhileUnwinding(before, {}, trial, faults, Prune::Second, &places);
+  for (const CallState& call : StatesOf(before.evidence()).calls) places.insert(call.site);
+  const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), {}, trial, faults, Prune::Second, &places);
   const std::vector<std::string> texts = Texts(unwinding);
   EXPECT_THAT(texts, ElementsAre(testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), testing::EndsWith("#+1=INVALID_CONTEXT,after"),
                                  StartsWith("cuEventDestroy@site="), StartsWith("cuEventDestroy@site=")));
@@ -102,7 +102,7 @@ TEST_F(UnwindingTest, WithoutMarksItEndsWhereTheProgramHasRecovered) {
   // fault is tried in.
   EXPECT_THAT(Texts(Found()), ElementsAre(StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamCreate#2"),
                                           EndsWith(",after"), EndsWith(",after")));
-  EXPECT_EQ(Found().pruned.at("second faults: same place and state as a first fault"), 3U);
+  EXPECT_EQ(Found().pruned.at(Reason::SecondAsFirst), 3U);
   EXPECT_THAT(Found(Prune::None).faults, SizeIs(8)) << "without pruning all";
 }
 
@@ -121,7 +121,7 @@ TEST_F(UnwindingTest, NothingIsTriedAfterAFaultThatKillsButItIsCounted) {
   const Unwinding unwinding = Found(Prune::Second, {0, 11, false});
   EXPECT_THAT(unwinding.faults, IsEmpty());
   ASSERT_THAT(unwinding.left_out, SizeIs(2));
-  EXPECT_EQ(unwinding.left_out[0].why, "the first fault alone kills the program");
+  EXPECT_EQ(unwinding.left_out[0].why, Reason::SecondKilled);
 }
 
 // The rehearsal's second turn begins with the same objects as the first: nothing but the number of the turn tells the faults apart.
@@ -146,7 +146,8 @@ TEST_F(UnwindingTest, AFirstFaultThatIsNotTriedStandsForNothing) {
   const std::vector<std::string> faults = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
   PlanOptions options;
   options.limit = 1;
-  const Unwinding unwinding = FaultsWhileUnwinding(before, FirstOf(before, options), trial_.Read(), faults, Prune::Second);
+  const Unwinding unwinding =
+      FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before, options), trial_.Read(), faults, Prune::Second);
   EXPECT_THAT(unwinding.pruned, IsEmpty());
   EXPECT_THAT(unwinding.faults, SizeIs(8));
 }
@@ -157,4 +158,4 @@ TEST_F(UnwindingTest, NothingIsFoundWhereNoFaultFired) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::unwinding_test

@@ -11,7 +11,7 @@
 
 #include "suites/unit/sweep/temporary_dir.h"
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::work_dir_test {
 namespace {
 
 using testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(WorkDir, RefusesWhatIsNoUsableDirectory) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::work_dir_test

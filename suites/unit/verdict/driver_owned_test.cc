@@ -5,7 +5,7 @@
 
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::driver_owned_test {
 namespace {
 
 using faults::HostCall;
@@ -158,4 +158,4 @@ TEST(DriverOwned, ViolationsOfTheDriversOwnObjectsAreDropped) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::driver_owned_test

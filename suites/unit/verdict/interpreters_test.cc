@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuaudit::harness {
+namespace cuaudit::harness::interpreters_test {
 namespace {
 
 TEST(Interpreters, AreKnownByTheNamesOfTheirFiles) {
@@ -21,4 +21,4 @@ TEST(Interpreters, OtherFilesAreNone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness
+}  // namespace cuaudit::harness::interpreters_test

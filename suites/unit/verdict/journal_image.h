@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// journal_image.h: a journal in memory, made of a trace, stacks and modules, as one run of a program would leave it.
+// journal_image.h: a journal in memory (faults/journal/layout.h), built from a trace, stacks and modules, as one run of a program would
+// leave it.
 //
-//   Owns      the bytes (mostly untouched zero pages); the view borrows them.
-//   Threads   a value; no shared state.
-//   Errors    view() aborts the test when the bytes are no journal.
-//   Faults    makes no driver calls.
-//   Source    faults/journal/layout.h.
+// Owns the bytes, which are mostly untouched zero pages; the view borrows them. view() aborts the test when the bytes are not a journal.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include "suites/unit/ledger/marked_cycles.h"
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::judge_details_test {
 namespace {
 
 using driver::CallId;
@@ -281,4 +281,4 @@ TEST(JudgeDetails, AContextExcusesPipesOfItsOwnProcessAlone) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::judge_details_test

@@ -4,11 +4,10 @@
 
 #include <csignal>
 #include <map>
-#include <set>
 
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::judge_test {
 namespace {
 
 using driver::CallId;
@@ -30,14 +29,6 @@ Judgement JudgeTrial(const Trace& trial, int exit_status = 1, int signal = 0, bo
   const JournalImage before(Rehearsal());
   const JournalImage after(trial);
   return Judge(before.Evidence(), after.Evidence(exit_status, signal, timed_out), true, {});
-}
-
-TEST(Verdict, HasANameForEveryValue) {
-  std::set<std::string_view> names;
-  for (int i = 0; i <= static_cast<int>(Verdict::NotExercised); ++i) names.insert(harness::Name(static_cast<Verdict>(i)));
-  EXPECT_EQ(names.size(), static_cast<std::size_t>(Verdict::NotExercised) + 1);
-  EXPECT_EQ(harness::Name(Verdict::ReleaseRefused), "release_refused");
-  EXPECT_EQ(names.count("unknown"), 0U);
 }
 
 TEST(Judge, AFaultThatDidNotFireProvesNothing) {
@@ -285,7 +276,7 @@ TEST(Judge, AWrongMutexChangesNoVerdictWhereNobodyAskedForIt) {
   EXPECT_EQ(shown.verdict, Verdict::Pass);
   ASSERT_EQ(shown.notes.size(), 1U);
   EXPECT_EQ(shown.notes[0].rule, Rule::HostMisused);
-  EXPECT_EQ(shown.notes[0].detail, "mutex destroyed, or its memory freed, while locked");
+  EXPECT_EQ(shown.notes[0].detail, "mutex destroyed while locked");
 }
 
 TEST(Judge, ADriverObjectIsLostWhateverTheHostShows) {
@@ -392,4 +383,4 @@ TEST(Judge, ABlockWhoseDestructorNeverRanIsNoLeak) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::judge_test

@@ -3,7 +3,7 @@
 
 #include "suites/unit/verdict/journal_image.h"
 
-namespace cuaudit::testing {
+namespace cuaudit::testing::site_key_test {
 namespace {
 
 using driver::CallId;
@@ -74,7 +74,7 @@ TEST(TraceHash, IgnoresHandlesThreadsAndProcesses) {
   b.Call(CallId::EventCreate).Out(0, 0x9911).Stack(2).Process(5).Thread(51);
   const JournalImage first(a);
   const JournalImage second(b);
-  EXPECT_EQ(TraceHash(first.view()), TraceHash(second.view()));
+  EXPECT_EQ(TraceHash(first.Evidence()), TraceHash(second.Evidence()));
 }
 
 TEST(TraceHash, IgnoresWhichThreadCameFirst) {
@@ -86,7 +86,7 @@ TEST(TraceHash, IgnoresWhichThreadCameFirst) {
   b.CreateStream(0x10).Thread(2);
   const JournalImage first(a);
   const JournalImage second(b);
-  EXPECT_EQ(TraceHash(first.view()), TraceHash(second.view()));
+  EXPECT_EQ(TraceHash(first.Evidence()), TraceHash(second.Evidence()));
 }
 
 TEST(TraceHash, SeesOrderResultAndStack) {
@@ -102,13 +102,13 @@ TEST(TraceHash, SeesOrderResultAndStack) {
   Trace longer = base;
   longer.CreateStream(0x12);
   const JournalImage images[] = {JournalImage(base), JournalImage(order), JournalImage(result), JournalImage(longer)};
-  for (int i = 1; i < 4; ++i) EXPECT_NE(TraceHash(images[0].view()), TraceHash(images[i].view())) << i;
+  for (int i = 1; i < 4; ++i) EXPECT_NE(TraceHash(images[0].Evidence()), TraceHash(images[i].Evidence())) << i;
   Trace stacked;
   stacked.CreateStream(0x10).Stack(1);
   stacked.Call(CallId::EventCreate).Out(0, 0x11);
   JournalImage here(stacked);
   here.Module("/prog", {1}).Stack(1, {JournalImage::Frame(0, 0x10)});
-  EXPECT_NE(TraceHash(images[0].view()), TraceHash(here.view()));
+  EXPECT_NE(TraceHash(images[0].Evidence()), TraceHash(here.Evidence()));
 }
 
 TEST(TraceHash, SeesThatACallNeverReturnedAndNoCallOfTheDriversOwn) {
@@ -119,9 +119,9 @@ TEST(TraceHash, SeesThatACallNeverReturnedAndNoCallOfTheDriversOwn) {
   Trace nested = base;
   nested.Call(CallId::EventCreate).Out(0, 0x11).Flags(faults::kForwarded | faults::kNested);
   const JournalImage images[] = {JournalImage(base), JournalImage(unfinished), JournalImage(nested)};
-  EXPECT_NE(TraceHash(images[0].view()), TraceHash(images[1].view()));
-  EXPECT_EQ(TraceHash(images[0].view()), TraceHash(images[2].view()));
+  EXPECT_NE(TraceHash(images[0].Evidence()), TraceHash(images[1].Evidence()));
+  EXPECT_EQ(TraceHash(images[0].Evidence()), TraceHash(images[2].Evidence()));
 }
 
 }  // namespace
-}  // namespace cuaudit::testing
+}  // namespace cuaudit::testing::site_key_test

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-// execution.h: one program run on a simulated device, beside a reference of what the allocator must have done.
+// execution.h: runs one program on a simulated device and compares it with a reference of what the allocator must have done.
 //
-//   Owns      the world, the allocator, streams, events, graphs, worker threads; all gone when Execute returns.
-//   Threads   one step at a time, each on the thread that it names: the order is the program's.
-//   Streams   a vector clock per stream says what is ordered behind what by the program's own waits. Before a block is used the execution
-//             makes the waits that its users owe one another; before it is freed, it tells the allocator of each use that the block's own
-//             stream is not behind. So every misuse that the world proves is the allocator's, or the program's in `Conditions::forgetful`.
-//   Units     bytes.
-//   Errors    Outcome::failure, empty when all was right.
-//   Faults    makes driver calls.
-//   Source    ours.
+// Owns the world, the allocator, streams, events, graphs and worker threads; all are gone when Execute returns. Steps run one at a time,
+// each on the thread that it names, in the order of the program. A vector clock per stream says which work the program's own waits have
+// ordered. Before a block is used, the execution makes the waits that the users of the block owe each other. Before a block is freed, it
+// tells the allocator of each use that the block's own stream is not ordered after. So every misuse that the world proves is the
+// allocator's, or the program's with `Conditions::forgetful`. Outcome::failure is empty when all was right. Sizes are in bytes.
 #pragma once
 
 #include <cstdint>

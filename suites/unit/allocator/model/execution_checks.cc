@@ -5,12 +5,6 @@
 #include "suites/unit/allocator/model/execution.h"
 
 namespace cuaudit::alloc {
-namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-}  // namespace
-
 // Multiples of 512; with divisions the next border of the equal parts between two powers of two.
 std::size_t Execution::Rounded(std::size_t bytes) const {
   const std::size_t simple = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;

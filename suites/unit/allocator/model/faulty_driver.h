@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// faulty_driver.h: a driver some of whose calls fail, chosen by how many that can fail came before, and what its caller was told.
+// faulty_driver.h: a driver in which chosen calls fail, addressed by the number of fallible calls before them. It keeps what its caller
+// was told.
 //
-//   Owns      a gate in front of another driver, and its journal.
-//   Threads   one call at a time.
-//   Errors    the failing call answers a code that it is documented to answer, or, in a context that it loses, LAUNCH_FAILED.
-//   Faults    passes on every other call, and with `After` the failing one too.
-//   Source    ours.
+// Owns a gate in front of another driver, and the gate's journal. A failing call returns an error that it is documented to return, or
+// LAUNCH_FAILED in a context that it loses. Other calls are passed on; with How::After the failing call is, too. One call at a time.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +41,8 @@ class FaultyDriver {
 
   // All calls so far, in order; what Books and Bytes say is folded from them.
   std::span<const faults::Record> Calls();
-  // Objects of a kind that the driver has and nobody can be asked to give back: whose latest release was refused, or whose making was
-  // denied. One that was released after all is none of them.
+  // Number of objects of a kind that the driver has but the program cannot be expected to release: the latest release was refused, or
+  // the call that made the object reported an error. An object that was released later does not count.
   std::uint64_t Kept(driver::Kind kind);
   std::uint64_t Refused(driver::Kind kind);        // of those, releases
   std::uint64_t KeptBytes();                       // of device memory, mapped or not; as much at most
@@ -75,7 +73,7 @@ class FaultyDriver {
   std::string text_;
 };
 
-// What it was told is ours, not the driver's.
+// True when the gate made the result, not the driver.
 inline bool IsInjected(const faults::Record& call) { return (call.flags & faults::kInjected) != 0; }
 inline driver::BaseId BaseOf(const faults::Record& call) { return driver::BaseOf(static_cast<driver::CallId>(call.call)); }
 

@@ -7,8 +7,6 @@
 namespace cuaudit::alloc {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : engine_(seed * 0x9E3779B97F4A7C15U + 1) {}

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// program.h: random programs for an allocator and several streams, and the smallest one that still shows what a larger one showed.
+// program.h: random programs for an allocator and several streams, and Shrink, which finds the smallest program that shows the same
+// failure.
 //
-//   Owns      values.
-//   Threads   values.
-//   Units     bytes.
-//   Errors    none: every list of steps is a program. A step that makes no sense where it stands (freeing an empty slot) is skipped, so
-//             taking steps away leaves a program too.
-//   Faults    makes no driver calls.
-//   Source    ours; shrinking by taking away ever smaller runs of steps is delta debugging as Zeller describes it.
+// Every list of steps is a program: a step that makes no sense where it is (freeing an empty slot) is skipped. So a program stays valid
+// when steps are taken away. Shrink takes away smaller and smaller runs of steps (delta debugging, Zeller). Sizes are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +14,8 @@
 #include "allocator/options.h"
 
 namespace cuaudit::alloc {
+
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 inline constexpr int kSlots = 14;
 inline constexpr int kPlaces = 4;    // streams alive at a time
@@ -82,7 +80,7 @@ struct Program {
 Program MakeProgram(std::uint64_t seed, std::size_t steps);
 // `options` as a brace list of what differs from the default.
 std::string TextOf(const Options& options);
-// The smallest program found for which `fails` still answers true; it does for `program`. At most `most_runs` calls.
+// Returns the smallest program found for which `fails` is true. `fails(program)` must be true. Calls `fails` at most `most_runs` times.
 Program Shrink(Program program, const std::function<bool(const Program&)>& fails, int most_runs = 2000);
 
 }  // namespace cuaudit::alloc

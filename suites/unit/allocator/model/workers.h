@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// workers.h: threads that do as they are told, one at a time, so that a program runs on several in an order of its own.
+// workers.h: threads that carry out given work one at a time, so that a program runs on several threads in a fixed order.
 //
-//   Owns      its threads; they are started when first needed and end with it.
-//   Threads   Run from one thread. The context is current on each worker.
-//   Errors    none.
-//   Faults    makes driver calls: CtxSetCurrent.
-//   Source    ours.
+// Threads are started when first needed and end with this object. Call Run from one thread. The context is current on each worker.
 #pragma once
 
 #include <condition_variable>

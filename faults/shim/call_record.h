@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// call_record.h: makes and fills the records that a gate writes.
+//
+//   Threads   safe: each record is reserved and filled by one thread.
+//   Errors    a full journal, or none (null), has no record: then nothing is written.
+//   Faults    FillArguments calls CtxGetCurrent, past the plan: what was current when the call came.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "call_record.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
+#include <cstdint>
+
+#include "faults/driver/driver_ref.h"
+#include "faults/driver/misuse.h"
+#include "faults/journal/journal.h"
+#include "faults/journal/stack_table.h"
+#include "faults/shim/passage.h"
+#include "faults/shim/thread_identity.h"
+
+namespace cuaudit::faults {
+
+// A record that was begun, in the name of this process and thread; null: there is no room.
+inline Record* NewRecord(Journal* journal, RecordKind kind, std::uint16_t call) noexcept {
+  if (journal == nullptr) return nullptr;
+  Record* record = journal->Begin();
+  if (record == nullptr) return nullptr;
+  const JournalHeader& header = journal->header();
+  record->kind = kind;
+  record->call = call;
+  record->pid = Pid();
+  record->tid = Tid();
+  record->cycle = header.cycle.load(std::memory_order_relaxed);
+  record->phase = static_cast<Phase>(header.phase.load(std::memory_order_relaxed));
+  return record;
+}
+
+// Number, arguments as passed, and for calls that acquire or release the context that was current. A nested call has no number.
+void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, Journal* journal) noexcept;
+
+// What a call that succeeded has written to its outputs.
+void FillOutputs(const Passage& passage) noexcept;
+
+// What the plan lets a refused call write to its outputs.
+void WriteGarbage(const Passage& passage) noexcept;
+
+// `device_bytes`: memory in use on the current device, null when nobody read it.
+void WriteMark(Journal* journal, MarkKind kind, std::uint32_t value, const std::uint64_t* device_bytes) noexcept;
+void WriteProcess(Journal* journal, ProcessEvent event, std::uint64_t argument) noexcept;
+void WriteBlock(Journal* journal, StackTable* stacks, MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
+void WriteMisuse(Journal* journal, const driver::Misuse& misuse) noexcept;
+
+}  // namespace cuaudit::faults

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/rehearsed.h"
+
+#include <algorithm>
+
+#include "faults/driver/effects.h"
+#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/site_keys.h"
+
+namespace cuaudit::harness {
+
+using driver::Kind;
+using faults::MarkKind;
+using faults::Record;
+using faults::RecordKind;
+
+bool IsOwnLeak(const Object& object) {
+  return object.state != State::Released && !object.driver_owned && !object.part_of_other &&
+         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
+         (object.kind != Kind::ContextStackEntry || object.state == State::ReleaseRefused);
+}
+
+bool IsLoneDriverObject(const Object& object) {
+  return object.acquired.record_kind == RecordKind::Call && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
+}
+
+bool IsHeldAt(const Object& object, std::uint64_t ticket) {
+  const bool gone = object.state == State::Released || object.state == State::Orphaned;
+  return object.acquired.begin < ticket && (!gone || object.released.begin > ticket);
+}
+
+std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger) {
+  std::vector<KeptContexts> all;
+  for (const Object& object : ledger.objects) {
+    auto own = std::find_if(all.begin(), all.end(), [&](const KeptContexts& one) { return one.pid == object.pid; });
+    if (own == all.end()) own = all.insert(all.end(), {object.pid, 0, nullptr});
+    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
+    if (!is_context || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
+    ++own->count;
+    if (own->context == nullptr || object.state == State::ReleaseRefused) own->context = &object;
+  }
+  return all;
+}
+
+Rehearsed::Rehearsed(const Evidence& run) : run_(run) {
+  SiteKeys keys(*run.journal);
+  for (const Object& object : run.ledger->objects) {
+    if (object.acquired.record_kind == RecordKind::Call && object.state != State::Released)
+      ++driver_objects_left_[{object.kind, keys.Of(object.acquired)}];
+    if (!IsOwnLeak(object)) continue;
+    Allowance& allowance = left_[{object.kind, keys.Of(object.acquired)}];
+    ++(object.state == State::Orphaned ? allowance.orphaned : allowance.live);
+    if (object.kind == Kind::HostMapping) pools_.insert(CallerKey(*run.journal, object.acquired));
+  }
+  for (const Violation& violation : run.ledger->violations)
+    ++violations_[{violation.rule, violation.kind, keys.Of(violation.where), keys.Of(violation.other)}];
+}
+
+const PlaceCounts& Rehearsed::freed_by_destructors() const {
+  if (freed_by_destructors_.has_value()) return *freed_by_destructors_;
+  PlaceCounts& counts = freed_by_destructors_.emplace();
+  SiteKeys keys(*run_.journal);
+  for (const Object& object : run_.ledger->objects) {
+    if (!IsHost(object) || object.driver_owned || object.state != State::Released || object.released.record_kind != RecordKind::Host)
+      continue;
+    if (CalledByDriver(*run_.journal, object.released.stack)) ++counts[{object.kind, keys.Of(object.acquired)}];
+  }
+  return counts;
+}
+
+const std::vector<KeptContexts>& Rehearsed::contexts() const {
+  if (!contexts_.has_value()) contexts_ = KeptContextsOf(*run_.ledger);
+  return *contexts_;
+}
+
+const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {
+  const auto [found, fresh] = cycles_.try_emplace(number);
+  RehearsedCycle& cycle = found->second;
+  if (!fresh) return cycle;
+  for (const std::uint32_t index : run_.facts().marks) {
+    const Record& mark = run_.record(index);
+    if (mark.cycle != number) continue;
+    if (IsMark(mark, MarkKind::CycleBegin)) cycle.begun = true;
+    if (IsMark(mark, MarkKind::CycleEnd)) cycle.end = mark.begin;
+    if (IsMark(mark, MarkKind::Report) && mark.argument[0] != 0) cycle.said = mark.argument[0];
+  }
+  for (const std::uint32_t index : run_.facts().calls) {
+    const Record& call = run_.record(index);
+    if (call.cycle != number || call.end == 0) continue;
+    if (call.result == CUDA_SUCCESS) {
+      ++cycle.successes[driver::BaseOf(static_cast<driver::CallId>(call.call))];
+    } else {
+      ++cycle.failures[SiteKey(*run_.journal, SiteOf(call))];
+    }
+  }
+  SiteKeys keys(*run_.journal);
+  for (const Object& object : run_.ledger->objects) {
+    if (cycle.end != 0 && IsLoneDriverObject(object) && IsHeldAt(object, cycle.end)) ++cycle.held[{object.kind, keys.Of(object.acquired)}];
+  }
+  return cycle;
+}
+
+}  // namespace cuaudit::harness

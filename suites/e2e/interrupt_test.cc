@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Ctrl-C, SIGTERM and SIGHUP: what runs is ended, a valid report says how far the command had come, and its exit status is 128 and the
+// signal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "suites/e2e/tool.h"
+
+namespace cuaudit::e2e::interrupt_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A place where a run of a shell script can wait for ever, and be waited for.
+class Blocking {
+ public:
+  Blocking() { EXPECT_EQ(RunCommand({"mkfifo", fifo_}).exit, 0); }
+  const std::string& place() const { return place_; }
+  std::string Script() const { return "{ echo $$ > " + fifo_ + "; exec sleep 1000; }"; }
+  // The number of the process that has come to the script.
+  pid_t Wait() const { return static_cast<pid_t>(std::stol("0" + ReadFile(fifo_))); }
+
+ private:
+  std::string place_ = TemporaryDirectory();
+  std::string fifo_ = place_ + "/fifo";
+};
+
+// Each process that a command starts has its journal in the work directory.
+bool AnyRunsIn(const std::string& work) {
+  std::error_code error;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
+    if (ReadFile(process.path() / "environ").find("journal=" + work + "/") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void ExpectValid(const std::string& report) {
+  constexpr const char* kCheck =
+      "import json, sys, jsonschema\njsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
+  const Outcome outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, report, CUAUDIT_SCHEMA});
+  const bool checked = outcome.err.find("ModuleNotFoundError") == std::string::npos;
+  EXPECT_EQ(outcome.exit, checked ? 0 : 1) << outcome.err;
+}
+
+class Interrupt : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Interrupt, EndsWhatRunsAndTakesItsFilesWithIt) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const Blocking blocking;
+    Spawned command({Tool(), GetParam(), "--driver=sim", "--", "/bin/sh", "-c", blocking.Script()},
+                    {.environment = {"TMPDIR=" + blocking.place()}});
+    const pid_t run = blocking.Wait();
+    ASSERT_GT(run, 0);
+    command.Kill(number);
+    const Outcome outcome = command.Wait();
+    EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("cuaudit ") + GetParam() + " on the simulated driver: interrupted"));
+    EXPECT_EQ(kill(run, 0), -1) << "the run goes on";
+    EXPECT_EQ(RunCommand({"ls", blocking.place()}).out, "fifo\n") << "its temporary directory is left";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Interrupt, ::testing::Values("sweep", "cycles"), [](const auto& test) { return std::string(test.param); });
+
+class InterruptedSweep : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(InterruptedSweep, ReportsTheTrialsThatWereDone) {
+  const std::string directory = TemporaryDirectory();
+  const std::string work = directory + "/work";
+  const std::string json = directory + "/report.json";
+  ASSERT_EQ(RunCommand({"mkdir", work}).exit, 0);
+  const int watch = inotify_init1(IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, work.c_str(), IN_MODIFY), 0);
+  // One of its trials hangs for longer than a test may take, so the sweep is under way when the signal comes.
+  Spawned sweep({Tool(), "sweep", "--driver=sim", "--deadline-ms=600000", "--depth=1", "--jobs=1", std::string("--isolation=") + GetParam(),
+                 "--work-dir", work, "--format=text", "--format=json=" + json, "--format=junit=" + directory + "/report.xml", "--",
+                 Program("hostile"), "hang"});
+  ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 1)) << "the trial log never grew";
+  sweep.Kill(SIGINT);
+  const Outcome outcome = sweep.Wait();
+  close(watch);
+  ASSERT_EQ(outcome.exit, 130) << outcome.err;
+  EXPECT_FALSE(AnyRunsIn(work));
+  const nlohmann::json report = nlohmann::json::parse(ReadFile(json));
+  EXPECT_EQ(report["outcome"], "interrupted");
+  EXPECT_EQ(report["interrupted"]["signal"], "SIGINT");
+  const int done = report["interrupted"]["done"];
+  EXPECT_GE(done, 1);
+  EXPECT_LT(done, 7);
+  EXPECT_EQ(report["interrupted"]["planned"], 7) << "init, context, stream, memory, and three releases";
+  EXPECT_EQ(report["totals"]["trials"], done);
+  EXPECT_GE(report["coverage"]["not_reached"].size(), 1U);
+  const std::string words = "interrupted, " + std::to_string(done) + " of 7 trials (SIGINT)";
+  EXPECT_EQ(report["message"], words);
+  EXPECT_THAT(outcome.out, HasSubstr("cuaudit sweep on the simulated driver: " + words + "\n"));
+  EXPECT_THAT(outcome.err, HasSubstr(words + "; the same command goes on from here\n"));
+  EXPECT_THAT(ReadFile(directory + "/report.xml"), HasSubstr("message=\"" + words + "\""));
+  ExpectValid(json);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, InterruptedSweep, ::testing::Values("fork", "spawn"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Interrupted, CyclesReportTheRunsThatWereDone) {
+  const Blocking blocking;
+  Spawned cycles({Tool(), "cycles", "--driver=sim", "--format=json", "--", "/bin/sh", "-c",
+                  "[ $1 = 1 ] || " + blocking.Script() + "; exec " + Program("client_linked"), "sh", "{n}"});
+  ASSERT_GT(blocking.Wait(), 0);
+  cycles.Kill(SIGTERM);
+  const Outcome outcome = cycles.Wait();
+  EXPECT_EQ(outcome.exit, 143) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["message"], "interrupted, 1 of 2 runs (SIGTERM)");
+}
+
+TEST(Interrupted, AReplayReportsThatItsTrialWasNotDone) {
+  const Blocking blocking;
+  const std::string first = blocking.place() + "/first";
+  Spawned replay({Tool(), "replay", "--driver=sim", "--format=json", "--fault=cuInit#1", "--", "/bin/sh", "-c",
+                  "[ ! -e " + first + " ] || " + blocking.Script() + "; touch " + first + "; exec " + Program("client_linked")});
+  ASSERT_GT(blocking.Wait(), 0);
+  replay.Kill(SIGINT);
+  const Outcome outcome = replay.Wait();
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report["message"], "interrupted, 0 of 1 trials (SIGINT)");
+  EXPECT_EQ(report["faults"].size(), 1U);
+}
+
+TEST(Interrupted, ARunIsNoCrashOfTheProgram) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const std::string directory = TemporaryDirectory();
+    ASSERT_EQ(RunCommand({"mkfifo", directory + "/said"}).exit, 0);
+    Spawned run({Tool(), "run", "--driver=sim", "--format=json=" + directory + "/report.json", "--", "/bin/sh", "-c",
+                 "exec '" + Program("unattended") + "' waits > " + directory + "/said"});
+    std::ifstream said(directory + "/said");
+    std::string line;
+    ASSERT_TRUE(std::getline(said, line)) << "it waits for a signal";
+    run.Kill(number);
+    const Outcome outcome = run.Wait();
+    EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted, 0 of 1 runs (SIG"));
+    const nlohmann::json report = nlohmann::json::parse(ReadFile(directory + "/report.json"));
+    EXPECT_EQ(report["outcome"], "interrupted");
+    EXPECT_EQ(report["totals"]["calls"], 5) << "what it did until then is told";
+    EXPECT_FALSE(report["live"].empty());
+    EXPECT_TRUE(report["findings"].empty()) << "and not judged";
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e::interrupt_test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/shim/lost_contexts.h"
+
+#include <gtest/gtest.h>
+
+#include "suites/unit/shim/gated_world.h"
+
+namespace cuaudit::faults::lost_contexts_test {
+namespace {
+
+using driver::BaseId;
+
+TEST(LostContexts, ConcernCallsThatNeedAContext) {
+  for (const BaseId base : {BaseId::MemAlloc, BaseId::StreamCreate, BaseId::StreamSynchronize, BaseId::LaunchKernel})
+    EXPECT_TRUE(LostContexts::Concerns(driver::EffectOf(base))) << driver::Name(base);
+  for (const BaseId base : {BaseId::Init, BaseId::DeviceGetCount, BaseId::DevicePrimaryCtxRelease, BaseId::CtxCreate, BaseId::CtxDestroy,
+                            BaseId::CtxSetCurrent, BaseId::CtxPopCurrent, BaseId::CtxGetCurrent})
+    EXPECT_FALSE(LostContexts::Concerns(driver::EffectOf(base))) << driver::Name(base);
+}
+
+TEST(LostContexts, AContextThatWasDestroyedTakesItsLossWithIt) {
+  GatedWorld world;
+  world.Start();
+  const driver::DriverRef d = world.below();
+  CUcontext context = nullptr;
+  ASSERT_EQ(d.CtxGetCurrent(&context), CUDA_SUCCESS);
+  LostContexts lost;
+  lost.Lose(d, {CUDA_ERROR_LAUNCH_FAILED, 1});
+  Passage passage;
+  passage.value[0] = reinterpret_cast<std::uintptr_t>(context);
+  lost.After(driver::Effect::Uses, passage);
+  EXPECT_EQ(lost.Find(d).code, CUDA_ERROR_LAUNCH_FAILED);
+  lost.After(driver::Effect::DestroysContext, passage);
+  EXPECT_EQ(lost.Find(d).code, CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuaudit::faults::lost_contexts_test

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The rows of words: every id leads back to its own enumerator, and every row says something.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "faults/driver/misuse.h"
+#include "harness/verdict/verdict.h"
+
+namespace cuaudit::testing::tables_test {
+namespace {
+
+using harness::Because;
+using harness::Isolation;
+using harness::Missed;
+using harness::Reason;
+using harness::Rule;
+using harness::Verdict;
+
+template <typename E>
+void IdsLeadBack() {
+  for (std::size_t i = 0; i < RowsOf(E{}).size(); ++i) {
+    const auto value = static_cast<E>(i);
+    EXPECT_EQ(harness::Named<E>(harness::Name(value)), value) << harness::Name(value);
+  }
+  EXPECT_EQ(harness::Named<E>("no such name"), std::nullopt);
+}
+
+TEST(Tables, EveryIdLeadsBack) {
+  IdsLeadBack<Rule>();
+  IdsLeadBack<Verdict>();
+  IdsLeadBack<Missed>();
+  IdsLeadBack<Reason>();
+  IdsLeadBack<Isolation>();
+  EXPECT_EQ(harness::Name(Verdict::ReleaseRefused), "release_refused");
+  EXPECT_EQ(harness::Name(Missed::NoSpace), "no_space");
+}
+
+TEST(Tables, EveryRowHasWords) {
+  for (const harness::RuleRow& row : harness::kRules) EXPECT_FALSE(row.title.empty()) << row.name;
+  for (const harness::VerdictRow& row : harness::kVerdicts) EXPECT_FALSE(row.title.empty() || row.explanation.empty()) << row.name;
+  for (const harness::MissedRow& row : harness::kMissed) EXPECT_FALSE(row.note.empty() || row.coverage.empty()) << row.name;
+  for (const harness::ReasonRow& row : harness::kReasons) EXPECT_FALSE(row.text.empty()) << row.name;
+}
+
+TEST(Tables, ARuleSaysWhatItsEntryAmountsTo) {
+  EXPECT_EQ(harness::VerdictOf(Rule::Orphaned), Verdict::Leak);
+  EXPECT_EQ(harness::VerdictOf(Rule::WrongCode), Verdict::Misreported);
+  EXPECT_EQ(harness::VerdictOf(Rule::UnorderedAccess), Verdict::Misuse);
+  for (const Rule rule : {Rule::ProcessLifetime, Rule::KeptByLibrary, Rule::HostLeft}) EXPECT_EQ(harness::VerdictOf(rule), std::nullopt);
+}
+
+TEST(Tables, RulesSayWhatTheyMean) {
+  for (const harness::RuleRow& row : harness::kRules) EXPECT_FALSE(row.explanation.empty()) << row.name;
+}
+
+TEST(Tables, CountsOfOneReasonAddUpInWords) {
+  harness::TallyInWords words = {{"unmodelled calls", 1}};
+  Count(harness::Tally{{Reason::Unmodelled, 2}, {Reason::NoError, 3}}, &words);
+  EXPECT_EQ(words, (harness::TallyInWords{{"unmodelled calls", 3}, {"no documented error", 3}}));
+}
+
+TEST(Tables, WordsOfAReasonHoldWhatVaries) {
+  EXPECT_EQ(Words(Because{Reason::HostFault, "an allocation"}), "an allocation is refused");
+  EXPECT_EQ(Words(Because{Reason::ForkTimer}), "the program has a timer there");
+  EXPECT_EQ(Words(Because{}), "");
+  EXPECT_EQ(Words(harness::Fallback{{Reason::NoCycles}, {Reason::ForkDied}}), "the program marks no cycles; a fork died, tried again");
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::tables_test
