@@ -3,6 +3,7 @@
 add_executable(snapshot_samples snapshot_samples.cc)
 set_target_properties(snapshot_samples PROPERTIES ENABLE_EXPORTS ON)  # so that a stack has a name
 target_link_libraries(snapshot_samples PRIVATE cuaudit_alloc_observe cuaudit_options cuaudit_warnings cuaudit_instrument)
+add_dependencies(tests_allocator snapshot_samples)
 add_test(NAME snapshot_format_test COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/check_snapshot_test.py" "$<TARGET_FILE:snapshot_samples>")
 set_tests_properties(snapshot_format_test PROPERTIES LABELS "unit;allocator" TIMEOUT 120)
 cuaudit_add_test(allocator_text_test SOURCES options_text_test.cc history_test.cc LABELS unit allocator threads LINK cuaudit_alloc cuaudit_alloc_observe)
