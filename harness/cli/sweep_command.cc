@@ -151,7 +151,8 @@ Exit SweepCommand(const Options& options) {
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
     std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
+    SiteTexts sites;
+    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);
     status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {

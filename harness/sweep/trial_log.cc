@@ -155,7 +155,7 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
     trial.host_left_out = ToEnumerator<Reason>(why);
   const int said = json.at("said").get<int>();
   const int recovery = json.at("recovery").get<int>();
-  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
+  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::OlderContext))
     return std::nullopt;
   trial.said = static_cast<Said>(said);
   trial.recovery = static_cast<Recovery>(recovery);

@@ -56,10 +56,10 @@ enum class Reason : std::uint8_t {
 enum class Said : std::uint8_t { Nothing, Success, Failure };
 
 // Whether the clean cycle after the faulted one was looked at, and if not, why.
-enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died };
+enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died, GivenContext, LostKept, OlderContext };
 
 // What a trial ran in. Unknown: its runner has one way only.
-enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle };
+enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle, InProcess };
 
 struct VerdictRow {
   std::string_view name, title, explanation, advice;
@@ -105,7 +105,7 @@ inline constexpr ReasonRow kReasons[] = {
 struct NameRow {
   std::string_view name;
 };
-inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}};
+inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}, {"in_process"}};
 
 constexpr std::span<const VerdictRow> RowsOf(Verdict) { return kVerdicts; }
 constexpr std::span<const MissedRow> RowsOf(Missed) { return kMissed; }
