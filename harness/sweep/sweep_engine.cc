@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/fault_text.h"
 #include "harness/sweep/host_plan.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
@@ -241,7 +242,7 @@ void SweepEngine::PlanShrinking() {
     for (FaultList& smaller : SmallerLists(list)) {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
       // Without the fault before it the program never comes to a place that only its unwinding has.
-      const bool alone = smaller.faults.front().find("#+") == std::string::npos;
+      const bool alone = !Follows(smaller.faults.front());
       const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
       // Without the one before it a fault has another number: what counts is where it hits.
       if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
@@ -328,7 +329,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   TrialFindingText text;
   text.rule = Rule::Drifting;
   report::Finding note;
-  note.rule = Name(text.rule);
+  note.rule = text.rule;
   note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
   note.title += by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial";
   note.where = rehearsal_->drift;
@@ -350,7 +351,7 @@ void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
 
 void SweepEngine::Report(report::Run* run) {
   Groups groups;
-  run->mode = "sweep";
+  run->mode = report::Mode::Sweep;
   DescribeRun(rehearsal_->run, run);
   AddOutputs(rehearsal_->outputs, run);
   Count(skipped_, &run->totals.skipped);
@@ -374,7 +375,7 @@ void SweepEngine::Report(report::Run* run) {
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
     if (trial.isolation != Isolation::Unknown) {
-      ++run->totals.isolation[std::string(Name(trial.isolation)) + (trial.fallback.empty() ? "" : ": " + Words(trial.fallback))];
+      ++run->totals.isolation[{trial.isolation, trial.fallback}];
     }
     if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
     for (TrialFindingText& finding : in_order.back().findings) {
@@ -383,7 +384,7 @@ void SweepEngine::Report(report::Run* run) {
       finding.least = least == index ? -1 : static_cast<std::int64_t>(least);
     }
   }
-  AddTrials(in_order, reproduction_, &groups, run, &results_);
+  AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
   ReportBenign(&groups, run);
   run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;
@@ -391,7 +392,6 @@ void SweepEngine::Report(report::Run* run) {
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
-  SayHostNotes(run);
 }
 
 }  // namespace cuaudit::harness
