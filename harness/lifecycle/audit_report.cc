@@ -59,7 +59,7 @@ std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
 
 Finding ToFinding(const report::Finding& from) {
   Finding finding;
-  finding.rule = from.rule;
+  finding.rule = Name(from.rule);
   finding.title = from.title;
   finding.kind = from.kind;
   finding.count = from.count;
@@ -80,8 +80,8 @@ Finding ToFinding(const report::Finding& from) {
   return finding;
 }
 
-void Add(const std::map<std::string, std::uint64_t>& from, std::map<std::string, std::uint64_t>* to) {
-  for (const auto& [reason, count] : from) (*to)[reason] += count;
+void Add(const Counted& from, TallyInWords* to) {
+  for (const auto& [reason, count] : from) (*to)[Words(reason)] += count;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Reproduction ReproductionOf(const std::string& lifecycle) { return {"", "", Comm
 void AddReport(const report::Run& run, Audit* audit) {
   audit->trials += run.totals.trials;
   audit->fired += run.totals.fired;
-  Add(run.totals.verdicts, &audit->verdicts);
+  for (const auto& [verdict, count] : run.totals.verdicts) audit->verdicts[std::string(Name(verdict))] += count;
   Add(run.totals.skipped, &audit->skipped);
   Add(run.totals.pruned, &audit->pruned);
   std::transform(run.findings.begin(), run.findings.end(), std::back_inserter(audit->findings), ToFinding);

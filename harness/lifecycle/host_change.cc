@@ -181,7 +181,8 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     sums.erase(sums.begin());  // the end of the warm-up; what follows are the cycles
     const Growth judged = JudgeGrowth(sums, meter == HostMeter::HeapBytes ? kHeapStep : kPage);
     if (!judged.enough) {
-      growth.unmetered.push_back(name + ": it takes " + std::to_string(kBlocks) + " cycles after the warm-up");
+      static_assert(kBlocks == 10);  // as the reason says
+      growth.unmetered.push_back(Words(Reason::NeedsCycles, name));
     } else if (judged.grows) {
       growth.findings.push_back(Found(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
                                       "grows in every cycle after the warm-up; bytes per cycle"));

@@ -16,12 +16,11 @@ namespace {
 
 report::Finding ToFinding(const TrialFindingText& text) {
   report::Finding finding;
-  finding.rule = Name(text.rule);
+  finding.rule = text.rule;
   finding.title = Row(text.rule).title;
   finding.kind = KindName(text);
   finding.count = text.count;
   finding.bytes = text.bytes;
-  if (const std::optional<Verdict> verdict = VerdictOf(text.rule)) finding.verdict = Name(*verdict);
   finding.detail = text.detail;
   finding.acquired = text.acquired;
   finding.where = text.where->call;
@@ -33,9 +32,8 @@ report::Finding ToFinding(const TrialFindingText& text) {
 // A note that is about a trial, not about an object.
 report::Finding Told(const TrialFindingText& text) {
   report::Finding note;
-  note.rule = Name(text.rule);
+  note.rule = text.rule;
   note.title = Row(text.rule).title;
-  note.verdict = Name(*VerdictOf(text.rule));
   return note;
 }
 
@@ -97,10 +95,11 @@ std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, cons
 
 class Adder {
  public:
-  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least)
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least, std::span<const Benign> declared)
       : reproduction_(reproduction),
         run_(run),
         least_(least),
+        declared_(declared),
         findings_(&groups->findings, &groups->fingerprints, &run->findings),
         notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
 
@@ -127,10 +126,10 @@ class Adder {
     }
     if (trial.stray) return;
     ++run_->totals.trials;
-    ++run_->totals.verdicts[std::string(Name(trial.verdict))];
+    ++run_->totals.verdicts[trial.verdict];
     if (trial.fired) ++run_->totals.fired;
     Recovered(trial);
-    TallyInWords& skipped = run_->totals.skipped;
+    Counted& skipped = run_->totals.skipped;
     if (trial.ending.left_behind > trial.ending.survived) Count(Reason::LeftEnded, 1, &skipped);
     if (trial.ending.survived != 0) Count(Reason::LeftSurvived, 1, &skipped);
     if (trial.host_left_out != Reason::None) Count(trial.host_left_out, 1, &skipped);
@@ -197,7 +196,7 @@ class Adder {
     TrialFindingText text;
     text.rule = rule;
     report::Finding note = Told(text);
-    if (!trial.benign.empty()) note.detail = trial.benign.front();
+    if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
     Note(std::move(note), text, trial);
   }
 
@@ -209,7 +208,9 @@ class Adder {
   void NotFired(const TrialResult& trial) {
     const MissedRow& missed = Row(trial.missed);
     if (missed.counted != Reason::None) Count(missed.counted, 1, &run_->totals.skipped);
-    for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
+    for (std::size_t i = 0; i < trial.faults.size(); ++i) {
+      if (!trial.unfired.empty() && std::find(trial.unfired.begin(), trial.unfired.end(), i) == trial.unfired.end()) continue;
+      const std::string& fault = trial.faults[i];
       TrialFindingText text;
       text.rule = Rule::NotExercised;
       text.apart = fault;
@@ -225,6 +226,7 @@ class Adder {
   const Reproduction& reproduction_;
   report::Run* run_;
   const Results* least_;
+  std::span<const Benign> declared_;
   Collector findings_;
   Collector notes_;
   std::optional<ShownFaults> shown_;                              // of the trial being added
@@ -262,9 +264,9 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   return fault;
 }
 
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run,
-               const Results* least) {
-  Adder adder(reproduction, groups, run, least);
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
+               report::Run* run, const Results* least) {
+  Adder adder(reproduction, groups, run, least, declared);
   for (const TrialResult& trial : trials) adder.Trial(trial);
 }
 
@@ -273,14 +275,14 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
   const std::optional<report::Kernels> kernels = KernelsOf(journal);
   if (!kernels || kernels->idle == 0) return;
   for (report::Finding& finding : run->findings) {
-    if (finding.rule == Name(Rule::Hang) && !finding.fault)
+    if (finding.rule == Rule::Hang && !finding.fault)
       finding.title += "; it may wait for a kernel that has no host kernel: register it with --kernels";
   }
 }
 
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
                   const Reproduction& reproduction, Groups* groups, report::Run* run) {
-  Adder adder(reproduction, groups, run, nullptr);
+  Adder adder(reproduction, groups, run, nullptr, {});
   adder.FaultFree(findings, true);
   adder.FaultFree(notes, false);
 }

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "harness/sweep/benign.h"
 #include "harness/sweep/fingerprint.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/trial.h"
@@ -45,11 +46,11 @@ struct Groups {
 std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site);
 
 // Adds findings, notes, verdicts and counts of `trials`, which must be in plan order. An entry that several trials show keeps the faults of
-// the first and the largest count and bytes of all. `least`: results by number, where a finding names a trial that shows it with fewer
-// faults.
+// the first and the largest count and bytes of all. `declared`: the declarations that TrialResult::benign counts. `least`: results by
+// number, where a finding names a trial that shows it with fewer faults.
 using Results = std::map<std::size_t, TrialResult>;
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run,
-               const Results* least = nullptr);
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
+               report::Run* run, const Results* least = nullptr);
 
 // Adds what is wrong without any fault: violations become findings. What is merely left at exit becomes a note.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run);

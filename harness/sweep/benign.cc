@@ -76,7 +76,7 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   sites.insert(sites.end(), trial->later_sites.begin(), trial->later_sites.end());
   for (std::size_t i = 0; i < std::min(sites.size(), trial->faults.size()); ++i) {
     const Benign* const benign = FindBenign(declared, trial->faults[i], sites[i]);
-    if (benign != nullptr) trial->benign.push_back(benign->text);
+    if (benign != nullptr) trial->benign.push_back(static_cast<std::size_t>(benign - declared.data()));
   }
   // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.
   if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
@@ -87,7 +87,7 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   TrialFindingText finding;
   finding.rule = Rule::BenignFailed;
   finding.count = 1;
-  finding.detail = trial->benign.front();
+  finding.detail = declared[trial->benign.front()].text;
   finding.where = trial->fault_site;
   finding.where_key = trial->fault_key;
   trial->findings.push_back(std::move(finding));
@@ -96,16 +96,16 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
 
 std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results) {
   std::vector<TrialFindingText> findings;
-  for (const Benign& benign : declared) {
+  for (std::size_t i = 0; i < declared.size(); ++i) {
     const bool hit = std::any_of(results.begin(), results.end(), [&](const auto& row) {
       const TrialResult& trial = row.second;
-      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), benign.text) != trial.benign.end();
+      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), i) != trial.benign.end();
     });
     if (hit) continue;
     TrialFindingText finding;
     finding.rule = Rule::BenignNeverFired;
     finding.count = 1;
-    finding.detail = benign.text;
+    finding.detail = declared[i].text;
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -28,13 +28,13 @@ struct Turn {
   std::uint64_t site = 0;  // 0: its call stack is not known
 };
 
-std::vector<Turn> Counted(const HostRow& row, const Rehearsal::HostTurns& turns) {
+std::vector<Turn> CountedTurns(const HostRow& row, const Rehearsal::HostTurns& turns) {
   std::vector<Turn> own(row.asked == Asked::Memory ? turns.allocations : turns.threads);
   for (std::size_t i = 0; i < own.size(); ++i) own[i].occurrence = static_cast<std::uint32_t>(i + 1);
   return own;
 }
 
-std::vector<Turn> Recorded(const HostRow& row, const Evidence& run) {
+std::vector<Turn> RecordedTurns(const HostRow& row, const Evidence& run) {
   std::vector<Turn> own;
   for (const std::uint32_t index : run.facts().asked[static_cast<std::size_t>(row.asked)]) {
     const faults::Record& record = run.record(index);
@@ -46,7 +46,7 @@ std::vector<Turn> Recorded(const HostRow& row, const Evidence& run) {
 
 void Append(const HostRow& row, const Rehearsal& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
   const Evidence run = rehearsal.run.evidence();
-  const std::vector<Turn> own = rehearsal.host_turns ? Counted(row, *rehearsal.host_turns) : Recorded(row, run);
+  const std::vector<Turn> own = rehearsal.host_turns ? CountedTurns(row, *rehearsal.host_turns) : RecordedTurns(row, run);
   const std::uint64_t foreign = run.facts().foreign[static_cast<std::size_t>(row.asked)];
   if (own.empty()) {
     plan->skipped[row.none] = 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/fault_text.h"
 #include "harness/sweep/host_plan.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/plan_file.h"
@@ -305,7 +306,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   TrialFindingText text;
   text.rule = Rule::Drifting;
   report::Finding note;
-  note.rule = Name(text.rule);
+  note.rule = text.rule;
   note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
   note.title += by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial";
   note.where = rehearsal_->drift;
@@ -328,7 +329,7 @@ void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
 
 void SweepEngine::Report(report::Run* run) {
   Groups groups;
-  run->mode = single_ ? "replay" : "sweep";
+  run->mode = single_ ? report::Mode::Replay : report::Mode::Sweep;
   DescribeRun(rehearsal_->run, run);
   AddOutputs(rehearsal_->outputs, run);
   Count(skipped_, &run->totals.skipped);
@@ -355,7 +356,7 @@ void SweepEngine::Report(report::Run* run) {
     if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
     in_order.push_back(trial);
     if (trial.isolation != Isolation::Unknown) {
-      ++run->totals.isolation[std::string(Name(trial.isolation)) + (trial.fallback.empty() ? "" : ": " + Words(trial.fallback))];
+      ++run->totals.isolation[{trial.isolation, trial.fallback}];
     }
     if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
     for (TrialFindingText& finding : in_order.back().findings) {
@@ -364,7 +365,7 @@ void SweepEngine::Report(report::Run* run) {
       finding.least = least == index ? -1 : static_cast<std::int64_t>(least);
     }
   }
-  AddTrials(in_order, reproduction_, &groups, run, &results_);
+  AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
   ReportBenign(&groups, run);
   if (!single_) run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
@@ -372,7 +373,6 @@ void SweepEngine::Report(report::Run* run) {
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
-  SayHostNotes(run);
 }
 
 }  // namespace cuaudit::harness

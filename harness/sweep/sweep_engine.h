@@ -75,6 +75,7 @@ class SweepEngine {
   std::size_t trials() const noexcept {                        // the same without what only shrinks another one's finding
     return static_cast<std::size_t>(std::count_if(plan_.begin(), plan_.end(), [](const PlannedTrial& one) { return !one.shrinks; }));
   }
+  bool plans_more() const noexcept { return round_ < options_.depth; }  // second faults are planned when the first ones are done
   std::size_t done() const noexcept { return results_.size(); }
   std::size_t resumed() const noexcept { return resumed_; }
   int round() const noexcept { return round_; }

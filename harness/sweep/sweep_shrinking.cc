@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/fault_text.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shrink.h"
 #include "harness/sweep/sweep_engine.h"
@@ -42,7 +43,7 @@ void SweepEngine::PlanShrinking() {
     for (FaultList& smaller : SmallerLists(list)) {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
       // Without the fault before it the program never comes to a place that only its unwinding has.
-      const bool alone = smaller.faults.front().find("#+") == std::string::npos;
+      const bool alone = !Follows(smaller.faults.front());
       const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
       // Without the one before it a fault has another number: what counts is where it hits.
       if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {

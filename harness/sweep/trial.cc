@@ -7,11 +7,12 @@
 namespace cuaudit::harness {
 namespace {
 
-std::vector<std::string> Unfired(const std::vector<std::string>& faults, bool any_fired, const faults::JournalHeader& header) {
-  if (!any_fired) return faults;
-  std::vector<std::string> unfired;
-  for (std::size_t i = 0; faults.size() > 1 && i < std::min(faults.size(), faults::kMaxFaults); ++i) {
-    if (header.fired[i].load() == 0) unfired.push_back(faults[i]);
+// Numbers of the faults that never fired.
+std::vector<std::size_t> Unfired(std::size_t faults, bool any_fired, const faults::JournalHeader& header) {
+  std::vector<std::size_t> unfired;
+  for (std::size_t i = 0; i < faults; ++i) {
+    const bool counted = faults > 1 && i < faults::kMaxFaults;
+    if (!any_fired || (counted && header.fired[i].load() == 0)) unfired.push_back(i);
   }
   return unfired;
 }
@@ -98,7 +99,7 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   result.host_left_out = WhyHostLeftOut(rehearsal.run(), trial);
   result.findings = Texts(judgement.findings, trial.journal, texts);
   result.notes = Texts(judgement.notes, trial.journal, texts);
-  result.unfired = Unfired(faults, judgement.fired, trial.journal.header());
+  result.unfired = Unfired(faults.size(), judgement.fired, trial.journal.header());
   if (!result.unfired.empty()) {
     result.missed = trial.ending.timed_out ? Missed::Late : Missed::Unfired;
   } else if (HitElsewhere(sites, trial)) {

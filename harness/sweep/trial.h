@@ -57,7 +57,7 @@ struct TrialResult {
   Missed missed = Missed::Nothing;
   Isolation isolation = Isolation::Unknown;
   Fallback fallback;                 // why it ran in nothing else
-  std::vector<std::string> unfired;  // which of the faults never fired
+  std::vector<std::size_t> unfired;  // numbers of the faults that never fired, in `faults`
   Ending ending;
   std::uint64_t fault_key = 0;
   PlaceText fault_site;                // where the first one hit
@@ -68,7 +68,7 @@ struct TrialResult {
   std::vector<TrialFindingText> notes;
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
-  std::vector<std::string> benign;      // the declarations that its faults fall under
+  std::vector<std::size_t> benign;      // numbers of the declarations that its faults fall under, one for each such fault
   Reason host_left_out = Reason::None;  // why less of its host was looked at than of the fault-free run's; empty: no less
   std::vector<Reason> skipped;          // checks that could not be made
   Unwinding unwinding;                  // what the next round may try; the engine lets go of it when that round is planned

@@ -204,7 +204,7 @@ TEST(SweepEngine, ShrinksABurstToTheLengthThatItNeeds) {
   const report::Run run = Swept(&runner, options);
   // Both tries and the synchronization: what two refusals of the allocation do, four do too.
   ASSERT_THAT(run.findings, SizeIs(1));
-  EXPECT_EQ(run.findings[0].rule, "leak");
+  EXPECT_EQ(run.findings[0].rule, Rule::Leak);
   EXPECT_EQ(run.findings[0].fault->text, "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2");
   ASSERT_THAT(run.findings[0].then, SizeIs(1));
   EXPECT_EQ(run.findings[0].then[0].call, "cuStreamSynchronize");
