@@ -41,6 +41,14 @@ CUDA_KERNEL_NODE_PARAMS Widen(const CUDA_KERNEL_NODE_PARAMS_v1& parameters) noex
 CUresult SetUpdatable(Node* node, CUlaunchAttributeValue* value) noexcept;
 // The live node of that type behind the handle.
 Node* FindNode(Call& call, CUgraphNode handle, CUgraphNodeType type) noexcept;
+// Copies a part of the node's work.
+template <typename T>
+CUresult ReadNode(Call& call, CUgraphNode handle, CUgraphNodeType type, T Work::*part, T* out) noexcept {
+  const Node* const node = FindNode(call, handle, type);
+  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = node->work.*part;
+  return CUDA_SUCCESS;
+}
 // Replaces the parameters of the step that was made from the node. `result` is the result of making `work`. If `work` is not used, its
 // references are dropped.
 CUresult SetStep(Call& call, CUgraphExec executable, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) noexcept;

@@ -63,6 +63,20 @@ void Cut(World& world, Span* root, std::uint64_t key, Span** low, Span** high) {
   *high = Tree::Merge(rest, *high);
 }
 
+struct Cutting {
+  Span* low = nullptr;
+  Span* middle = nullptr;  // the spans in [begin, end)
+  Span* high = nullptr;
+};
+
+Cutting CutOut(World& world, Span* root, std::uint64_t begin, std::uint64_t end) {
+  Cutting parts;
+  Span* rest = nullptr;
+  Cut(world, root, begin, &parts.low, &rest);
+  Cut(world, rest, end, &parts.middle, &parts.high);
+  return parts;
+}
+
 // Keeps one trace for each slot, the latest, and drops traces that the host knows to be done.
 void Add(World& world, Vector<Trace>* traces, const Trace& trace) {
   for (std::size_t i = 0; i < traces->size();) {
@@ -194,12 +208,7 @@ void Refresh(World& world, History* history) noexcept {
 
 void NoteRead(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
               const Conflict& conflict) noexcept {
-  Span* low = nullptr;
-  Span* middle = nullptr;
-  Span* high = nullptr;
-  Cut(world, history->root, begin, &low, &middle);
-  Span* const rest = middle;
-  Cut(world, rest, end, &middle, &high);
+  const auto [low, middle, high] = CutOut(world, history->root, begin, end);
   if (!history->patches.empty()) ComparePatches(world, history, stream, Box{begin, end - begin}, false, conflict);
   Span* read = nullptr;
   std::uint64_t at = begin;
@@ -223,12 +232,7 @@ void NoteRead(World& world, History* history, const Stream* stream, std::uint64_
 
 void NoteWrite(World& world, History* history, const Stream* stream, std::uint64_t begin, std::uint64_t end, const Trace& trace,
                const Conflict& conflict) noexcept {
-  Span* low = nullptr;
-  Span* middle = nullptr;
-  Span* high = nullptr;
-  Cut(world, history->root, begin, &low, &middle);
-  Span* const rest = middle;
-  Cut(world, rest, end, &middle, &high);
+  const auto [low, middle, high] = CutOut(world, history->root, begin, end);
   ForEach(middle, [&](Span* span) { Compare(world, stream, *span, true, conflict); });
   FreeTree(world, middle);
   if (!history->patches.empty()) {

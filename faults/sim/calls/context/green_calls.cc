@@ -24,6 +24,27 @@ CUresult CheckType(CUdevResourceType type) { return type == CU_DEV_RESOURCE_TYPE
 constexpr unsigned kFineUnit = 2;
 unsigned Up(unsigned value, unsigned unit) { return (value + unit - 1) / unit * unit; }
 
+// RecordAll or WaitAll.
+using ForAllStreams = CUresult(Call& call, Context* context, GreenContext* green, Event* event) noexcept;
+
+CUresult OfGreen(Call& call, CUgreenCtx handle, CUevent event_handle, ForAllStreams* act) {
+  GreenContext* green = nullptr;
+  const CUresult result = GreenOf(call, handle, &green);
+  if (result != CUDA_SUCCESS) return result;
+  Event* const event = call.world.Find<Event>(event_handle);
+  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : act(call, green->primary, green, event);
+}
+
+[[maybe_unused]] CUresult OfContext(Call& call, CUcontext handle, CUevent event_handle, ForAllStreams* act) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  Context* context = nullptr;
+  GreenContext* green = nullptr;
+  const CUresult result = NamedContext(call, handle, &context, &green);
+  if (result != CUDA_SUCCESS) return result;
+  Event* const event = call.world.Find<Event>(event_handle);
+  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : act(call, context, green, event);
+}
+
 }  // namespace
 
 CUresult api::DeviceGetDevResource(Call& call, CUdevice device, CUdevResource* resource, CUdevResourceType type) {
@@ -197,42 +218,14 @@ CUresult api::StreamGetGreenCtx(Call& call, CUstream handle, CUgreenCtx* out) {
   return result;
 }
 
-CUresult api::GreenCtxRecordEvent(Call& call, CUgreenCtx handle, CUevent event_handle) {
-  GreenContext* green = nullptr;
-  const CUresult result = GreenOf(call, handle, &green);
-  if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : RecordAll(call, green->primary, green, event);
-}
+CUresult api::GreenCtxRecordEvent(Call& call, CUgreenCtx handle, CUevent event) { return OfGreen(call, handle, event, &RecordAll); }
 
-CUresult api::GreenCtxWaitEvent(Call& call, CUgreenCtx handle, CUevent event_handle) {
-  GreenContext* green = nullptr;
-  const CUresult result = GreenOf(call, handle, &green);
-  if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : WaitAll(call, green->primary, green, event);
-}
+CUresult api::GreenCtxWaitEvent(Call& call, CUgreenCtx handle, CUevent event) { return OfGreen(call, handle, event, &WaitAll); }
 
 #ifdef CUAUDIT_HAS_CtxRecordEvent
-CUresult api::CtxRecordEvent(Call& call, CUcontext handle, CUevent event_handle) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  Context* context = nullptr;
-  GreenContext* green = nullptr;
-  const CUresult result = NamedContext(call, handle, &context, &green);
-  if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : RecordAll(call, context, green, event);
-}
+CUresult api::CtxRecordEvent(Call& call, CUcontext handle, CUevent event) { return OfContext(call, handle, event, &RecordAll); }
 
-CUresult api::CtxWaitEvent(Call& call, CUcontext handle, CUevent event_handle) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  Context* context = nullptr;
-  GreenContext* green = nullptr;
-  const CUresult result = NamedContext(call, handle, &context, &green);
-  if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
-  return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : WaitAll(call, context, green, event);
-}
+CUresult api::CtxWaitEvent(Call& call, CUcontext handle, CUevent event) { return OfContext(call, handle, event, &WaitAll); }
 #endif
 
 }  // namespace cuaudit::sim

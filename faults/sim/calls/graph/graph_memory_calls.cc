@@ -39,17 +39,11 @@ CUresult api::GraphAddMemFreeNode(Call& call, CUgraphNode* out, CUgraph handle, 
 }
 
 CUresult api::GraphMemAllocNodeGetParams(Call& call, CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.alloc;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &Work::alloc, out);
 }
 
 CUresult api::GraphMemFreeNodeGetParams(Call& call, CUgraphNode handle, CUdeviceptr* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_FREE);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.address;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_FREE, &Work::address, out);
 }
 
 CUresult api::DeviceGraphMemTrim(Call& call, CUdevice device) {

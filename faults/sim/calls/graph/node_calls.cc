@@ -216,10 +216,7 @@ CUresult api::GraphChildGraphNodeGetGraph(Call& call, CUgraphNode handle, CUgrap
 }
 
 CUresult api::GraphKernelNodeGetParams(Call& call, CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* out) {
-  const Node* const node = FindNode(call, handle, kKernel);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.kernel;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, kKernel, &Work::kernel, out);
 }
 
 CUresult api::GraphKernelNodeGetParams(Call& call, CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1* out) {
@@ -239,10 +236,7 @@ CUresult api::GraphKernelNodeSetParams(Call& call, CUgraphNode handle, const CUD
 }
 
 CUresult api::GraphMemcpyNodeGetParams(Call& call, CUgraphNode handle, CUDA_MEMCPY3D* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_MEMCPY);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.copy;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEMCPY, &Work::copy, out);
 }
 
 CUresult api::GraphMemcpyNodeSetParams(Call& call, CUgraphNode handle, const CUDA_MEMCPY3D* parameters) {
@@ -252,10 +246,7 @@ CUresult api::GraphMemcpyNodeSetParams(Call& call, CUgraphNode handle, const CUD
 }
 
 CUresult api::GraphMemsetNodeGetParams(Call& call, CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_MEMSET);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.fill;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEMSET, &Work::fill, out);
 }
 
 CUresult api::GraphMemsetNodeSetParams(Call& call, CUgraphNode handle, const CUDA_MEMSET_NODE_PARAMS* parameters) {
@@ -265,10 +256,7 @@ CUresult api::GraphMemsetNodeSetParams(Call& call, CUgraphNode handle, const CUD
 }
 
 CUresult api::GraphHostNodeGetParams(Call& call, CUgraphNode handle, CUDA_HOST_NODE_PARAMS* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_HOST);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.host;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_HOST, &Work::host, out);
 }
 
 CUresult api::GraphHostNodeSetParams(Call& call, CUgraphNode handle, const CUDA_HOST_NODE_PARAMS* parameters) {
@@ -278,10 +266,7 @@ CUresult api::GraphHostNodeSetParams(Call& call, CUgraphNode handle, const CUDA_
 }
 
 CUresult api::GraphEventRecordNodeGetEvent(Call& call, CUgraphNode handle, CUevent* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.event;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &Work::event, out);
 }
 
 CUresult api::GraphEventRecordNodeSetEvent(Call& call, CUgraphNode handle, CUevent event) {
@@ -291,10 +276,7 @@ CUresult api::GraphEventRecordNodeSetEvent(Call& call, CUgraphNode handle, CUeve
 }
 
 CUresult api::GraphEventWaitNodeGetEvent(Call& call, CUgraphNode handle, CUevent* out) {
-  const Node* const node = FindNode(call, handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = node->work.event;
-  return CUDA_SUCCESS;
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &Work::event, out);
 }
 
 CUresult api::GraphEventWaitNodeSetEvent(Call& call, CUgraphNode handle, CUevent event) {

@@ -39,6 +39,20 @@ bool IsReadable(const World& world, std::uint64_t begin, std::uint64_t end) {
   return madvise(world.shell.books, kPage, MADV_POPULATE_READ) != 0;
 }
 
+// `gone`: the result when another thread ended the range during the wait.
+CUresult EndHostRange(Call& call, Range* range, CUresult gone) {
+  const CUresult result = Borrow(call, range->owner);
+  if (result != CUDA_SUCCESS) return result;
+  const std::uint64_t base = range->base;
+  const std::uint64_t id = range->id;
+  ObserveRelease(call.world, range);  // the manual promises no wait
+  DrainContext(call, range->owner);
+  range = call.world.ranges.Find(base);
+  if (range == nullptr || range->id != id) return gone;
+  GiveBack(call.world, range);
+  return CUDA_SUCCESS;
+}
+
 Range* HostRange(const World& world, const void* pointer) { return world.ranges.Find(reinterpret_cast<std::uintptr_t>(pointer)); }
 
 }  // namespace
@@ -121,18 +135,10 @@ CUresult api::MemAllocHost(Call& call, void** out, std::size_t bytes) { return M
 
 CUresult api::MemFreeHost(Call& call, void* pointer) {
   if (pointer == nullptr) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
-  Range* range = HostRange(call.world, pointer);
+  Range* const range = HostRange(call.world, pointer);
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
   if (range == nullptr || range->base != address || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = Borrow(call, range->owner);
-  if (result != CUDA_SUCCESS) return result;
-  const std::uint64_t id = range->id;
-  ObserveRelease(call.world, range);  // the manual promises no wait
-  DrainContext(call, range->owner);
-  range = HostRange(call.world, pointer);
-  if (range == nullptr || range->id != id) return CUDA_ERROR_INVALID_VALUE;
-  GiveBack(call.world, range);
-  return CUDA_SUCCESS;
+  return EndHostRange(call, range, CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult api::MemHostGetDevicePointer(Call& call, CUdeviceptr* address, void* pointer, unsigned int flags) {
@@ -179,19 +185,11 @@ CUresult api::MemHostRegister(Call& call, void* pointer, std::size_t bytes, unsi
 
 CUresult api::MemHostUnregister(Call& call, void* pointer) {
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Range* range = HostRange(call.world, pointer);
+  Range* const range = HostRange(call.world, pointer);
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
   if (range == nullptr) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   if (range->base != address || range->kind != Kind::HostRegistration) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = Borrow(call, range->owner);
-  if (result != CUDA_SUCCESS) return result;
-  const std::uint64_t id = range->id;
-  ObserveRelease(call.world, range);  // the manual promises no wait
-  DrainContext(call, range->owner);
-  range = HostRange(call.world, pointer);
-  if (range == nullptr || range->id != id) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  GiveBack(call.world, range);
-  return CUDA_SUCCESS;
+  return EndHostRange(call, range, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 }  // namespace cuaudit::sim

@@ -24,6 +24,14 @@ CUresult RefuseCaptured(Event* event) {
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
+// The event, if the host may wait for it.
+Event* FindToWaitFor(Call& call, CUevent handle, CUresult* result) {
+  Event* const event = call.world.Find<Event>(handle);
+  *result = event == nullptr ? CUDA_ERROR_INVALID_HANDLE : Borrow(call, event->owner);
+  if (*result == CUDA_SUCCESS) *result = RefuseCaptured(event);
+  return *result == CUDA_SUCCESS ? event : nullptr;
+}
+
 }  // namespace
 
 CUresult api::EventCreate(Call& call, CUevent* out, unsigned int flags) {
@@ -76,11 +84,9 @@ CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream_h
 }
 
 CUresult api::EventQuery(Call& call, CUevent handle) {
-  Event* const event = call.world.Find<Event>(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  CUresult result = Borrow(call, event->owner);
-  if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
-  if (result != CUDA_SUCCESS) return result;
+  CUresult result = CUDA_SUCCESS;
+  Event* const event = FindToWaitFor(call, handle, &result);
+  if (event == nullptr) return result;
   const std::uint64_t context = event->owner->handle;
   if (const Marker* const marker = event->marker; marker != nullptr && !marker->done) {
     Nudge(call.world, call.thread, Goal{marker->stream, marker->ticket + 1});
@@ -91,11 +97,9 @@ CUresult api::EventQuery(Call& call, CUevent handle) {
 }
 
 CUresult api::EventSynchronize(Call& call, CUevent handle) {
-  Event* const event = call.world.Find<Event>(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  CUresult result = Borrow(call, event->owner);
-  if (result == CUDA_SUCCESS) result = RefuseCaptured(event);
-  if (result != CUDA_SUCCESS) return result;
+  CUresult result = CUDA_SUCCESS;
+  Event* const event = FindToWaitFor(call, handle, &result);
+  if (event == nullptr) return result;
   const std::uint64_t context = event->owner->handle;
   DrainMarker(call, event->marker);
   TrimPools(call.world);

@@ -36,6 +36,22 @@ CUresult CheckResource(const World& world, const CUDA_RESOURCE_DESC* resource) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+template <typename T>
+CUresult End(World& world, std::uint64_t handle) {
+  if (handle == 0) return CUDA_SUCCESS;
+  T* const object = world.Find<T>(handle);
+  if (object == nullptr) return world.handles.IsStale(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // the ledger tells of it
+  world.Destroy(object);
+  return CUDA_SUCCESS;
+}
+
+template <typename T, typename Part>
+CUresult Read(const T* object, Part T::*part, Part* out) {
+  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = object->*part;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult api::TexObjectCreate(Call& call, CUtexObject* out, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* texture,
@@ -53,33 +69,18 @@ CUresult api::TexObjectCreate(Call& call, CUtexObject* out, const CUDA_RESOURCE_
   return CUDA_SUCCESS;
 }
 
-CUresult api::TexObjectDestroy(Call& call, CUtexObject handle) {
-  if (handle == 0) return CUDA_SUCCESS;
-  Texture* const object = call.world.Find<Texture>(handle);
-  if (object == nullptr) return call.world.handles.IsStale(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // the ledger tells of it
-  call.world.Destroy(object);
-  return CUDA_SUCCESS;
-}
+CUresult api::TexObjectDestroy(Call& call, CUtexObject handle) { return End<Texture>(call.world, handle); }
 
 CUresult api::TexObjectGetResourceDesc(Call& call, CUDA_RESOURCE_DESC* out, CUtexObject handle) {
-  const Texture* const object = call.world.Find<Texture>(handle);
-  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = object->resource;
-  return CUDA_SUCCESS;
+  return Read(call.world.Find<Texture>(handle), &Texture::resource, out);
 }
 
 CUresult api::TexObjectGetTextureDesc(Call& call, CUDA_TEXTURE_DESC* out, CUtexObject handle) {
-  const Texture* const object = call.world.Find<Texture>(handle);
-  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = object->texture;
-  return CUDA_SUCCESS;
+  return Read(call.world.Find<Texture>(handle), &Texture::texture, out);
 }
 
 CUresult api::TexObjectGetResourceViewDesc(Call& call, CUDA_RESOURCE_VIEW_DESC* out, CUtexObject handle) {
-  const Texture* const object = call.world.Find<Texture>(handle);
-  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = object->view;
-  return CUDA_SUCCESS;
+  return Read(call.world.Find<Texture>(handle), &Texture::view, out);
 }
 
 CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
@@ -93,19 +94,10 @@ CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURC
   return CUDA_SUCCESS;
 }
 
-CUresult api::SurfObjectDestroy(Call& call, CUsurfObject handle) {
-  if (handle == 0) return CUDA_SUCCESS;
-  Surface* const object = call.world.Find<Surface>(handle);
-  if (object == nullptr) return call.world.handles.IsStale(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // the ledger tells of it
-  call.world.Destroy(object);
-  return CUDA_SUCCESS;
-}
+CUresult api::SurfObjectDestroy(Call& call, CUsurfObject handle) { return End<Surface>(call.world, handle); }
 
 CUresult api::SurfObjectGetResourceDesc(Call& call, CUDA_RESOURCE_DESC* out, CUsurfObject handle) {
-  const Surface* const object = call.world.Find<Surface>(handle);
-  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = object->resource;
-  return CUDA_SUCCESS;
+  return Read(call.world.Find<Surface>(handle), &Surface::resource, out);
 }
 
 }  // namespace cuaudit::sim
