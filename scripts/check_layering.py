@@ -10,6 +10,8 @@ include of another folder must have its entry, a row sees only rows above it, an
 """
 import argparse
 import json
+import os
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -30,7 +32,7 @@ THIRD_PARTY = {
 }
 GENERATED = re.compile(r"^(driver|cudart)_\w+\.inc$")
 LIMIT = 400
-INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
 
 
 def read_rows(path):
@@ -60,14 +62,11 @@ def compiled(commands):
     return files
 
 
-def target_of(root, path, own, foreign):
+def target_of(files, folder, own, foreign):
     """The file of the tree that an include names; None: no file of the tree."""
     name = own or foreign
-    places = [root / name, root / "include" / name] + ([path.parent / name] if own else [])
-    for place in places:
-        if place.is_file() and (not name.startswith("..") or place != root / name):
-            return place.resolve().relative_to(root.resolve()).as_posix()
-    return None
+    places = [name, f"include/{name}"] + ([posixpath.normpath(f"{folder}/{name}")] if own else [])
+    return next((place for place in places if place in files), None)
 
 
 def folder_of(name):
@@ -78,24 +77,25 @@ class Tree:
     """What the files of the tree include: edges[folder] is a set of (file, included file)."""
 
     def __init__(self, root):
-        self.sources = sorted(p for top in TOPS for p in (root / top).rglob("*") if p.suffix in SUFFIXES and p.is_file())
+        files = {os.path.relpath(os.path.join(folder, name), root) for top in TOPS for folder, _, names in os.walk(root / top) for name in names}
+        self.sources = sorted(name for name in files if name.endswith(SUFFIXES))
         self.edges = {}
         self.foreign = []
         self.problems = []
-        for path in self.sources:
-            name = path.relative_to(root).as_posix()
-            edges = self.edges.setdefault(folder_of(name), set())
-            text = path.read_text(errors="replace")
+        for name in self.sources:
+            folder = folder_of(name)
+            edges = self.edges.setdefault(folder, set())
+            text = (root / name).read_text(errors="replace")
             for own, foreign in INCLUDE.findall(text):
-                target = target_of(root, path, own, foreign)
+                target = target_of(files, folder, own, foreign)
                 if target is None and own and "/" in own:
                     self.problems.append(f"{name}: includes {own}, which is not there")
                 elif target is None:
                     self.foreign.append((name, own or foreign))
-                elif folder_of(target) != folder_of(name):
+                elif folder_of(target) != folder:
                     edges.add((name, target))
             lines = text.count("\n")
-            if lines > LIMIT and path.suffix != ".def":
+            if lines > LIMIT and not name.endswith(".def"):
                 self.problems.append(f"{name}: {lines} lines, at most {LIMIT}")
 
     def seen_by(self, folder):
@@ -162,8 +162,8 @@ def check(root, commands):
     problems = tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree) + check_foreign(tree)
     if commands:
         built = compiled(commands)
-        problems += [f"{path.relative_to(root).as_posix()}: in no target, so never compiled"
-                     for path in tree.sources if path.suffix in (".cc", ".c") and path.resolve() not in built]
+        problems += [f"{name}: in no target, so never compiled"
+                     for name in tree.sources if name.endswith((".cc", ".c")) and (root / name).resolve() not in built]
     return problems
 
 
