@@ -4,7 +4,7 @@
 
 #include "harness/sweep/fork_runner.h"
 #include "harness/sweep/sweep_engine.h"
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::fork_cost_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "suites/lifecycle/allocator_steps.h"
 #include "suites/lifecycle/findings.h"
+#include "suites/support/allocator_steps.h"
 
 namespace cuaudit::testing::one_driver_test {
 namespace {
