@@ -65,7 +65,8 @@ Partner::Partner(Asker& asker, const char* role, int fd) : asker_(asker) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs, kPartnerSocket);
   if (gift >= 0) posix_spawn_file_actions_adddup2(&actions, gift, kInherited);
-  std::string words[] = {"cuaudit_contract", "--driver", DriverOfPartners().driver, "--library", DriverOfPartners().library, "--partner", role};
+  std::string words[] = {"cuaudit_contract", "--driver", DriverOfPartners().driver, "--library", DriverOfPartners().library,
+                         "--partner",        role};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
                        words[4].data(), words[5].data(), words[6].data(), nullptr};
   if (posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, arguments, environ) != 0) process_ = 0;

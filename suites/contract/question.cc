@@ -9,16 +9,18 @@
 
 namespace cuaudit::contract {
 
-CUmemPoolProps PoolOfDevice() {
+CUmemPoolProps PoolOfDevice(CUmemAllocationHandleType type) {
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.handleTypes = type;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   return properties;
 }
 
-CUmemAllocationProp MemoryOfDevice() {
+CUmemAllocationProp MemoryOfDevice(CUmemAllocationHandleType type) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = type;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   return properties;
 }
@@ -56,7 +58,6 @@ T Asker::Made(Make make, Free release) {
   if (Prepare(make(&object)) && releases_) made_.push_back([d = d, object, release] { (void)std::invoke(release, d, object); });
   return object;
 }
-
 
 CUstream Asker::StreamCreate(unsigned flags) {
   return Made<CUstream>([&](CUstream* s) { return d.StreamCreate(s, flags); }, &Driver::StreamDestroy);

@@ -41,13 +41,26 @@ E Beyond(unsigned value) {
   return std::bit_cast<E>(value);
 }
 
+// Where a call writes what nobody reads.
+struct Ignored {
+  template <typename T>
+  operator T*() const {
+    static T value;
+    value = T{};
+    return &value;
+  }
+};
+inline constexpr Ignored kIgnored;
+
 // Host functions.
 inline void Nothing(void*) {}
 inline void Bump(void* count) { ++*static_cast<int*>(count); }
 
 // Properties of pinned memory of device 0.
-CUmemPoolProps PoolOfDevice();
-CUmemAllocationProp MemoryOfDevice();
+CUmemPoolProps PoolOfDevice(CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_NONE);
+CUmemAllocationProp MemoryOfDevice(CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_NONE);
+inline constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+inline constexpr CUmemAccessDesc kReadWrite = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
 enum class Manner : std::uint8_t {
   Plain,  // any process with an initialised driver will do
@@ -67,6 +80,12 @@ class Asker {
     Code(result);
     (Append(written), ...);
     return result;
+  }
+  // Appends the values, or the code if the call failed.
+  template <typename... T>
+  void Either(CUresult result, T&... written) {
+    if (result != CUDA_SUCCESS) return Code(result);
+    (Append(written), ...);
   }
   // Appends the values, and the code only if the call failed.
   template <typename... T>
@@ -99,6 +118,7 @@ class Asker {
   CUarray ArrayCreate(const CUDA_ARRAY_DESCRIPTOR& shape);
   CUmodule ModuleLoadData(const char* image = kPtx);
   CUfunction ModuleGetFunction(CUmodule module, const char* name);
+  CUfunction ModuleGetFunction(const char* name) { return ModuleGetFunction(ModuleLoadData(), name); }
   CUlibrary LibraryLoadData(const char* image = kPtx);
   CUgraph GraphCreate();
   CUgraphNode GraphAddEmptyNode(CUgraph graph, CUgraphNode after = nullptr);
@@ -109,10 +129,7 @@ class Asker {
  private:
   void Code(CUresult result);
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void Append(T value) {
-    Value(static_cast<long long>(value));
-  }
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void Append(T value) { Value(static_cast<long long>(value)); }
   void Append(const char* text) { Text(text); }
   template <typename T, typename Make, typename Free>
   T Made(Make make, Free release);

@@ -6,15 +6,8 @@ namespace cuaudit::contract::kernel_questions {
 namespace {
 
 struct Loaded {
-  explicit Loaded(Asker& a) : asker(a) {
-    a.Prepare(a.d.LibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0));
-    a.Prepare(a.d.LibraryGetKernel(&kernel, library, "plain"));
-  }
-  ~Loaded() { (void)asker.d.LibraryUnload(library); }
-  Loaded(const Loaded&) = delete;
-  Loaded& operator=(const Loaded&) = delete;
-  Asker& asker;
-  CUlibrary library = nullptr;
+  explicit Loaded(Asker& a) : library(a.LibraryLoadData()) { a.Prepare(a.d.LibraryGetKernel(&kernel, library, "plain")); }
+  const CUlibrary library;
   CUkernel kernel = nullptr;
 };
 
@@ -31,23 +24,14 @@ void List(Questions& ask) {
     a(a.d.ModuleUnload(m));
     a(a.d.ModuleUnload(m));
   });
-  ask.Risky("module.null_image", "INVALID_VALUE", [](Ready& a) {
-    CUmodule m = nullptr;
-    a(a.d.ModuleLoadData(&m, nullptr));
-  });
+  ask.Risky("module.null_image", "INVALID_VALUE", [](Ready& a) { a(a.d.ModuleLoadData(kIgnored, nullptr)); });
   ask.Plain("module.garbage_image", "INVALID_IMAGE", [](Ready& a) {
-    CUmodule m = nullptr;
     static const char image[64] = "this is no image";
-    a(a.d.ModuleLoadData(&m, image));
+    a(a.d.ModuleLoadData(kIgnored, image));
   });
-  ask.Plain("module.broken_ptx", "INVALID_PTX", [](Ready& a) {
-    CUmodule m = nullptr;
-    a(a.d.ModuleLoadData(&m, ".version 8.0\n.target sm_90\n.visible .entry k(\n"));
-  });
-  ask.Plain("module.missing_file", "FILE_NOT_FOUND", [](Ready& a) {
-    CUmodule m = nullptr;
-    a(a.d.ModuleLoad(&m, "/nonexistent/module.cubin"));
-  });
+  ask.Plain("module.broken_ptx", "INVALID_PTX",
+            [](Ready& a) { a(a.d.ModuleLoadData(kIgnored, ".version 8.0\n.target sm_90\n.visible .entry k(\n")); });
+  ask.Plain("module.missing_file", "FILE_NOT_FOUND", [](Ready& a) { a(a.d.ModuleLoad(kIgnored, "/nonexistent/module.cubin")); });
   ask.Plain("module.function", "SUCCESS NOT_FOUND", [](Ready& a) {
     const CUmodule m = a.ModuleLoadData();
     CUfunction f = nullptr;
@@ -67,48 +51,41 @@ void List(Questions& ask) {
     a(a.d.ModuleGetFunctionCount(&count, m), count);
   });
   ask.Plain("function.name", "SUCCESS plain", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     const char* name = nullptr;
     a(a.d.FuncGetName(&name, f), name);
   });
   ask.Plain("function.parameters", "SUCCESS 8 4 INVALID_VALUE", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
+    const CUfunction f = a.ModuleGetFunction("fill");
     std::size_t offset = 0, size = 0;
-    const CUfunction f = a.ModuleGetFunction(m, "fill");
     a(a.d.FuncGetParamInfo(f, 1, &offset, &size), offset, size);
     a(a.d.FuncGetParamInfo(f, 2, &offset, &size));
   });
   ask.Plain("function.attribute", "SUCCESS 1024 INVALID_VALUE", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     int value = 0;
     a(a.d.FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f), value);
     a(a.d.FuncGetAttribute(&value, Beyond<CUfunction_attribute>(99), f));
   });
   ask.Plain("launch.good", "SUCCESS SUCCESS", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     a(a.d.LaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr));
     a(a.d.CtxSynchronize(nullptr));
   });
   ask.Plain("launch.bad_dimensions", "INVALID_VALUE x3", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     a(a.d.LaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr));
     a(a.d.LaunchKernel(f, 1, 1, 1, 2048, 1, 1, 0, nullptr, nullptr, nullptr));
     a(a.d.LaunchKernel(f, 1, 70000, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr));
   });
   ask.Plain("launch.too_much_shared", "INVALID_VALUE", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     a(a.d.LaunchKernel(f, 1, 1, 1, 32, 1, 1, 300000, nullptr, nullptr, nullptr));
   });
   ask.Risky("launch.null_function", "INVALID_HANDLE",
             [](Ready& a) { a(a.d.LaunchKernel(nullptr, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr)); });
   ask.Risky("launch.missing_parameters", "INVALID_VALUE", [](Ready& a) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "fill");
+    const CUfunction f = a.ModuleGetFunction("fill");
     a(a.d.LaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr));
   });
   ask.Plain("library.kernel", "SUCCESS SUCCESS NOT_FOUND SUCCESS", [](Ready& a) {
@@ -147,12 +124,7 @@ void List(Questions& ask) {
   ask.Risky("kernel.attributes", "1024 0 0 0 4 90 90 0 49152 -1 0 0 0 0 0 0 INVALID_VALUE INVALID_DEVICE", [](Ready& a, const Loaded& l) {
     for (unsigned i = 0; i <= CU_FUNC_ATTRIBUTE_MAX; ++i) {
       int value = 0;
-      const CUresult result = a.d.KernelGetAttribute(&value, Beyond<CUfunction_attribute>(i), l.kernel, 0);
-      if (result == CUDA_SUCCESS) {
-        a.Value(value);
-      } else {
-        a(result);
-      }
+      a.Either(a.d.KernelGetAttribute(&value, Beyond<CUfunction_attribute>(i), l.kernel, 0), value);
     }
     int value = 0;
     a(a.d.KernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, l.kernel, 99));
@@ -190,11 +162,10 @@ void List(Questions& ask) {
   });
   ask.Risky("kernel.names_null", "INVALID_VALUE x3 INVALID_HANDLE", [](Ready& a, const Loaded& l) {
     const char* name = nullptr;
-    CUlibrary of = nullptr;
     a(a.d.KernelGetName(nullptr, l.kernel));
     a(a.d.KernelGetLibrary(nullptr, l.kernel));
     a(a.d.KernelGetName(&name, nullptr));
-    a(a.d.KernelGetLibrary(&of, nullptr));
+    a(a.d.KernelGetLibrary(kIgnored, nullptr));
   });
   ask.Risky("kernel.library_enumeration", "SUCCESS 2 SUCCESS 1 0 SUCCESS 1 SUCCESS INVALID_VALUE", [](Ready& a, const Loaded& l) {
     unsigned count = 0;
@@ -240,8 +211,7 @@ void List(Questions& ask) {
   ask.Risky("kernel.function_settings",
             "SUCCESS INVALID_VALUE SUCCESS INVALID_VALUE INVALID_HANDLE SUCCESS INVALID_VALUE INVALID_VALUE SUCCESS INVALID_VALUE",
             [](Ready& a) {
-              const CUmodule m = a.ModuleLoadData();
-              const CUfunction f = a.ModuleGetFunction(m, "plain");
+              const CUfunction f = a.ModuleGetFunction("plain");
               a(a.d.FuncSetCacheConfig(f, CU_FUNC_CACHE_PREFER_SHARED));
               a(a.d.FuncSetCacheConfig(f, Beyond<CUfunc_cache>(9)));
               a(a.d.FuncSetSharedMemConfig(f, CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE));
@@ -269,21 +239,18 @@ void List(Questions& ask) {
   });
   ask.Risky("kernel.as_a_function_named", "INVALID_HANDLE x4", [](Ready& a, const Loaded& l) {
     const auto f = reinterpret_cast<CUfunction>(l.kernel);
-    const char* name = nullptr;
-    CUmodule m = nullptr;
     CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
-    a(a.d.FuncGetName(&name, f));
-    a(a.d.FuncGetModule(&m, f));
+    a(a.d.FuncGetName(kIgnored, f));
+    a(a.d.FuncGetModule(kIgnored, f));
     a(a.d.FuncIsLoaded(&state, f));
     a(a.d.FuncLoad(f));
   });
   ask.Risky("kernel.as_a_function_occupies", "SUCCESS x3", [](Ready& a, const Loaded& l) {
     const auto f = reinterpret_cast<CUfunction>(l.kernel);
-    int blocks = 0, threads = 0;
-    std::size_t bytes = 0;
+    int blocks = 0;
     a(a.d.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 32, 0));
-    a(a.d.OccupancyMaxPotentialBlockSize(&blocks, &threads, f, nullptr, 0, 0));
-    a(a.d.OccupancyAvailableDynamicSMemPerBlock(&bytes, f, 1, 32));
+    a(a.d.OccupancyMaxPotentialBlockSize(&blocks, kIgnored, f, nullptr, 0, 0));
+    a(a.d.OccupancyAvailableDynamicSMemPerBlock(kIgnored, f, 1, 32));
   });
   ask.Risky("kernel.as_a_function_captured", "SUCCESS SUCCESS 1 1 1 SUCCESS SUCCESS", [](Ready& a, const Loaded& l, Capturing& c) {
     CUgraphNode n = nullptr;

@@ -13,14 +13,10 @@ constexpr const char* kKernels =
     ".visible .entry exact() .reqntid 32, 1, 1\n{\n ret;\n}\n";
 
 struct Image {
-  explicit Image(Asker& asker) : a(asker) { a.Prepare(a.d.ModuleLoadData(&m, kKernels)); }
-  CUfunction operator[](const char* name) const {
-    CUfunction f = nullptr;
-    a.Prepare(a.d.ModuleGetFunction(&f, m, name));
-    return f;
-  }
+  explicit Image(Asker& asker) : a(asker), m(a.ModuleLoadData(kKernels)) {}
+  CUfunction operator[](const char* name) const { return a.ModuleGetFunction(m, name); }
   Asker& a;
-  CUmodule m = nullptr;
+  const CUmodule m;
 };
 
 CUresult Launch(Asker& a, CUfunction f, unsigned block, void** parameters = nullptr, void** extra = nullptr, unsigned shared = 0) {
@@ -97,9 +93,7 @@ void List(Questions& ask) {
               const CUfunction f = image["mixed"];
               std::size_t offset = 0, size = 0;
               for (std::size_t i = 0; i < 5; ++i) {
-                a(a.d.FuncGetParamInfo(f, i, &offset, &size));
-                a.Value(static_cast<long long>(offset));
-                a.Value(static_cast<long long>(size));
+                a(a.d.FuncGetParamInfo(f, i, &offset, &size), offset, size);
               }
               a(a.d.FuncGetParamInfo(f, 5, &offset, &size));
             });

@@ -141,16 +141,13 @@ void List(Questions& ask) {
               a(a.d.TexRefGetFormat(&format, &channels, t), format, channels);
               CUdeviceptr p = 77;
               a(a.d.TexRefGetAddress(&p, t));
-              CUarray array = nullptr;
-              a(a.d.TexRefGetArray(&array, t));
-              CUmipmappedArray levels = nullptr;
-              a(a.d.TexRefGetMipmappedArray(&levels, t));
+              a(a.d.TexRefGetArray(kIgnored, t));
+              a(a.d.TexRefGetMipmappedArray(kIgnored, t));
               float bias = 1;
               a(a.d.TexRefGetMipmapLevelBias(&bias, t));
               a.Value(static_cast<long long>(bias * 100));
               float border[4] = {1, 1, 1, 1};
               a(a.d.TexRefGetBorderColor(border, t), border[0]);
-              (void)a.d.TexRefDestroy(t);
             });
   ask.Risky("legacy.texref_settings",
             "SUCCESS INVALID_VALUE SUCCESS SUCCESS 0 SUCCESS 1 SUCCESS 256 INVALID_VALUE SUCCESS INVALID_VALUE SUCCESS SUCCESS "
@@ -178,7 +175,6 @@ void List(Questions& ask) {
               a(a.d.TexRefSetMipmapFilterMode(t, CU_TR_FILTER_MODE_LINEAR));
               a(a.d.MemFree(p));
               a(a.d.TexRefGetAddress(&q, t));
-              (void)a.d.TexRefDestroy(t);
             });
   ask.Risky("legacy.texref_array", "SUCCESS SUCCESS 1 SUCCESS INVALID_HANDLE SUCCESS SUCCESS", [](Ready& a) {
     CUtexref t = nullptr;
@@ -201,24 +197,22 @@ void List(Questions& ask) {
     CUmodule m = nullptr;
     CUtexref t = nullptr;
     CUsurfref s = nullptr;
-    CUarray array = nullptr;
     if (a(a.d.ModuleLoadData(&m, kUnifiedPtx)) != CUDA_SUCCESS) return;
     a(a.d.ModuleGetTexRef(&t, m, "picture"));
     a(a.d.ModuleGetTexRef(&t, m, "canvas"));
     a(a.d.ModuleGetTexRef(&t, m, "nothing"));
     a(a.d.ModuleGetSurfRef(&s, m, "canvas"));
     a(a.d.ModuleGetSurfRef(&s, m, "nothing"));
-    a(a.d.SurfRefGetArray(&array, s));
+    a(a.d.SurfRefGetArray(kIgnored, s));
     a(a.d.TexRefDestroy(t));
     a(a.d.ModuleUnload(m));
   });
   ask.Risky("legacy.texref_of_plain_module", "SUCCESS NOT_FOUND NOT_FOUND INVALID_VALUE", [](Ready& a) {
     CUmodule m = nullptr;
     CUtexref t = nullptr;
-    CUsurfref s = nullptr;
     a(a.d.ModuleLoadData(&m, kTexturePtx));
     a(a.d.ModuleGetTexRef(&t, m, "plain"));
-    a(a.d.ModuleGetSurfRef(&s, m, "plain"));
+    a(a.d.ModuleGetSurfRef(kIgnored, m, "plain"));
     a(a.d.ModuleGetTexRef(&t, m, nullptr));
   });
   ask.Risky("legacy.mem_alloc_v1", "INVALID_CONTEXT", [](Ready& a) {

@@ -20,50 +20,28 @@ void AskAttributes(Asker& a, int first, int last) {
   for (int i = first; i <= last; ++i) {
     if (IsOfTheMachine(i)) continue;
     int value = 0;
-    const CUresult result = a.d.DeviceGetAttribute(&value, Beyond<CUdevice_attribute>(static_cast<unsigned>(i)), 0);
-    if (result == CUDA_SUCCESS) {
-      a.Value(value);
-    } else {
-      a(result);
-    }
+    a.Either(a.d.DeviceGetAttribute(&value, Beyond<CUdevice_attribute>(static_cast<unsigned>(i)), 0), value);
   }
 }
 
 // A module of kPtx and its kernels in the current context.
 struct Kernels {
-  explicit Kernels(Asker& a) : asker(a) {
-    a.Prepare(a.d.ModuleLoadData(&module, kPtx));
-    a.Prepare(a.d.ModuleGetFunction(&fill, module, "fill"));
-    a.Prepare(a.d.ModuleGetFunction(&plain, module, "plain"));
-  }
-  ~Kernels() { (void)asker.d.ModuleUnload(module); }
-  Kernels(const Kernels&) = delete;
-  Kernels& operator=(const Kernels&) = delete;
-  Asker& asker;
-  CUmodule module = nullptr;
-  CUfunction fill = nullptr, plain = nullptr;
+  explicit Kernels(Asker& a)
+      : module(a.ModuleLoadData()), fill(a.ModuleGetFunction(module, "fill")), plain(a.ModuleGetFunction(module, "plain")) {}
+  const CUmodule module;
+  const CUfunction fill, plain;
 };
 
 void AskFunctionAttributes(Asker& a, CUfunction function) {
   for (int i = 0; i <= CU_FUNC_ATTRIBUTE_MAX; ++i) {
     int value = 0;
-    const CUresult result = a.d.FuncGetAttribute(&value, Beyond<CUfunction_attribute>(static_cast<unsigned>(i)), function);
-    if (result == CUDA_SUCCESS) {
-      a.Value(value);
-    } else {
-      a(result);
-    }
+    a.Either(a.d.FuncGetAttribute(&value, Beyond<CUfunction_attribute>(static_cast<unsigned>(i)), function), value);
   }
 }
 
 void AskBlocks(Asker& a, CUfunction function, int block, std::size_t shared) {
   int blocks = -1;
-  const CUresult result = a.d.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block, shared);
-  if (result == CUDA_SUCCESS) {
-    a.Value(blocks);
-  } else {
-    a(result);
-  }
+  a.Either(a.d.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block, shared), blocks);
 }
 
 std::size_t CUDA_CB FourBytesAThread(int block) { return static_cast<std::size_t>(block) * 64; }
@@ -143,8 +121,7 @@ void List(Questions& ask) {
   });
   ask.Risky("profile.luid_and_sync", "NOT_SUPPORTED NOT_SUPPORTED", [](Ready& a) {
     char luid[16] = "";
-    unsigned mask = 0;
-    a(a.d.DeviceGetLuid(luid, &mask, 0));
+    a(a.d.DeviceGetLuid(luid, kIgnored, 0));
     a(a.d.DeviceGetNvSciSyncAttributes(luid, 0, CUDA_NVSCISYNC_ATTR_SIGNAL));
   });
   ask.Risky("profile.p2p_attribute_self", "INVALID_DEVICE x3 SUCCESS 0", [](Ready& a) {
@@ -197,9 +174,7 @@ void List(Questions& ask) {
             [](Ready& a, const Kernels& k) {
               int grid = 0, block = 0;
               const auto show = [&](CUoccupancyB2DSize size, std::size_t shared, int limit) {
-                a(a.d.OccupancyMaxPotentialBlockSize(&grid, &block, k.plain, size, shared, limit));
-                a.Value(grid);
-                a.Value(block);
+                a(a.d.OccupancyMaxPotentialBlockSize(&grid, &block, k.plain, size, shared, limit), grid, block);
               };
               show(nullptr, 0, 0);
               show(nullptr, 0, 128);

@@ -28,11 +28,10 @@ void List(Questions& ask) {
   });
   ask.Risky("context_detail.attach_primary", "SUCCESS x3 1 SUCCESS", [](Ready& a) {
     CUcontext c = nullptr;
-    unsigned flags = 0;
     int active = -1;
     a(a.d.CtxAttach(&c, 0));
     a(a.d.CtxDetach(c));
-    a(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
+    a(a.d.DevicePrimaryCtxGetState(0, kIgnored, &active), active);
     a(a.d.CtxDetach(c));
   });
   ask.Risky("context_detail.detach_elsewhere", "INVALID_CONTEXT", [](Initialised& a) {
@@ -85,8 +84,7 @@ void List(Questions& ask) {
   });
   ask.Risky("context_detail.green_kernel", "SUCCESS SUCCESS", [](Ready& a) {
     const CUstream s = StreamOf(a, Green(a));
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+    const CUfunction f = a.ModuleGetFunction("plain");
     a(a.d.LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, nullptr, nullptr));
     a(a.d.StreamSynchronize(s));
   });
@@ -97,7 +95,6 @@ void List(Questions& ask) {
   });
   ask.Risky("context_detail.texture_of_destroyed_array", "SUCCESS SUCCESS INVALID_VALUE", [](Ready& a) {
     CUtexref t = nullptr;
-    CUarray back = nullptr;
     CUDA_ARRAY_DESCRIPTOR desc = {};
     desc.Width = desc.Height = 16;
     desc.Format = CU_AD_FORMAT_FLOAT;
@@ -106,7 +103,7 @@ void List(Questions& ask) {
     const CUarray array = a.ArrayCreate(desc);
     a(a.d.TexRefSetArray(t, array, CU_TRSA_OVERRIDE_FORMAT));
     a(a.d.ArrayDestroy(array));
-    a(a.d.TexRefGetArray(&back, t));
+    a(a.d.TexRefGetArray(kIgnored, t));
   });
   ask.Risky("context_detail.notification", "SUCCESS SUCCESS", [](Ready& a) {
     CUasyncCallbackHandle handle = nullptr;

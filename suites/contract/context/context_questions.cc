@@ -28,26 +28,23 @@ void List(Questions& ask) {
     a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
   });
   ask.Fresh("primary.bad_device", "INVALID_DEVICE INVALID_DEVICE", [](Initialised& a) {
-    CUcontext c = nullptr;
-    a(a.d.DevicePrimaryCtxRetain(&c, 99));
+    a(a.d.DevicePrimaryCtxRetain(kIgnored, 99));
     a(a.d.DevicePrimaryCtxRelease(99));
   });
   ask.Fresh("primary.retain_is_not_current", "1 INVALID_CONTEXT", [](Asker& a) {
     CUcontext current = nullptr;
-    CUdeviceptr p = 0;
     a.Prepare(a.d.Init(0));
     a.DevicePrimaryCtxRetain();
     a.Prepare(a.d.CtxGetCurrent(&current));
     a.Value(current == nullptr);
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
   });
   ask.Risky("primary.use_after_last_release", "CONTEXT_IS_DESTROYED", [](Asker& a) {
-    CUdeviceptr p = 0;
     a.Prepare(a.d.Init(0));
     const CUcontext c = a.DevicePrimaryCtxRetain();
     a.Prepare(a.d.CtxSetCurrent(c));
     a.Prepare(a.d.DevicePrimaryCtxRelease(0));
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
   });
   ask.Fresh("primary.destroy_as_context", "INVALID_CONTEXT", [](Initialised& a) {
     const CUcontext c = a.DevicePrimaryCtxRetain();
@@ -106,15 +103,11 @@ void List(Questions& ask) {
     (void)a.d.DevicePrimaryCtxRelease(0);
   });
   ask.Fresh("context.none", "INVALID_CONTEXT x4", [](Asker& a) {
-    CUdevice device = 0;
-    CUstream s = nullptr;
-    CUevent e = nullptr;
-    CUmodule m = nullptr;
     a.Prepare(a.d.Init(0));
-    a(a.d.CtxGetDevice(&device, nullptr));
-    a(a.d.StreamCreate(&s, 0));
-    a(a.d.EventCreate(&e, 0));
-    a(a.d.ModuleLoadData(&m, kPtx));
+    a(a.d.CtxGetDevice(kIgnored, nullptr));
+    a(a.d.StreamCreate(kIgnored, 0));
+    a(a.d.EventCreate(kIgnored, 0));
+    a(a.d.ModuleLoadData(kIgnored, kPtx));
   });
   ask.Plain("context.api_version", "SUCCESS 3020", [](Ready& a) {
     unsigned version = 0;

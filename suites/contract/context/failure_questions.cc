@@ -26,8 +26,6 @@ void BeSlow(void* done) {
 }
 int done;  // set by BeSlow
 
-CUmemLocation Here() { return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}; }
-
 }  // namespace
 
 void List(Questions& ask) {
@@ -96,16 +94,13 @@ void List(Questions& ask) {
     a(a.d.CtxDestroy(c));
   });
   ask.Risky("reset.spares_graphs", "SUCCESS SUCCESS", [](Ready& a) {
-    std::size_t count = 0;
     const CUgraph g = a.GraphCreate();
     a.Prepare(a.d.DevicePrimaryCtxReset(0));
-    a(a.d.GraphGetNodes(g, nullptr, &count));
+    a(a.d.GraphGetNodes(g, nullptr, kIgnored));
     a(a.d.GraphDestroy(g));
   });
   ask.Risky("reset.pool_is_gone", "SUCCESS", [](Ready& a) {
-    CUmemPoolProps wish{};
-    wish.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wish.location = Here();
+    CUmemPoolProps wish = PoolOfDevice();
     const CUmemoryPool pool = a.MemPoolCreate(wish);
     a.Prepare(a.d.DevicePrimaryCtxReset(0));
     a(a.d.MemPoolDestroy(pool));
@@ -186,26 +181,21 @@ void List(Questions& ask) {
     a(a.d.MemAllocAsync(&p, 4096, f.s));
   });
   ask.Fresh("limit.pool_maximum", "SUCCESS SUCCESS OUT_OF_MEMORY SUCCESS SUCCESS", [](Ready& a, const Furniture& f) {
-    CUmemPoolProps wish{};
-    wish.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wish.location = Here();
+    CUmemPoolProps wish = PoolOfDevice();
     wish.maxSize = 32 * kMega;
     CUmemoryPool pool = nullptr;
-    CUdeviceptr p = 0, q = 0;
+    CUdeviceptr p = 0;
     a(a.d.MemPoolCreate(&pool, &wish));
     a(a.d.MemAllocFromPoolAsync(&p, 4096, pool, f.s));
-    a(a.d.MemAllocFromPoolAsync(&q, 64 * kMega, pool, f.s));
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 64 * kMega, pool, f.s));
     a(a.d.MemFreeAsync(p, f.s));
     a(a.d.MemPoolDestroy(pool));
   });
   ask.Fresh("limit.huge_virtual", "OUT_OF_MEMORY OUT_OF_MEMORY SUCCESS SUCCESS", [](Ready& a) {
-    CUmemAllocationProp shape{};
-    shape.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    shape.location = Here();
+    CUmemAllocationProp shape = MemoryOfDevice();
     CUdeviceptr p = 0;
-    CUmemGenericAllocationHandle h = 0;
     a(a.d.MemAddressReserve(&p, kPeta, 0, 0, 0));
-    a(a.d.MemCreate(&h, kPeta, &shape, 0));
+    a(a.d.MemCreate(kIgnored, kPeta, &shape, 0));
     a(a.d.MemAddressReserve(&p, 2 * kMega, 0, 0, 0));
     a(a.d.MemAddressFree(p, 2 * kMega));
   });

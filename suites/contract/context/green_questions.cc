@@ -16,8 +16,7 @@ void Resource(Asker& a, CUresult result, const CUdevResource& r) {
 void Active(Asker& a) {
   unsigned flags = 0;
   int active = -1;
-  a.Prepare(a.d.DevicePrimaryCtxGetState(0, &flags, &active));
-  a.Value(active);
+  a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
 }
 
 }  // namespace
@@ -117,17 +116,15 @@ void List(Questions& ask) {
     a(a.d.DevResourceGenerateDesc(&desc, &invalid, 1));
   });
   ask.Risky("green.invented_resource", "INVALID_RESOURCE_CONFIGURATION", [](Ready& a) {
-    CUdevResourceDesc desc = nullptr;
     CUdevResource invented = {};
     invented.type = CU_DEV_RESOURCE_TYPE_SM;
     invented.sm.smCount = 16;
-    a(a.d.DevResourceGenerateDesc(&desc, &invented, 1));
+    a(a.d.DevResourceGenerateDesc(kIgnored, &invented, 1));
   });
   ask.Risky("green.no_resources", "crash", [](Ready& a) {
-    CUdevResourceDesc desc = nullptr;
     CUdevResource all = {};
     a.Prepare(a.d.DeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
-    a(a.d.DevResourceGenerateDesc(&desc, &all, 0));
+    a(a.d.DevResourceGenerateDesc(kIgnored, &all, 0));
   });
   ask.Risky("green.null_descriptor", "SUCCESS SUCCESS 1 132 8 8", [](Ready& a) {
     CUgreenCtx green = nullptr;
@@ -219,9 +216,8 @@ void List(Questions& ask) {
     a.Value(current == c);
     a(a.d.MemAlloc(&p, 4096));
     a(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    CUcontext of = nullptr;
     CUgreenCtx of_green = nullptr;
-    a.Prepare(a.d.StreamGetCtx(s, &of, &of_green));
+    a.Prepare(a.d.StreamGetCtx(s, kIgnored, &of_green));
     a.Value(of_green == green);
     a(a.d.StreamDestroy(s));
     a(a.d.MemFree(p));
@@ -229,14 +225,13 @@ void List(Questions& ask) {
   ask.Risky("green.destroyed_current", "SUCCESS SUCCESS 1 0 CONTEXT_IS_DESTROYED SUCCESS", [](Ready& a) {
     const CUgreenCtx green = Green(a);
     CUcontext c = nullptr, current = nullptr;
-    CUdeviceptr p = 0;
     a.Prepare(a.d.CtxFromGreenCtx(&c, green));
     a.Prepare(a.d.CtxPushCurrent(c));
     a(a.d.GreenCtxDestroy(green));
     a(a.d.CtxGetCurrent(&current));
     a.Value(current == c);
     a.Value(current == a.context);
-    a(a.d.MemAlloc(&p, 4096));
+    a(a.d.MemAlloc(kIgnored, 4096));
     a(a.d.CtxPopCurrent(&current));
   });
   ask.Risky("green.memory_outlives", "SUCCESS x3", [](Ready& a) {

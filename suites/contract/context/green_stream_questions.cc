@@ -17,8 +17,7 @@ void CaptureStandard(Asker& a, CUstream origin) {
   if (a(a.d.StreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_RELAXED)) != CUDA_SUCCESS) return;
   for (const CUstream s : {CUstream{}, CU_STREAM_LEGACY}) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    a(a.d.StreamIsCapturing(s, &status));
-    a.Value(status);
+    a(a.d.StreamIsCapturing(s, &status), status);
   }
   for (const CUstream s : {CUstream{}, CU_STREAM_LEGACY}) {
     CUdeviceptr p = 0;
@@ -27,8 +26,7 @@ void CaptureStandard(Asker& a, CUstream origin) {
   CUgraph graph = nullptr;
   std::size_t nodes = 0;
   a(a.d.StreamEndCapture(origin, &graph));
-  a(a.d.GraphGetNodes(graph, nullptr, &nodes));
-  a.Value(static_cast<long long>(nodes));
+  a(a.d.GraphGetNodes(graph, nullptr, &nodes), nodes);
 }
 
 }  // namespace
@@ -49,10 +47,8 @@ void List(Questions& ask) {
     a.Value(priority);
     a(a.d.StreamDestroy(s));
   });
-  ask.Risky("green_stream.null_context", "INVALID_CONTEXT", [](Ready& a) {
-    CUstream s = nullptr;
-    a(a.d.GreenCtxStreamCreate(&s, nullptr, CU_STREAM_NON_BLOCKING, 0));
-  });
+  ask.Risky("green_stream.null_context", "INVALID_CONTEXT",
+            [](Ready& a) { a(a.d.GreenCtxStreamCreate(kIgnored, nullptr, CU_STREAM_NON_BLOCKING, 0)); });
   ask.Risky("green_stream.belongs", "SUCCESS 1 SUCCESS 0 1 SUCCESS 1", [](Ready& a) {
     const CUgreenCtx green = Green(a);
     const CUstream s = StreamOf(a, green);
@@ -75,8 +71,7 @@ void List(Questions& ask) {
     a(a.d.StreamGetId(nullptr, &standard));
     a(a.d.StreamGetId(CU_STREAM_LEGACY, &legacy));
     a.Value(standard == legacy);
-    CUcontext popped = nullptr;
-    a(a.d.CtxPopCurrent(&popped));
+    a(a.d.CtxPopCurrent(kIgnored));
     a.Value(standard != primary);
   });
   ask.Risky("green_stream.standard_captured", "SUCCESS SUCCESS 1 SUCCESS 1 SUCCESS x4 2", [](Ready& a) {
@@ -93,26 +88,22 @@ void List(Questions& ask) {
     MakeCurrent(a, Green(a));
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     a(a.d.StreamIsCapturing(nullptr, &status), status);
-    CUdeviceptr p = 0;
-    a(a.d.MemAllocAsync(&p, 512, nullptr));
-    CUgraph graph = nullptr;
-    a(a.d.StreamEndCapture(s, &graph));
+    a(a.d.MemAllocAsync(kIgnored, 512, nullptr));
+    a(a.d.StreamEndCapture(s, kIgnored));
   });
   ask.Risky("green_stream.of_a_thread", "INVALID_HANDLE x5", [](Ready& a) {
     MakeCurrent(a, Green(a));
     unsigned long long id = 0;
-    CUdeviceptr p = 0;
     a(a.d.StreamGetId(CU_STREAM_PER_THREAD, &id));
-    a(a.d.MemAllocAsync(&p, 512, CU_STREAM_PER_THREAD));
+    a(a.d.MemAllocAsync(kIgnored, 512, CU_STREAM_PER_THREAD));
     a(a.d.StreamSynchronize(CU_STREAM_PER_THREAD));
     a(a.d.StreamQuery(CU_STREAM_PER_THREAD));
     a(a.d.StreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
   });
   ask.Risky("green_stream.v1_context", "SUCCESS x3 1 INVALID_VALUE", [](Ready& a) {
     const CUstream s = StreamOf(a, Green(a));
-    CUcontext c = nullptr;
     CUgreenCtx g = nullptr;
-    a(a.d.StreamGetCtx(s, &c, nullptr));
+    a(a.d.StreamGetCtx(s, kIgnored, nullptr));
     a(a.d.StreamGetCtx(s, nullptr, &g));
     a(a.d.StreamGetGreenCtx(nullptr, &g));
     a.Value(g == nullptr);

@@ -88,11 +88,10 @@ void ListKind(const Kind& ask) {
     a(a.d.StreamEndCapture(a.s, &g));
   });
   ask.None("begin_capture", "SUCCESS x3", [](Away& a) {
-    CUgraph g = nullptr;
     a(a.d.StreamBeginCapture(a.s, CU_STREAM_CAPTURE_MODE_RELAXED));
     a.Return();
     a(a.d.EventRecord(a.e, a.s));
-    a(a.d.StreamEndCapture(a.s, &g));
+    a(a.d.StreamEndCapture(a.s, kIgnored));
   });
   ask.None("begin_capture_to_graph", "SUCCESS SUCCESS", [](Away& a) {
     a(a.d.StreamBeginCaptureToGraph(a.s, a.g, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -120,10 +119,7 @@ void ListKind(const Kind& ask) {
     unsigned type = 0;
     a(a.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a.p));
   });
-  ask.Allowed("async_alloc", [](Away& a) {
-    CUdeviceptr p = 0;
-    a(a.d.MemAllocAsync(&p, 64, a.s));
-  });
+  ask.Allowed("async_alloc", [](Away& a) { a(a.d.MemAllocAsync(kIgnored, 64, a.s)); });
   ask.Allowed("async_free", [](Away& a) { a(a.d.MemFreeAsync(a.ordered, a.s)); });
   ask.Allowed("pinned_free", [](Away& a) { a(a.d.MemFreeHost(a.h)); });
   ask.Allowed("unregister", [](Away& a) { a(a.d.MemHostUnregister(a.page)); });
@@ -131,26 +127,21 @@ void ListKind(const Kind& ask) {
   ask.Allowed("module_unload", [](Away& a) { a(a.d.ModuleUnload(a.m)); });
   ask.Allowed("library_unload", [](Away& a) { a(a.d.LibraryUnload(a.l)); });
   ask.None("graph_life", "SUCCESS x3", [](Away& a) {
-    CUgraph g = nullptr, clone = nullptr;
+    CUgraph g = nullptr;
     a(a.d.GraphCreate(&g, 0));
-    a(a.d.GraphClone(&clone, g));
+    a(a.d.GraphClone(kIgnored, g));
     a(a.d.GraphDestroy(g));
   });
-  ask.None("graph_node", "SUCCESS", [](Away& a) {
-    CUgraphNode n = nullptr;
-    a(a.d.GraphAddEmptyNode(&n, a.g, nullptr, 0));
-  });
+  ask.None("graph_node", "SUCCESS", [](Away& a) { a(a.d.GraphAddEmptyNode(kIgnored, a.g, nullptr, 0)); });
   ask.None("graph_instantiate", "INVALID_CONTEXT", [](Away& a) { a(a.d.GraphInstantiateWithFlags(&a.x, a.g, 0)); });
   ask.Allowed("graph_launch", [](Away& a) { a(a.d.GraphLaunch(a.x, a.s)); });
   ask.Allowed("exec_destroy", [](Away& a) { a(a.d.GraphExecDestroy(a.x)); });
   ask.None("pool_destroy", "SUCCESS", [](Away& a) { a(a.d.MemPoolDestroy(a.pool)); });
   ask.None("link_destroy", "SUCCESS", [](Away& a) { a(a.d.LinkDestroy(a.link)); });
   ask.None("allocations", "INVALID_CONTEXT x3", [](Away& a) {
-    CUdeviceptr p = 0;
-    void* h = nullptr;
     std::size_t free = 0;
-    a(a.d.MemAllocManaged(&p, 64, CU_MEM_ATTACH_GLOBAL));
-    a(a.d.MemHostAlloc(&h, 64, 0));
+    a(a.d.MemAllocManaged(kIgnored, 64, CU_MEM_ATTACH_GLOBAL));
+    a(a.d.MemHostAlloc(kIgnored, 64, 0));
     a(a.d.MemGetInfo(&free, &free));
   });
   ask.None("synchronize", "INVALID_CONTEXT", [](Away& a) { a(a.d.CtxSynchronize(nullptr)); });
@@ -170,23 +161,18 @@ void ListKind(const Kind& ask) {
 }  // namespace
 
 void List(Questions& ask) {
-  ask.Fresh("context.pop_empty", "INVALID_CONTEXT", [](Initialised& a) {
-    CUcontext c = nullptr;
-    a(a.d.CtxPopCurrent(&c));
-  });
+  ask.Fresh("context.pop_empty", "INVALID_CONTEXT", [](Initialised& a) { a(a.d.CtxPopCurrent(kIgnored)); });
   ask.Fresh("context.destroy_elsewhere", "SUCCESS SUCCESS", [](Initialised& a) {
     const CUcontext c = a.CtxCreate();
-    CUcontext popped = nullptr;
-    a(a.d.CtxPopCurrent(&popped));
+    a(a.d.CtxPopCurrent(kIgnored));
     a(a.d.CtxDestroy(c));
   });
   ask.Risky("context.destroy_below_top", "SUCCESS SUCCESS CONTEXT_IS_DESTROYED", [](Initialised& a) {
     const CUcontext c = a.CtxCreate();
-    CUdeviceptr p = 0;
     const CUcontext top = a.CtxCreate();
     a(a.d.CtxDestroy(c));
     a(a.d.CtxDestroy(top));
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
   });
   ask.Risky("context.destroyed_stream", "crash", [](Other& a) {
     const CUstream s = a.StreamCreate(0);
@@ -234,10 +220,9 @@ void List(Questions& ask) {
     a.Value(a.c == again);
   });
   ask.Fresh("primary.current_again", "SUCCESS", [](Retained& a) {
-    CUdeviceptr p = 0;
     a.Prepare(a.d.DevicePrimaryCtxRelease(0));
     a.DevicePrimaryCtxRetain();
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
   });
   ask.Risky("primary.memory_of_before", "INVALID_VALUE", [](Retained& a) {
     const CUdeviceptr p = a.MemAlloc(4096);
@@ -272,9 +257,8 @@ void List(Questions& ask) {
     a(a.d.DevicePrimaryCtxRelease(0));
   });
   ask.Risky("primary.use_after_reset", "CONTEXT_IS_DESTROYED", [](Retained& a) {
-    CUdeviceptr p = 0;
     a.Prepare(a.d.DevicePrimaryCtxReset(0));
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
   });
   ask.Fresh("primary.set_flags_when_active", "SUCCESS 4", [](Retained& a) {
     unsigned flags = 0;
@@ -282,10 +266,7 @@ void List(Questions& ask) {
     a(a.d.DevicePrimaryCtxSetFlags(0, CU_CTX_SCHED_BLOCKING_SYNC));
     a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), flags);
   });
-  ask.Fresh("context.limits_of_graphics", "SUCCESS", [](Retained& a) {
-    std::size_t value = 0;
-    a(a.d.CtxGetLimit(&value, CU_LIMIT_SHMEM_SIZE));
-  });
+  ask.Fresh("context.limits_of_graphics", "SUCCESS", [](Retained& a) { a(a.d.CtxGetLimit(kIgnored, CU_LIMIT_SHMEM_SIZE)); });
   ListKind({ask, false});
   ListKind({ask, true});
 }

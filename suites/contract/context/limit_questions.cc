@@ -16,16 +16,9 @@ void SetAndGet(Asker& a, CUlimit limit, std::size_t wanted) {
   if (a(a.d.CtxSetLimit(limit, wanted)) == CUDA_SUCCESS) Get(a, limit);
 }
 
-// A context of its own, so that what is set here is gone afterwards.
-struct Own {
-  explicit Own(Asker& a, unsigned flags = 0) : asker(a) {
-    a.Prepare(a.d.Init(0));
-    a.Prepare(a.d.CtxCreate(&context, nullptr, flags, 0));
-  }
-  ~Own() { (void)asker.d.CtxDestroy(context); }
-  Own(const Own&) = delete;
-  Own& operator=(const Own&) = delete;
-  Asker& asker;
+// A context of its own is current.
+struct Own : Initialised {
+  explicit Own(const Asker& asker, unsigned flags = 0) : Initialised(asker) { Prepare(d.CtxCreate(&context, nullptr, flags, 0)); }
   CUcontext context = nullptr;
 };
 
@@ -37,9 +30,7 @@ void Flags(Asker& a) {
 void PrimaryFlags(Asker& a) {
   unsigned flags = 0;
   int active = -1;
-  a.Prepare(a.d.DevicePrimaryCtxGetState(0, &flags, &active));
-  a.Value(flags);
-  a.Value(active);
+  a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), flags, active);
 }
 
 void Heard(void* data, CUlogLevel, char*, std::size_t) { ++*static_cast<int*>(data); }
@@ -62,87 +53,84 @@ void List(Questions& ask) {
   ask.Fresh("limit.defaults",
             "SUCCESS 1024 SUCCESS 8650752 SUCCESS 8388608 UNSUPPORTED_LIMIT SUCCESS 2048 SUCCESS 64 SUCCESS 11796480 SUCCESS 232448 "
             "SUCCESS 0 UNSUPPORTED_LIMIT INVALID_VALUE INVALID_VALUE",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (unsigned i = 0; i < 12; ++i) Get(a, Beyond<CUlimit>(i));
             });
   ask.Fresh("limit.stack",
             "SUCCESS SUCCESS 0 SUCCESS SUCCESS 16 SUCCESS SUCCESS 15 SUCCESS SUCCESS 16 SUCCESS SUCCESS 32 SUCCESS SUCCESS 1008 SUCCESS "
             "SUCCESS 4096 SUCCESS SUCCESS 65536 INVALID_VALUE INVALID_VALUE",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t bytes : {0U, 1U, 15U, 16U, 17U, 1000U, 4096U, 65536U, 524288U, 524289U})
                 SetAndGet(a, CU_LIMIT_STACK_SIZE, bytes);
             });
   ask.Fresh("limit.printf",
             "SUCCESS SUCCESS 524288 SUCCESS SUCCESS 524288 SUCCESS SUCCESS 524288 SUCCESS SUCCESS 524288 SUCCESS SUCCESS 1048576",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t bytes : {0U, 1U, 4096U, 5000U, 1048576U}) SetAndGet(a, CU_LIMIT_PRINTF_FIFO_SIZE, bytes);
             });
   ask.Fresh("limit.heap",
             "SUCCESS SUCCESS 4194304 SUCCESS SUCCESS 4194304 SUCCESS SUCCESS 4194304 SUCCESS SUCCESS 4194304 SUCCESS SUCCESS 4194304 "
             "SUCCESS SUCCESS 5046272 SUCCESS SUCCESS 16777216",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t bytes : {0U, 1U, 4096U, 1048576U, 4194304U, 5000000U, 16777216U})
                 SetAndGet(a, CU_LIMIT_MALLOC_HEAP_SIZE, bytes);
             });
   ask.Fresh("limit.device_runtime", "UNSUPPORTED_LIMIT x4 SUCCESS SUCCESS 32 SUCCESS SUCCESS 32 SUCCESS SUCCESS 100 SUCCESS SUCCESS 4096",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t depth : {0U, 2U, 24U, 25U}) SetAndGet(a, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, depth);
               for (const std::size_t count : {0U, 1U, 100U, 4096U}) SetAndGet(a, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, count);
             });
   ask.Fresh("limit.l2_granularity",
             "SUCCESS SUCCESS 0 SUCCESS SUCCESS 1 SUCCESS SUCCESS 32 SUCCESS SUCCESS 33 SUCCESS SUCCESS 64 SUCCESS SUCCESS 65 SUCCESS "
             "SUCCESS 128 INVALID_VALUE",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t bytes : {0U, 1U, 32U, 33U, 64U, 65U, 128U, 129U})
                 SetAndGet(a, CU_LIMIT_MAX_L2_FETCH_GRANULARITY, bytes);
             });
   ask.Fresh("limit.l2_persisting",
             "SUCCESS SUCCESS 0 SUCCESS SUCCESS 3932160 SUCCESS SUCCESS 3932160 SUCCESS SUCCESS 39321600 INVALID_VALUE INVALID_VALUE "
             "SUCCESS SUCCESS 39321600",
-            [](Asker& a, const Own&) {
+            [](Own& a) {
               for (const std::size_t bytes : {0U, 1U, 1000000U, 39321600U, 39321601U, 100000000U})
                 SetAndGet(a, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, bytes);
               a(a.d.CtxResetPersistingL2Cache());
               Get(a, CU_LIMIT_PERSISTING_L2_CACHE_SIZE);
             });
-  ask.Fresh("limit.query_only", "NOT_PERMITTED NOT_PERMITTED UNSUPPORTED_LIMIT INVALID_VALUE INVALID_VALUE", [](Asker& a, const Own&) {
+  ask.Fresh("limit.query_only", "NOT_PERMITTED NOT_PERMITTED UNSUPPORTED_LIMIT INVALID_VALUE INVALID_VALUE", [](Own& a) {
     SetAndGet(a, CU_LIMIT_SHMEM_SIZE, 1024);
     SetAndGet(a, CU_LIMIT_CIG_ENABLED, 1);
     SetAndGet(a, CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED, 1);
     SetAndGet(a, CU_LIMIT_MAX, 1);
     a(a.d.CtxGetLimit(nullptr, CU_LIMIT_STACK_SIZE));
   });
-  ask.Fresh("limit.of_each_context", "SUCCESS SUCCESS 4096 SUCCESS 1024", [](Asker& a, const Own&) {
+  ask.Fresh("limit.of_each_context", "SUCCESS SUCCESS 4096 SUCCESS 1024", [](Own& a) {
     SetAndGet(a, CU_LIMIT_STACK_SIZE, 4096);
-    const Own other(a);
+    a.CtxCreate();
     Get(a, CU_LIMIT_STACK_SIZE);
   });
-  ask.Fresh("limit.heap_after_module", "SUCCESS SUCCESS 16777216 SUCCESS SUCCESS 2097152", [](Asker& a, const Own&) {
-    const CUmodule m = a.ModuleLoadData();
-    const CUfunction f = a.ModuleGetFunction(m, "plain");
+  ask.Fresh("limit.heap_after_module", "SUCCESS SUCCESS 16777216 SUCCESS SUCCESS 2097152", [](Own& a) {
+    const CUfunction f = a.ModuleGetFunction("plain");
     a.Prepare(a.d.LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     SetAndGet(a, CU_LIMIT_MALLOC_HEAP_SIZE, 16777216);
     SetAndGet(a, CU_LIMIT_PRINTF_FIFO_SIZE, 2097152);
   });
-  ask.Fresh("context.cache_configs", "SUCCESS 0 SUCCESS 2 SUCCESS 3 INVALID_VALUE INVALID_VALUE", [](Asker& a, const Own&) {
+  ask.Fresh("context.cache_configs", "SUCCESS 0 SUCCESS 2 SUCCESS 3 INVALID_VALUE INVALID_VALUE", [](Own& a) {
     CUfunc_cache cache = CU_FUNC_CACHE_PREFER_EQUAL;
     a(a.d.CtxGetCacheConfig(&cache), cache);
     for (const CUfunc_cache each : {CU_FUNC_CACHE_PREFER_L1, CU_FUNC_CACHE_PREFER_EQUAL}) {
       a(a.d.CtxSetCacheConfig(each));
-      a.Prepare(a.d.CtxGetCacheConfig(&cache));
-      a.Value(cache);
+      a.Values(a.d.CtxGetCacheConfig(&cache), cache);
     }
     a(a.d.CtxSetCacheConfig(Beyond<CUfunc_cache>(4)));
     a(a.d.CtxGetCacheConfig(nullptr));
   });
-  ask.Fresh("context.bank_configs", "SUCCESS 1 SUCCESS 1 SUCCESS 1 SUCCESS 1 INVALID_VALUE 1", [](Asker& a, const Own&) {
+  ask.Fresh("context.bank_configs", "SUCCESS 1 SUCCESS 1 SUCCESS 1 SUCCESS 1 INVALID_VALUE 1", [](Own& a) {
     CUsharedconfig banks = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
     a(a.d.CtxGetSharedMemConfig(&banks), banks);
     for (unsigned each = 0; each < 4; ++each) {
       a(a.d.CtxSetSharedMemConfig(Beyond<CUsharedconfig>(each)));
-      a.Prepare(a.d.CtxGetSharedMemConfig(&banks));
-      a.Value(banks);
+      a.Values(a.d.CtxGetSharedMemConfig(&banks), banks);
     }
   });
   ask.Fresh(
@@ -222,25 +210,24 @@ void List(Questions& ask) {
     affinity.type = Beyond<CUexecAffinityType>(9);
     a(a.d.CtxCreate(&c, &parameters, 0, 0));
   });
-  ask.Risky("context.get_affinity", "SUCCESS 132 UNSUPPORTED_EXEC_AFFINITY", [](Asker& a, const Own&) {
+  ask.Risky("context.get_affinity", "SUCCESS 132 UNSUPPORTED_EXEC_AFFINITY", [](Own& a) {
     CUexecAffinityParam affinity = {};
     if (a(a.d.CtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT)) == CUDA_SUCCESS) a.Value(affinity.param.smCount.val);
     a(a.d.CtxGetExecAffinity(&affinity, Beyond<CUexecAffinityType>(9)));
   });
-  ask.Risky("context.attach_detach", "SUCCESS 1 INVALID_VALUE INVALID_VALUE SUCCESS SUCCESS 1 SUCCESS SUCCESS 1",
-            [](Asker& a, const Own& own) {
-              CUcontext c = nullptr, current = nullptr;
-              a(a.d.CtxAttach(&c, 0));
-              a.Value(c == own.context);
-              a(a.d.CtxAttach(&c, 1));
-              a(a.d.CtxAttach(nullptr, 0));
-              a(a.d.CtxDetach(own.context));
-              a(a.d.CtxGetCurrent(&current));
-              a.Value(current == own.context);
-              a(a.d.CtxDetach(own.context));
-              a(a.d.CtxGetCurrent(&current));
-              a.Value(current == nullptr);
-            });
+  ask.Risky("context.attach_detach", "SUCCESS 1 INVALID_VALUE INVALID_VALUE SUCCESS SUCCESS 1 SUCCESS SUCCESS 1", [](Own& a) {
+    CUcontext c = nullptr, current = nullptr;
+    a(a.d.CtxAttach(&c, 0));
+    a.Value(c == a.context);
+    a(a.d.CtxAttach(&c, 1));
+    a(a.d.CtxAttach(nullptr, 0));
+    a(a.d.CtxDetach(a.context));
+    a(a.d.CtxGetCurrent(&current));
+    a.Value(current == a.context);
+    a(a.d.CtxDetach(a.context));
+    a(a.d.CtxGetCurrent(&current));
+    a.Value(current == nullptr);
+  });
   ask.Fresh("setting.coredump_global_defaults",
             "SUCCESS 1 SUCCESS 0 SUCCESS 1 SUCCESS 1 SUCCESS 1 SUCCESS 0 SUCCESS 1 SUCCESS 0 SUCCESS 4 SUCCESS 0", [](Initialised& a) {
               for (const CUcoredumpSettings each : {CU_COREDUMP_ENABLE_ON_EXCEPTION, CU_COREDUMP_TRIGGER_HOST, CU_COREDUMP_LIGHTWEIGHT,
@@ -323,27 +310,23 @@ void List(Questions& ask) {
     std::size_t size = sizeof(text);
     a.Prepare(a.d.LogsRegisterCallback(Heard, &heard, &handle));
     a.Prepare(a.d.LogsCurrent(&at, 0));
-    CUmodule m = nullptr;
-    CUdeviceptr p = 0;
-    a(a.d.MemAlloc(&p, 0));
-    a(a.d.ModuleLoadData(&m, "no image"));
+    a(a.d.MemAlloc(kIgnored, 0));
+    a(a.d.ModuleLoadData(kIgnored, "no image"));
     a.Prepare(a.d.LogsDumpToMemory(&at, text, &size, 0));
     a.Value(size > 0);
     a.Value(heard > 0);
   });
   ask.Risky("setting.logs_before_init", "SUCCESS SUCCESS", [](Asker& a) {
-    CUlogIterator at = 0;
     CUlogsCallbackHandle handle = nullptr;
     int heard = 0;
-    a(a.d.LogsCurrent(&at, 0));
+    a(a.d.LogsCurrent(kIgnored, 0));
     a(a.d.LogsRegisterCallback(Heard, &heard, &handle));
   });
   ask.Risky("setting.checkpoint_arguments", "OPERATING_SYSTEM INVALID_VALUE OPERATING_SYSTEM x5", [](Initialised& a) {
     CUprocessState state = CU_PROCESS_STATE_FAILED;
-    int thread = 0;
     a(a.d.CheckpointProcessGetState(-1, &state));
     a(a.d.CheckpointProcessGetState(1, nullptr));
-    a(a.d.CheckpointProcessGetRestoreThreadId(-1, &thread));
+    a(a.d.CheckpointProcessGetRestoreThreadId(-1, kIgnored));
     a(a.d.CheckpointProcessUnlock(-1, nullptr));
     a(a.d.CheckpointProcessCheckpoint(-1, nullptr));
     a(a.d.CheckpointProcessRestore(-1, nullptr));

@@ -145,8 +145,7 @@ void List(Questions& ask) {
          {CU_MEM_ACCESS_FLAGS_PROT_READ, CU_MEM_ACCESS_FLAGS_PROT_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_NONE}) {
       desc.flags = each;
       a(a.d.MemPoolSetAccess(pool, &desc, 1));
-      a.Prepare(a.d.MemPoolGetAccess(&flags, pool, &desc.location));
-      a.Value(flags);
+      a.Values(a.d.MemPoolGetAccess(&flags, pool, &desc.location), flags);
     }
   });
   ask.Risky("peer.two_wrong_device", "one device", [](Asker& a) {
@@ -157,8 +156,7 @@ void List(Questions& ask) {
     const CUevent e = a.EventCreate();
     a(a.d.EventRecord(e, s));
     a(a.d.StreamWaitEvent(s, e, 0));
-    CUdeviceptr p = 0;
-    a(a.d.MemAllocAsync(&p, 4096, s));
+    a(a.d.MemAllocAsync(kIgnored, 4096, s));
   });
 }
 

@@ -112,52 +112,41 @@ void List(Questions& ask) {
     a(a.d.GraphDestroy(body));
     CUgraphNodeType type{};
     a(a.d.GraphNodeGetType(n, &type), type);
-    std::size_t count = 0;
-    a(a.d.GraphGetNodes(body, nullptr, &count));
-    CUgraphExec x = nullptr;
-    a(a.d.GraphInstantiateWithFlags(&x, body, 0));
+    a(a.d.GraphGetNodes(body, nullptr, kIgnored));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, body, 0));
   });
   ask.Risky("conditional.body_forbids_host", "SUCCESS INVALID_VALUE", [](Ready& a, const Sketch& s) {
     CUgraph body = nullptr;
     a.Prepare(AddNode(a, s, HandleOf(a, s, a.context, 1), CU_GRAPH_COND_TYPE_IF, 1, a.context, &body));
-    CUgraphNode n = nullptr;
     const CUDA_HOST_NODE_PARAMS host{Nothing, nullptr};
-    a(a.d.GraphAddHostNode(&n, body, nullptr, 0, &host));
-    CUgraphExec x = nullptr;
-    a(a.d.GraphInstantiateWithFlags(&x, s.g, 0));
+    a(a.d.GraphAddHostNode(kIgnored, body, nullptr, 0, &host));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, s.g, 0));
   });
   ask.Risky("conditional.body_forbids_alloc", "SUCCESS INVALID_VALUE", [](Ready& a, const Sketch& s) {
     CUgraph body = nullptr;
     a.Prepare(AddNode(a, s, HandleOf(a, s, a.context, 1), CU_GRAPH_COND_TYPE_IF, 1, a.context, &body));
-    CUgraphNode n = nullptr;
     CUDA_MEM_ALLOC_NODE_PARAMS alloc = Sketch::AllocOf(4096);
-    a(a.d.GraphAddMemAllocNode(&n, body, nullptr, 0, &alloc));
-    CUgraphExec x = nullptr;
-    a(a.d.GraphInstantiateWithFlags(&x, s.g, 0));
+    a(a.d.GraphAddMemAllocNode(kIgnored, body, nullptr, 0, &alloc));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, s.g, 0));
   });
   ask.Risky("conditional.body_forbids_event", "SUCCESS INVALID_VALUE", [](Ready& a, const Sketch& s) {
     CUgraph body = nullptr;
     const CUevent e = a.EventCreate();
     a.Prepare(AddNode(a, s, HandleOf(a, s, a.context, 1), CU_GRAPH_COND_TYPE_IF, 1, a.context, &body));
-    CUgraphNode n = nullptr;
-    a(a.d.GraphAddEventRecordNode(&n, body, nullptr, 0, e));
-    CUgraphExec x = nullptr;
-    a(a.d.GraphInstantiateWithFlags(&x, s.g, 0));
+    a(a.d.GraphAddEventRecordNode(kIgnored, body, nullptr, 0, e));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, s.g, 0));
   });
   ask.Risky("conditional.no_clone_no_child", "NOT_SUPPORTED NOT_SUPPORTED SUCCESS", [](Ready& a, const Sketch& s, const Sketch& outer) {
     CUgraphNode n = nullptr;
     a.Prepare(AddNode(a, s, HandleOf(a, s, a.context, 1), CU_GRAPH_COND_TYPE_IF, 1, a.context, nullptr, &n));
-    CUgraph clone = nullptr;
-    CUgraphNode child = nullptr;
-    a(a.d.GraphClone(&clone, s.g));
-    a(a.d.GraphAddChildGraphNode(&child, outer.g, nullptr, 0, s.g));
+    a(a.d.GraphClone(kIgnored, s.g));
+    a(a.d.GraphAddChildGraphNode(kIgnored, outer.g, nullptr, 0, s.g));
     a(a.d.GraphDestroyNode(n));
   });
   ask.Risky("conditional.one_executable", "SUCCESS NOT_SUPPORTED", [](Ready& a, Sketch& s) {
     a.Prepare(AddNode(a, s, HandleOf(a, s, a.context, 0), CU_GRAPH_COND_TYPE_IF, 1, a.context, nullptr));
-    CUgraphExec second = nullptr;
     a(a.d.GraphInstantiateWithFlags(&s.x, s.g, 0));
-    a(a.d.GraphInstantiateWithFlags(&second, s.g, 0));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, s.g, 0));
   });
   ask.Risky("conditional.captured_body", "SUCCESS SUCCESS 1 2 1", [](Ready& a) {
     const CUdeviceptr p = Cleared(a, 64);

@@ -114,10 +114,9 @@ void List(Questions& ask) {
   });
   ask.Risky("graph_child.copied_after_the_move", "SUCCESS NOT_SUPPORTED",
             [](Ready& a, const Sketch& outer, const Sketch& other, Sketch& inner) {
-              CUgraphNode n = nullptr;
               (void)inner.Empty();
               (void)Move(a, outer.g, inner.g);
-              a(a.d.GraphAddChildGraphNode(&n, other.g, nullptr, 0, inner.g));
+              a(a.d.GraphAddChildGraphNode(kIgnored, other.g, nullptr, 0, inner.g));
               inner.g = nullptr;
             });
   ask.Risky("graph_child.captured_into_after_the_move", "SUCCESS x5 1", [](Ready& a, const Sketch& outer, Sketch& inner) {
@@ -135,8 +134,7 @@ void List(Questions& ask) {
     const CUgraphNode within = inner.Empty(), holder = Move(a, outer.g, inner.g);
     inner.g = nullptr;
     a(a.d.GraphDestroyNode(holder));
-    CUgraphNodeType type{};
-    a(a.d.GraphNodeGetType(within, &type));
+    a(a.d.GraphNodeGetType(within, kIgnored));
   });
   ask.Risky("graph_child.twice_moved", "SUCCESS NOT_SUPPORTED", [](Ready& a, Sketch& outer, Sketch& other, Sketch& inner) {
     (void)Move(a, outer.g, inner.g);
@@ -169,10 +167,9 @@ void List(Questions& ask) {
   ask.Risky("graph_child.memory_added_to_the_copy", "SUCCESS NOT_SUPPORTED SUCCESS 0",
             [](Ready& a, const Sketch& outer, const Sketch& inner) {
               CUgraph within = nullptr;
-              CUgraphNode n = nullptr;
               CUDA_MEM_ALLOC_NODE_PARAMS alloc = Sketch::AllocOf(4096);
               (void)Copy(a, outer.g, inner.g, &within);
-              a(a.d.GraphAddMemAllocNode(&n, within, nullptr, 0, &alloc));
+              a(a.d.GraphAddMemAllocNode(kIgnored, within, nullptr, 0, &alloc));
               Count(a, within);
             });
   ask.Risky("graph_child.copy_by_itself", "SUCCESS NOT_SUPPORTED INVALID_VALUE", [](Ready& a, const Sketch& outer, Sketch& inner) {
@@ -193,9 +190,8 @@ void List(Questions& ask) {
   ask.Risky("graph_child.copy_is_copied", "SUCCESS NOT_SUPPORTED",
             [](Ready& a, const Sketch& outer, const Sketch& other, const Sketch& inner) {
               CUgraph within = nullptr;
-              CUgraphNode n = nullptr;
               (void)Copy(a, outer.g, inner.g, &within);
-              a(a.d.GraphAddChildGraphNode(&n, other.g, nullptr, 0, within));
+              a(a.d.GraphAddChildGraphNode(kIgnored, other.g, nullptr, 0, within));
             });
   ask.Risky("graph_child.copy_is_set_as_a_child", "SUCCESS SUCCESS", [](Ready& a, Sketch& outer, const Sketch& other, Sketch& inner) {
     CUgraph within = nullptr, elsewhere = nullptr;

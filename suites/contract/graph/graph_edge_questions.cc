@@ -5,12 +5,9 @@ namespace cuaudit::contract::graph_edge_questions {
 namespace {
 
 struct Kernels {
-  explicit Kernels(Asker& a) {
-    a.Prepare(a.d.ModuleLoadData(&m, kPtx));
-    a.Prepare(a.d.ModuleGetFunction(&f, m, "plain"));
-  }
-  CUmodule m = nullptr;
-  CUfunction f = nullptr;
+  explicit Kernels(Asker& a) : m(a.ModuleLoadData()), f(a.ModuleGetFunction(m, "plain")) {}
+  const CUmodule m;
+  const CUfunction f;
 };
 
 // An edge between two nodes of a fresh graph, then taken away again.
@@ -122,8 +119,7 @@ void List(Questions& ask) {
     a.Prepare(a.d.GraphAddDependencies(s.g, &n, &o, nullptr, 1));
     a.Prepare(a.d.GraphAddDependencies(s.g, &o, &n, nullptr, 1));
     CUDA_GRAPH_INSTANTIATE_PARAMS p{};
-    CUgraphExec x = nullptr;
-    a(a.d.GraphInstantiateWithParams(&x, s.g, &p), p.result_out);
+    a(a.d.GraphInstantiateWithParams(kIgnored, s.g, &p), p.result_out);
     a.Value(p.hErrNode_out != nullptr);
   });
   ask.Risky("graph_instantiate.upload", "SUCCESS 0 SUCCESS INVALID_VALUE SUCCESS", [](Ready& a, Sketch& s) {

@@ -39,8 +39,7 @@ void List(Questions& ask) {
   ask.Fresh("graph_memory.free_node_unordered", "SUCCESS", [](Ready& a, Sketch& s) {
     CUdeviceptr p = 0;
     (void)s.Alloc(4096, &p);
-    CUgraphNode f = nullptr;
-    a(a.d.GraphAddMemFreeNode(&f, s.g, nullptr, 0, p));
+    a(a.d.GraphAddMemFreeNode(kIgnored, s.g, nullptr, 0, p));
   });
   ask.Risky("graph_memory.alloc_refused", "INVALID_VALUE x4 NOT_SUPPORTED OUT_OF_MEMORY", [](Ready& a, Sketch& s) {
     CUgraphNode n = nullptr;
@@ -62,10 +61,8 @@ void List(Questions& ask) {
   ask.Fresh("graph_memory.no_clone_no_child", "NOT_SUPPORTED NOT_SUPPORTED", [](Ready& a, Sketch& s, const Sketch& outer) {
     CUdeviceptr p = 0;
     (void)s.Alloc(4096, &p);
-    CUgraph clone = nullptr;
-    CUgraphNode n = nullptr;
-    a(a.d.GraphClone(&clone, s.g));
-    a(a.d.GraphAddChildGraphNode(&n, outer.g, nullptr, 0, s.g));
+    a(a.d.GraphClone(kIgnored, s.g));
+    a(a.d.GraphAddChildGraphNode(kIgnored, outer.g, nullptr, 0, s.g));
   });
   ask.Risky("graph_memory.moved_child", "SUCCESS SUCCESS 1 INVALID_VALUE SUCCESS SUCCESS", [](Ready& a, Sketch& s, Sketch& outer) {
     CUdeviceptr p = 0;
@@ -98,9 +95,8 @@ void List(Questions& ask) {
     CUdeviceptr p = 0;
     const CUgraphNode n = s.Alloc(4096, &p);
     (void)s.Free(n, p);
-    CUgraphExec second = nullptr;
     a(a.d.GraphInstantiateWithFlags(&s.x, s.g, 0));
-    a(a.d.GraphInstantiateWithFlags(&second, s.g, 0));
+    a(a.d.GraphInstantiateWithFlags(kIgnored, s.g, 0));
     a(a.d.GraphExecDestroy(s.x));
     a(a.d.GraphInstantiateWithFlags(&s.x, s.g, 0));
   });
@@ -177,9 +173,8 @@ void List(Questions& ask) {
     s.Instantiate();
     a.Prepare(a.d.GraphLaunch(s.x, nullptr));
     a(a.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), type);
-    CUdeviceptr base = 0;
     std::size_t size = 0;
-    a(a.d.MemGetAddressRange(&base, &size, p), size);
+    a(a.d.MemGetAddressRange(kIgnored, &size, p), size);
   });
   ask.Fresh("graph_memory.used_inside", "SUCCESS SUCCESS 7", [](Ready& a, Sketch& s) {
     const CUdeviceptr out = Cleared(a, 4096);
@@ -238,8 +233,7 @@ void List(Questions& ask) {
     a.Values(a.d.GraphGetNodes(g, nodes, &count), count);
     for (std::size_t i = 0; i < 2; ++i) {
       CUgraphNodeType type{};
-      a.Prepare(a.d.GraphNodeGetType(nodes[i], &type));
-      a.Value(type);
+      a.Values(a.d.GraphNodeGetType(nodes[i], &type), type);
     }
     const CUgraphExec x = a.GraphInstantiate(g);
     a(a.d.GraphLaunch(x, stream));
@@ -259,11 +253,10 @@ void List(Questions& ask) {
   });
   ask.Fresh("graph_memory.captured_from_pool", "SUCCESS SUCCESS 10 SUCCESS 1 0", [](Ready& a) {
     CUgraph g = nullptr;
-    CUdeviceptr p = 0;
     const CUmemoryPool pool = a.MemPoolCreate();
     const CUstream stream = a.StreamCreate();
     a.Prepare(a.d.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    a(a.d.MemAllocFromPoolAsync(&p, 4096, pool, stream));
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 4096, pool, stream));
     a(a.d.StreamEndCapture(stream, &g));
     CUgraphNode n = nullptr;
     std::size_t count = 1;

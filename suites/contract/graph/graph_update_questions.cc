@@ -9,8 +9,7 @@ namespace {
 // The result of updating the first graph's executable with the second graph, and whether nodes are named.
 void Update(Asker& a, const Sketch& s, const Sketch& with, CUgraphNode culprit = nullptr) {
   CUgraphExecUpdateResultInfo info{};
-  a(a.d.GraphExecUpdate(s.x, with.g, &info));
-  a.Value(info.result);
+  a(a.d.GraphExecUpdate(s.x, with.g, &info), info.result);
   if (culprit != nullptr) {
     a.Value(info.errorNode == culprit);
   } else {
@@ -192,8 +191,7 @@ void List(Questions& ask) {
       a.Prepare(a.d.GraphRetainUserObject(sketches[i]->g, u, 1, CU_GRAPH_USER_OBJECT_MOVE));
     }
     s.Instantiate();
-    CUgraphExecUpdateResultInfo info{};
-    a(a.d.GraphExecUpdate(s.x, t.g, &info));
+    a(a.d.GraphExecUpdate(s.x, t.g, kIgnored));
     tell();
     for (Sketch* const sketch : sketches) a.Prepare(a.d.GraphDestroy(std::exchange(sketch->g, nullptr)));
     tell();

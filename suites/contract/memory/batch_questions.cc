@@ -7,28 +7,19 @@ namespace {
 
 // Two device buffers, a stream, one set of attributes for a whole batch.
 struct Batch {
-  explicit Batch(Asker& a) : asker(a) {
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    for (CUdeviceptr& p : to) a.Prepare(a.d.MemAlloc(&p, 4096));
-    for (CUdeviceptr& p : from) a.Prepare(a.d.MemAlloc(&p, 4096));
+  explicit Batch(Asker& a) : asker(a), s(a.StreamCreate()) {
+    for (CUdeviceptr& p : to) p = a.MemAlloc(4096);
+    for (CUdeviceptr& p : from) p = a.MemAlloc(4096);
     a.Prepare(a.d.MemsetD8(from[0], 3, 4096));
     a.Prepare(a.d.MemsetD8(from[1], 4, 4096));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     how.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   }
-  ~Batch() {
-    (void)asker.d.StreamSynchronize(s);
-    for (const CUdeviceptr p : to) (void)asker.d.MemFree(p);
-    for (const CUdeviceptr p : from) (void)asker.d.MemFree(p);
-    (void)asker.d.StreamDestroy(s);
-  }
-  Batch(const Batch&) = delete;
-  Batch& operator=(const Batch&) = delete;
   CUresult Copy(std::size_t count, std::size_t attributes, CUstream stream) {
     return asker.d.MemcpyBatchAsync(to, from, sizes, count, &how, &first, attributes, stream);
   }
   Asker& asker;
-  CUstream s = nullptr;
+  const CUstream s;
   CUdeviceptr to[2] = {}, from[2] = {};
   std::size_t sizes[2] = {4096, 4096};
   CUmemcpyAttributes how{};
@@ -110,7 +101,6 @@ void List(Questions& ask) {
     a(a.d.MemcpyPeer(p, other, batch.from[1], a.context, 4096));
     a.Values(a.d.MemcpyDtoH(&out, p + 5, 1), out);
     a(a.d.MemcpyDtoD(p, batch.from[0], 4096));
-    a.Prepare(a.d.CtxDestroy(other));
   });
   ask.Risky("copy.plane_bounds", "INVALID_VALUE INVALID_VALUE SUCCESS INVALID_VALUE", [](Ready& a, const Batch& batch) {
     CUDA_MEMCPY2D copy{};

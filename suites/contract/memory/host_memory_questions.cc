@@ -13,20 +13,14 @@ void TellFlags(Asker& a, unsigned asked) {
   void* h = nullptr;
   unsigned flags = 77;
   a.Prepare(a.d.MemHostAlloc(&h, 64, asked));
-  a.Prepare(a.d.MemHostGetFlags(&flags, h));
-  a.Value(flags);
+  a.Values(a.d.MemHostGetFlags(&flags, h), flags);
   (void)a.d.MemFreeHost(h);
 }
 
 template <typename T>
 void Tell(Asker& a, CUpointer_attribute attribute, CUdeviceptr p) {
   T value{};
-  const CUresult result = a.d.PointerGetAttribute(&value, attribute, p);
-  if (result == CUDA_SUCCESS) {
-    a.Value(static_cast<long long>(value));
-  } else {
-    a(result);
-  }
+  a.Either(a.d.PointerGetAttribute(&value, attribute, p), value);
 }
 
 // What every kind of memory answers: type, host pointer, same device pointer, managed, ordinal, bytes of the range, mapped, IPC, handle
@@ -128,7 +122,6 @@ void List(Questions& ask) {
     a(a.d.MemHostRegister(nullptr, 4096, 0));
     a(a.d.MemHostRegister(hole, 1 << 16, 0));
     a(a.d.MemHostRegister(&local, ~std::size_t{0} - 4096, 0));
-    munmap(hole, 1 << 16);
   });
   ask.Risky("host.unmapped_while_registered", "SUCCESS", [](Ready& a) {
     void* const page = mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -140,7 +133,6 @@ void List(Questions& ask) {
     void* const page = mmap(nullptr, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     a(a.d.MemHostRegister(page, 1 << 16, CU_MEMHOSTREGISTER_READ_ONLY));
     a(a.d.MemHostUnregister(page));
-    munmap(page, 1 << 16);
   });
   ask.Risky("host.unregister_bad", "INVALID_VALUE HOST_MEMORY_NOT_REGISTERED", [](Ready& a) {
     char local = 0;

@@ -7,8 +7,6 @@
 namespace cuaudit::contract::ipc_questions {
 namespace {
 
-constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-
 // Memory whose bytes are 42, and its handle.
 struct Shared {
   explicit Shared(Asker& a, std::size_t bytes = kGranule) {
@@ -53,10 +51,8 @@ void List(Questions& ask) {
     a(a.d.IpcGetMemHandle(&handle, freed));
     a(a.d.IpcGetMemHandle(&handle, 0));
   });
-  ask.Risky("ipc.open_here", "INVALID_CONTEXT", [](Ready& a, const Shared& shared) {
-    CUdeviceptr p = 0;
-    a(a.d.IpcOpenMemHandle(&p, shared.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-  });
+  ask.Risky("ipc.open_here", "INVALID_CONTEXT",
+            [](Ready& a, const Shared& shared) { a(a.d.IpcOpenMemHandle(kIgnored, shared.handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)); });
   ask.Risky("ipc.open_bad", "INVALID_VALUE x4 SUCCESS", [](Ready& a, const Shared& shared) {
     Tell(a, "bad", shared.handle);
     a(a.d.MemFree(shared.p));
@@ -108,7 +104,7 @@ void List(Questions& ask) {
     a(a.d.MemFree(shared.p));
   });
   ask.Risky("ipc.event_rules", "INVALID_VALUE INVALID_HANDLE SUCCESS SUCCESS INVALID_VALUE INVALID_CONTEXT", [](Ready& a) {
-    CUevent e = nullptr, opened = nullptr;
+    CUevent e = nullptr;
     CUipcEventHandle handle{};
     a(a.d.EventCreate(&e, CU_EVENT_INTERPROCESS));
     a.Prepare(a.d.EventCreate(&e, CU_EVENT_DISABLE_TIMING));
@@ -117,7 +113,7 @@ void List(Questions& ask) {
     a(a.d.EventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
     a(a.d.IpcGetEventHandle(&handle, e));
     a(a.d.IpcGetEventHandle(nullptr, e));
-    a(a.d.IpcOpenEventHandle(&opened, handle));
+    a(a.d.IpcOpenEventHandle(kIgnored, handle));
   });
   ask.Risky("ipc.event_waited_for", "SUCCESS x4 8 SUCCESS", [](Ready& a, const Shared& shared) {
     CUipcEventHandle handle{};
@@ -148,16 +144,12 @@ void List(Questions& ask) {
     Tell(a, "foreign_event", handle);
   });
   ask.Risky("ipc.physical", "SUCCESS 0 SUCCESS SUCCESS 42 SUCCESS SUCCESS 43", [](Ready& a) {
-    CUmemAllocationProp properties{};
-    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.requestedHandleTypes = kFd;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAllocationProp properties = MemoryOfDevice(kFd);
     int fd = -1;
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
     const CUmemGenericAllocationHandle h = a.MemCreate(kGranule, properties);
     a.Prepare(a.d.MemMap(p, kGranule, 0, h, 0));
-    a.Prepare(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a.Prepare(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a.Prepare(a.d.MemsetD8(p, 42, kGranule));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     a.Prepare(a.d.MemExportToShareableHandle(&fd, h, kFd, 0));
@@ -165,18 +157,12 @@ void List(Questions& ask) {
     close(fd);
     partner.Finish();
     a.ByteAt(p);
-    a.Prepare(a.d.MemUnmap(p, kGranule));
-    a.Prepare(a.d.MemRelease(h));
-    a.Prepare(a.d.MemAddressFree(p, kGranule));
   });
   ask.Risky("ipc.pool",
             "prepare:INVALID_VALUE SUCCESS SUCCESS 3 INVALID_VALUE INVALID_VALUE INVALID_VALUE 77 INVALID_VALUE INVALID_VALUE "
             "INVALID_VALUE prepare:INVALID_VALUE 0 INVALID_VALUE 1 SUCCESS SUCCESS SUCCESS SUCCESS SUCCESS 0",
             [](Ready& a) {
-              CUmemPoolProps properties{};
-              properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-              properties.handleTypes = kFd;
-              properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+              CUmemPoolProps properties = PoolOfDevice(kFd);
               CUmemPoolPtrExportData data{};
               CUdeviceptr p = 0;
               cuuint64_t used = 77;
@@ -195,8 +181,6 @@ void List(Questions& ask) {
               a(a.d.MemFreeAsync(p, s));
               a.Prepare(a.d.StreamSynchronize(s));
               a.Values(a.d.MemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), used);
-              a.Prepare(a.d.MemPoolDestroy(pool));
-              a.Prepare(a.d.StreamDestroy(s));
             });
 }
 

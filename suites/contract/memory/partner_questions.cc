@@ -7,8 +7,6 @@
 namespace cuaudit::contract::partner_questions {
 namespace {
 
-constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-
 template <typename T>
 T Taken() {
   T value{};
@@ -67,13 +65,12 @@ void List(Questions& ask) {
   // What may be done with memory of another process.
   ask.Fresh("foreign", "", [](Ready& a) {
     const CUipcMemHandle handle = Taken<CUipcMemHandle>();
-    CUipcMemHandle again{};
     CUdeviceptr p = 0, base = 0;
     std::size_t size = 0;
     unsigned value = 77;
     a.Prepare(a.d.IpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     a(a.d.MemFree(p));
-    a(a.d.IpcGetMemHandle(&again, p));
+    a(a.d.IpcGetMemHandle(kIgnored, p));
     a(a.d.MemGetAddressRange(&base, &size, p + 9));
     a.Value(base == p);
     a.Value(static_cast<long long>(size));
@@ -97,8 +94,7 @@ void List(Questions& ask) {
   // Ends without closing.
   ask.Fresh("careless", "", [](Ready& a) {
     const CUipcMemHandle handle = Taken<CUipcMemHandle>();
-    CUdeviceptr p = 0;
-    a(a.d.IpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    a(a.d.IpcOpenMemHandle(kIgnored, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
   });
   ask.Fresh("wait_event", "", [](Ready& a) {
     const CUipcMemHandle memory = Taken<CUipcMemHandle>();
@@ -114,7 +110,6 @@ void List(Questions& ask) {
     a.ByteAt(p);
     a(a.d.EventDestroy(e));
     a.Prepare(a.d.StreamSynchronize(s));
-    a.Prepare(a.d.IpcCloseMemHandle(p));
   });
   ask.Fresh("record_event", "", [](Ready& a) {
     const CUipcEventHandle handle = Taken<CUipcEventHandle>();
@@ -132,12 +127,11 @@ void List(Questions& ask) {
   ask.Fresh("foreign_event", "", [](Ready& a) {
     CUipcEventHandle handle = Taken<CUipcEventHandle>(), again{};
     CUevent e = nullptr, other = nullptr;
-    float milliseconds = 0;
     a(a.d.IpcOpenEventHandle(&e, handle));
     a(a.d.IpcOpenEventHandle(&other, handle));
     a.Value(e == other);
     a(a.d.IpcGetEventHandle(&again, e));
-    a(a.d.EventElapsedTime(&milliseconds, e, e));
+    a(a.d.EventElapsedTime(kIgnored, e, e));
     a(a.d.EventDestroy(e));
     a(a.d.EventDestroy(other));
     handle = {};
@@ -147,19 +141,17 @@ void List(Questions& ask) {
   ask.Fresh("physical", "", [](Ready& a) {
     CUmemGenericAllocationHandle h = 0;
     CUmemAllocationProp properties{};
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     a(a.d.MemImportFromShareableHandle(&h, reinterpret_cast<void*>(std::intptr_t{kInherited}), kFd));
     close(kInherited);
     a.Values(a.d.MemGetAllocationPropertiesFromHandle(&properties, h), properties.requestedHandleTypes);
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
     a(a.d.MemMap(p, kGranule, 0, h, 0));
-    a(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a.ByteAt(p);
     a(a.d.MemsetD8(p, 43, 16));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     a.Prepare(a.d.MemUnmap(p, kGranule));
     a(a.d.MemRelease(h));
-    a.Prepare(a.d.MemAddressFree(p, kGranule));
   });
   ask.Fresh("pool", "", [](Ready& a) {
     CUmemPoolPtrExportData data = Taken<CUmemPoolPtrExportData>();
@@ -190,9 +182,8 @@ void List(Questions& ask) {
   ask.Fresh("pool_pointer", "", [](Ready& a) {
     CUmemPoolPtrExportData data = Taken<CUmemPoolPtrExportData>();
     CUmemoryPool pool = nullptr;
-    CUdeviceptr p = 0;
     a(a.d.MemPoolImportFromShareableHandle(&pool, reinterpret_cast<void*>(std::intptr_t{kInherited}), kFd, 0));
-    a(a.d.MemPoolImportPointer(&p, pool, &data));
+    a(a.d.MemPoolImportPointer(kIgnored, pool, &data));
   });
   ask.Fresh("pool_memory", "", [](Ready& a) {
     CUmemPoolPtrExportData data = Taken<CUmemPoolPtrExportData>();
@@ -211,10 +202,9 @@ void List(Questions& ask) {
   });
   ask.Fresh("two_contexts", "", [](Ready& a) {
     const CUipcMemHandle handle = Taken<CUipcMemHandle>();
-    CUdeviceptr p = 0, q = 0;
-    a(a.d.IpcOpenMemHandle(&p, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    a(a.d.IpcOpenMemHandle(kIgnored, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     a.CtxCreate();
-    a(a.d.IpcOpenMemHandle(&q, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    a(a.d.IpcOpenMemHandle(kIgnored, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
   });
 }
 

@@ -7,35 +7,17 @@
 namespace cuaudit::contract::pool_attribute_questions {
 namespace {
 
-CUmemPoolProps Properties(int handle_types = 0) {
-  CUmemPoolProps properties{};
-  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.handleTypes = Beyond<CUmemAllocationHandleType>(static_cast<unsigned>(handle_types));
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-  return properties;
-}
-
 // A pool and a stream.
 struct Pooled {
-  explicit Pooled(Asker& a, const CUmemPoolProps& properties = Properties()) : asker(a) {
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    a.Prepare(a.d.MemPoolCreate(&pool, &properties));
-  }
-  ~Pooled() {
-    (void)asker.d.StreamSynchronize(s);
-    (void)asker.d.MemPoolDestroy(pool);
-    (void)asker.d.StreamDestroy(s);
-  }
-  Pooled(const Pooled&) = delete;
-  Pooled& operator=(const Pooled&) = delete;
+  explicit Pooled(Asker& a, const CUmemPoolProps& properties = PoolOfDevice())
+      : asker(a), s(a.StreamCreate()), pool(a.MemPoolCreate(properties)) {}
   void Tell(CUmemPool_attribute attribute) const {
     cuuint64_t value = 0;
-    asker.Prepare(asker.d.MemPoolGetAttribute(pool, attribute, &value));
-    asker.Value(static_cast<long long>(value));
+    asker.Values(asker.d.MemPoolGetAttribute(pool, attribute, &value), value);
   }
   Asker& asker;
-  CUstream s = nullptr;
-  CUmemoryPool pool = nullptr;
+  const CUstream s;
+  const CUmemoryPool pool;
 };
 
 }  // namespace
@@ -99,15 +81,14 @@ void List(Questions& ask) {
     pooled.Tell(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
   });
   ask.Risky("pool.max_size", "SUCCESS 33554432 OUT_OF_MEMORY", [](Ready& a) {
-    CUmemPoolProps properties = Properties();
+    CUmemPoolProps properties = PoolOfDevice();
     properties.maxSize = std::size_t{1} << 20;
     const Pooled pooled(a, properties);
-    CUdeviceptr p = 0, q = 0;
-    a(a.d.MemAllocFromPoolAsync(&p, 4096, pooled.pool, pooled.s));
+    CUdeviceptr q = 0;
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 4096, pooled.pool, pooled.s));
     pooled.Tell(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
     a(a.d.MemAllocFromPoolAsync(&q, std::size_t{40} << 20, pooled.pool, pooled.s));
     if (q != 0) (void)a.d.MemFreeAsync(q, pooled.s);
-    (void)a.d.MemFreeAsync(p, pooled.s);
   });
   ask.Risky("pool.set_access", "INVALID_DEVICE INVALID_DEVICE SUCCESS SUCCESS 3 INVALID_VALUE SUCCESS", [](Ready& a, const Pooled& pooled) {
     CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
@@ -125,22 +106,22 @@ void List(Questions& ask) {
   });
   ask.Risky("pool.bad_properties", "INVALID_VALUE x6", [](Ready& a) {
     CUmemoryPool pool = nullptr;
-    CUmemPoolProps properties = Properties();
+    CUmemPoolProps properties = PoolOfDevice();
     a(a.d.MemPoolCreate(nullptr, &properties));
     a(a.d.MemPoolCreate(&pool, nullptr));
     properties.location.id = 99;
     a(a.d.MemPoolCreate(&pool, &properties));
-    properties = Properties(CU_MEM_HANDLE_TYPE_WIN32);
+    properties = PoolOfDevice(CU_MEM_HANDLE_TYPE_WIN32);
     a(a.d.MemPoolCreate(&pool, &properties));
-    properties = Properties();
+    properties = PoolOfDevice();
     properties.reserved[3] = 1;
     a(a.d.MemPoolCreate(&pool, &properties));
-    properties = Properties();
+    properties = PoolOfDevice();
     properties.location.type = CU_MEM_LOCATION_TYPE_INVALID;
     a(a.d.MemPoolCreate(&pool, &properties));
   });
   ask.Fresh("pool.on_host", "SUCCESS SUCCESS 1 9 SUCCESS SUCCESS 3", [](Ready& a) {
-    CUmemPoolProps properties = Properties();
+    CUmemPoolProps properties = PoolOfDevice();
     properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
     CUmemoryPool pool = nullptr;
     CUdeviceptr p = 0;
@@ -157,11 +138,9 @@ void List(Questions& ask) {
     CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     a(a.d.MemPoolSetAccess(pool, &access, 1));
     a(a.d.MemPoolGetAccess(&flags, pool, &access.location), flags);
-    a.Prepare(a.d.MemFreeAsync(p, s));
-    a.Prepare(a.d.MemPoolDestroy(pool));
   });
   ask.Fresh("pool.managed", "SUCCESS SUCCESS 1", [](Ready& a) {
-    CUmemPoolProps properties = Properties();
+    CUmemPoolProps properties = PoolOfDevice();
     properties.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
     CUmemoryPool pool = nullptr;
     CUdeviceptr p = 0;
@@ -170,8 +149,6 @@ void List(Questions& ask) {
     if (a(a.d.MemPoolCreate(&pool, &properties)) != CUDA_SUCCESS) return;
     if (a(a.d.MemAllocFromPoolAsync(&p, 4096, pool, s)) != CUDA_SUCCESS) return;
     a.Values(a.d.PointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p), managed);
-    a.Prepare(a.d.MemFreeAsync(p, s));
-    a.Prepare(a.d.MemPoolDestroy(pool));
   });
   ask.Fresh("pool.of_place", "SUCCESS 1 SUCCESS 1 SUCCESS 1 INVALID_VALUE INVALID_VALUE", [](Ready& a, const Pooled& pooled) {
     CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
@@ -199,31 +176,29 @@ void List(Questions& ask) {
     a(a.d.MemGetDefaultMemPool(&pool, &where, CU_MEM_ALLOCATION_TYPE_PINNED));
   });
   ask.Risky("pool.export", "SUCCESS 1 INVALID_VALUE x4", [](Ready& a) {
-    const Pooled pooled(a, Properties(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    const Pooled pooled(a, PoolOfDevice(kFd));
     const Pooled plain(a);
     CUmemoryPool standard = nullptr;
     int fd = -1, other = -1;
     a.Prepare(a.d.DeviceGetDefaultMemPool(&standard, 0));
-    a(a.d.MemPoolExportToShareableHandle(&fd, pooled.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    a(a.d.MemPoolExportToShareableHandle(&fd, pooled.pool, kFd, 0));
     a.Value(fd >= 0);
-    a(a.d.MemPoolExportToShareableHandle(&other, pooled.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 1));
+    a(a.d.MemPoolExportToShareableHandle(&other, pooled.pool, kFd, 1));
     a(a.d.MemPoolExportToShareableHandle(&other, pooled.pool, CU_MEM_HANDLE_TYPE_NONE, 0));
-    a(a.d.MemPoolExportToShareableHandle(&other, plain.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    a(a.d.MemPoolExportToShareableHandle(&other, standard, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    a(a.d.MemPoolExportToShareableHandle(&other, plain.pool, kFd, 0));
+    a(a.d.MemPoolExportToShareableHandle(&other, standard, kFd, 0));
     if (fd >= 0) close(fd);
   });
   ask.Risky("pool.import_here", "SUCCESS 0 INVALID_VALUE SUCCESS", [](Ready& a) {
-    const Pooled pooled(a, Properties(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    const Pooled pooled(a, PoolOfDevice(kFd));
     CUmemoryPool pool = nullptr;
-    CUdeviceptr p = 0;
     int fd = -1;
-    a.Prepare(a.d.MemPoolExportToShareableHandle(&fd, pooled.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    a.Prepare(a.d.MemPoolExportToShareableHandle(&fd, pooled.pool, kFd, 0));
     void* const given = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
-    if (a(a.d.MemPoolImportFromShareableHandle(&pool, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)) != CUDA_SUCCESS) return;
+    if (a(a.d.MemPoolImportFromShareableHandle(&pool, given, kFd, 0)) != CUDA_SUCCESS) return;
     a.Value(pool == pooled.pool);
-    a(a.d.MemAllocFromPoolAsync(&p, 4096, pool, pooled.s));
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 4096, pool, pooled.s));
     a(a.d.MemPoolDestroy(pool));
-    close(fd);
   });
   ask.Risky("pool.import_bad", "UNKNOWN x3", [](Ready& a) {
     CUmemoryPool pool = nullptr;
@@ -231,24 +206,21 @@ void List(Questions& ask) {
     if (pipe(ends) != 0) return;
     const auto import = [&](int fd) {
       void* const given = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
-      a(a.d.MemPoolImportFromShareableHandle(&pool, given, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+      a(a.d.MemPoolImportFromShareableHandle(&pool, given, kFd, 0));
     };
     import(-1);
     import(ends[0]);
     import(1000);
-    close(ends[0]);
-    close(ends[1]);
   });
   ask.Risky("pool.pointer_here", "INVALID_VALUE x3", [](Ready& a) {
-    const Pooled pooled(a, Properties(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-    CUdeviceptr p = 0, q = 0;
+    const Pooled pooled(a, PoolOfDevice(kFd));
+    CUdeviceptr p = 0;
     CUmemPoolPtrExportData data{};
     a.Prepare(a.d.MemAllocFromPoolAsync(&p, 4096, pooled.pool, pooled.s));
     a.Prepare(a.d.StreamSynchronize(pooled.s));
     a(a.d.MemPoolExportPointer(&data, p));
-    a(a.d.MemPoolImportPointer(&q, pooled.pool, &data));
+    a(a.d.MemPoolImportPointer(kIgnored, pooled.pool, &data));
     a(a.d.MemPoolExportPointer(&data, p + 256));
-    a.Prepare(a.d.MemFreeAsync(p, pooled.s));
   });
   ask.Risky("pool.pointer_not_exportable", "INVALID_VALUE INVALID_VALUE", [](Ready& a, const Pooled& pooled) {
     CUdeviceptr p = 0;
@@ -258,12 +230,11 @@ void List(Questions& ask) {
     a.Prepare(a.d.StreamSynchronize(pooled.s));
     a(a.d.MemPoolExportPointer(&data, p));
     a(a.d.MemPoolExportPointer(&data, q));
-    a.Prepare(a.d.MemFreeAsync(p, pooled.s));
   });
   ask.Fresh("pool.of_pointer", "1 SUCCESS 1", [](Ready& a) {
     CUmemoryPool seen = nullptr;
     CUdeviceptr p = 0;
-    const CUmemPoolProps properties = Properties();
+    const CUmemPoolProps properties = PoolOfDevice();
     const CUstream s = a.StreamCreate();
     const CUmemoryPool pool = a.MemPoolCreate(properties);
     a.Prepare(a.d.MemAllocFromPoolAsync(&p, 4096, pool, s));
@@ -272,7 +243,6 @@ void List(Questions& ask) {
     a.Prepare(a.d.MemPoolDestroy(pool));
     a(a.d.PointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
     a.Value(seen != nullptr);
-    (void)a.d.MemFreeAsync(p, s);
   });
 }
 

@@ -18,9 +18,7 @@ struct Taking {
     a.Prepare(a.d.StreamSynchronize(nullptr));
   }
   void MakePool() {
-    CUmemPoolProps properties{};
-    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemPoolProps properties = PoolOfDevice();
     a.Prepare(a.d.MemPoolCreate(&pool, &properties));
     a.Prepare(a.d.MemAllocFromPoolAsync(&p, 4096, pool, nullptr));
     a.Prepare(a.d.StreamSynchronize(nullptr));
@@ -31,8 +29,7 @@ struct Taking {
   }
   void Used(CUmemoryPool of) {
     cuuint64_t used = 0;
-    a(a.d.MemPoolGetAttribute(of, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
-    a.Value(static_cast<long long>(used));
+    a(a.d.MemPoolGetAttribute(of, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), used);
   }
 
   Asker& a;
@@ -109,8 +106,7 @@ void List(Questions& ask) {
     t.Retain();
     t.Ask();
     t.Used(t.pool);
-    CUdeviceptr q = 0;
-    a(a.d.MemAllocFromPoolAsync(&q, 4096, t.pool, nullptr));
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 4096, t.pool, nullptr));
     a(a.d.MemFree(t.p));
     a(a.d.MemPoolDestroy(t.pool));
   });

@@ -13,8 +13,7 @@ void List(Questions& ask) {
   });
   ask.Plain("pool.async_zero", "SUCCESS", [](Ready& a) {
     const CUstream s = a.StreamCreate();
-    CUdeviceptr p = 0;
-    a(a.d.MemAllocAsync(&p, 0, s));
+    a(a.d.MemAllocAsync(kIgnored, 0, s));
   });
   ask.Plain("pool.async_free_twice", "SUCCESS INVALID_VALUE", [](Ready& a) {
     const CUstream s = a.StreamCreate();
@@ -36,9 +35,8 @@ void List(Questions& ask) {
     a(a.d.MemPoolDestroy(pool));
   });
   ask.Plain("pool.create_bad", "INVALID_VALUE", [](Ready& a) {
-    CUmemPoolProps properties{};
-    CUmemoryPool pool = nullptr;
-    a(a.d.MemPoolCreate(&pool, &properties));
+    const CUmemPoolProps properties{};
+    a(a.d.MemPoolCreate(kIgnored, &properties));
   });
   ask.Risky("pool.destroy_default", "INVALID_VALUE", [](Ready& a) {
     CUmemoryPool pool = nullptr;
@@ -211,9 +209,8 @@ void List(Questions& ask) {
   });
   ask.Risky("free.module_global", "INVALID_VALUE SUCCESS", [](Ready& a) {
     CUdeviceptr p = 0;
-    std::size_t bytes = 0;
     const CUmodule m = a.ModuleLoadData();
-    a.Prepare(a.d.ModuleGetGlobal(&p, &bytes, m, "table"));
+    a.Prepare(a.d.ModuleGetGlobal(&p, kIgnored, m, "table"));
     a(a.d.MemFree(p));
     a(a.d.ModuleUnload(m));
   });
@@ -235,11 +232,10 @@ void List(Questions& ask) {
     a(a.d.MemPoolDestroy(pool));
   });
   ask.Risky("pool.alloc_from_destroyed", "INVALID_VALUE", [](Ready& a) {
-    CUdeviceptr p = 0;
     const CUstream s = a.StreamCreate();
     const CUmemoryPool pool = a.MemPoolCreate();
     a.Prepare(a.d.MemPoolDestroy(pool));
-    a(a.d.MemAllocFromPoolAsync(&p, 1024, pool, s));
+    a(a.d.MemAllocFromPoolAsync(kIgnored, 1024, pool, s));
   });
   ask.Plain("vmm.unmap_unreserved", "INVALID_VALUE", [](Ready& a) { a(a.d.MemUnmap(0x200000, std::size_t{2} << 20)); });
   ask.Plain("vmm.free_twice", "SUCCESS INVALID_VALUE", [](Ready& a) {

@@ -11,17 +11,13 @@ constexpr CUmemLocation kNode{CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
 
 // Managed memory of two large pages.
 struct Managed {
-  explicit Managed(Asker& a) : asker(a) { a.Prepare(a.d.MemAllocManaged(&p, 2 * kGranule, CU_MEM_ATTACH_GLOBAL)); }
-  ~Managed() { (void)asker.d.MemFree(p); }
-  Managed(const Managed&) = delete;
-  Managed& operator=(const Managed&) = delete;
+  explicit Managed(Asker& a) : asker(a), p(a.MemAllocManaged(2 * kGranule)) {}
   void Tell(CUmem_range_attribute attribute, std::size_t bytes = 2 * kGranule) const {
     int value = 77;
-    asker.Prepare(asker.d.MemRangeGetAttribute(&value, sizeof(value), attribute, p, bytes));
-    asker.Value(value);
+    asker.Values(asker.d.MemRangeGetAttribute(&value, sizeof(value), attribute, p, bytes), value);
   }
   Asker& asker;
-  CUdeviceptr p = 0;
+  const CUdeviceptr p;
 };
 
 }  // namespace
@@ -152,11 +148,10 @@ void List(Questions& ask) {
   });
   ask.Fresh("range.prefetch_while_capturing", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED",
             [](Ready& a, const Managed& managed) {
-              CUgraph graph = nullptr;
               const CUstream s = a.StreamCreate();
               a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
               a(a.d.MemPrefetchAsync(managed.p, kGranule, kDevice, 0, s));
-              a(a.d.StreamEndCapture(s, &graph));
+              a(a.d.StreamEndCapture(s, kIgnored));
             });
   ask.Risky("range.prefetch_batch", "SUCCESS 0 INVALID_VALUE x4", [](Ready& a, const Managed& managed) {
     const CUstream s = a.StreamCreate();

@@ -7,31 +7,15 @@
 namespace cuaudit::contract::sharing_questions {
 namespace {
 
-constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-
 // Physical memory exported as a file descriptor, mapped and filled with 42.
 struct Exported {
-  explicit Exported(Asker& a) : asker(a) {
-    CUmemAllocationProp properties{};
-    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.requestedHandleTypes = kFd;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    a.Prepare(a.d.MemAddressReserve(&p, kGranule, 0, 0, 0));
-    a.Prepare(a.d.MemCreate(&h, kGranule, &properties, 0));
+  explicit Exported(Asker& a) : asker(a), p(a.MemAddressReserve(kGranule)), h(a.MemCreate(kGranule, MemoryOfDevice(kFd))) {
     a.Prepare(a.d.MemMap(p, kGranule, 0, h, 0));
-    a.Prepare(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a.Prepare(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a.Prepare(a.d.MemsetD8(p, 42, kGranule));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     a.Prepare(a.d.MemExportToShareableHandle(&fd, h, kFd, 0));
   }
-  ~Exported() {
-    (void)asker.d.MemUnmap(p, kGranule);
-    (void)asker.d.MemRelease(h);
-    (void)asker.d.MemAddressFree(p, kGranule);
-  }
-  Exported(const Exported&) = delete;
-  Exported& operator=(const Exported&) = delete;
   // On success the descriptor is the driver's.
   CUresult Import(CUexternalMemory* out, unsigned flags = 0, unsigned long long size = kGranule) const {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC from{};
@@ -42,8 +26,8 @@ struct Exported {
     return asker.d.ImportExternalMemory(out, &from);
   }
   Asker& asker;
-  CUdeviceptr p = 0;
-  CUmemGenericAllocationHandle h = 0;
+  const CUdeviceptr p;
+  const CUmemGenericAllocationHandle h;
   int fd = -1;
 };
 
@@ -70,30 +54,14 @@ void* AsHandle(int fd) { return reinterpret_cast<void*>(static_cast<std::intptr_
 
 // A pool that was exported, and memory of it filled with 42.
 struct ExportedPool {
-  explicit ExportedPool(Asker& a) : asker(a) {
-    CUmemPoolProps properties{};
-    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.handleTypes = kFd;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    a.Prepare(a.d.MemPoolCreate(&pool, &properties));
+  explicit ExportedPool(Asker& a) : s(a.StreamCreate()), pool(a.MemPoolCreate(PoolOfDevice(kFd))) {
     a.Prepare(a.d.MemPoolExportToShareableHandle(&fd, pool, kFd, 0));
     a.Prepare(a.d.MemAllocFromPoolAsync(&p, 4096, pool, s));
     a.Prepare(a.d.MemsetD8Async(p, 42, 4096, s));
     a.Prepare(a.d.StreamSynchronize(s));
   }
-  ~ExportedPool() {
-    close(fd);
-    if (p != 0) (void)asker.d.MemFreeAsync(p, s);
-    (void)asker.d.StreamSynchronize(s);
-    (void)asker.d.MemPoolDestroy(pool);
-    (void)asker.d.StreamDestroy(s);
-  }
-  ExportedPool(const ExportedPool&) = delete;
-  ExportedPool& operator=(const ExportedPool&) = delete;
-  Asker& asker;
-  CUstream s = nullptr;
-  CUmemoryPool pool = nullptr;
+  const CUstream s;
+  const CUmemoryPool pool;
   CUdeviceptr p = 0;
   int fd = -1;
 };
@@ -121,8 +89,7 @@ void List(Questions& ask) {
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC part{};
     part.size = kGranule;
     if (a(a.d.ExternalMemoryGetMappedBuffer(&p, memory, &part)) == CUDA_SUCCESS) {
-      a.Prepare(a.d.MemcpyDtoH(&out, p + 5, 1));
-      a.Value(out);
+      a.Values(a.d.MemcpyDtoH(&out, p + 5, 1), out);
       a(a.d.MemFree(p));
     }
     a(a.d.DestroyExternalMemory(memory));
@@ -154,7 +121,6 @@ void List(Questions& ask) {
     map(kGranule, 4096, 0);
     map(0, kGranule, 1);
     map(4096, 8192, 0);
-    (void)a.d.DestroyExternalMemory(memory);
   });
   ask.Risky("external.destroy_while_mapped", "SUCCESS SUCCESS 42 SUCCESS", [](Ready& a, const Exported& exported) {
     CUexternalMemory memory = nullptr;
@@ -185,12 +151,11 @@ void List(Questions& ask) {
   ask.Risky("external.bad_imports", "UNKNOWN UNKNOWN INVALID_VALUE x3", [](Ready& a) {
     int ends[2] = {-1, -1};
     if (pipe(ends) != 0) return;
-    CUexternalMemory memory = nullptr;
     TryImport(a, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, -1, kGranule, 0);
     TryImport(a, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, ends[0], kGranule, 0);
     TryImport(a, Beyond<CUexternalMemoryHandleType>(99), ends[1], kGranule, 0);
     TryImport(a, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, ends[1], kGranule, 8);
-    a(a.d.ImportExternalMemory(&memory, nullptr));
+    a(a.d.ImportExternalMemory(kIgnored, nullptr));
   });
   ask.Risky("external.windows", "NOT_SUPPORTED NOT_SUPPORTED", [](Ready& a) {
     TryImport(a, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32, 5, kGranule, 0);
@@ -203,11 +168,10 @@ void List(Questions& ask) {
   ask.Risky("external.bad_semaphores", "UNKNOWN UNKNOWN INVALID_VALUE INVALID_VALUE", [](Ready& a) {
     int ends[2] = {-1, -1};
     if (pipe(ends) != 0) return;
-    CUexternalSemaphore semaphore = nullptr;
     TrySemaphore(a, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, -1, 0);
     TrySemaphore(a, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, ends[0], 0);
     TrySemaphore(a, Beyond<CUexternalSemaphoreHandleType>(99), ends[1], 0);
-    a(a.d.ImportExternalSemaphore(&semaphore, nullptr));
+    a(a.d.ImportExternalSemaphore(kIgnored, nullptr));
   });
   ask.Risky("external.no_semaphores", "INVALID_VALUE INVALID_VALUE", [](Ready& a) {
     const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal{};
@@ -233,12 +197,11 @@ void List(Questions& ask) {
   });
   ask.Risky("pool.pointer_of_exported", "SUCCESS SUCCESS 1 INVALID_VALUE INVALID_VALUE", [](Ready& a, const ExportedPool& exported) {
     CUmemPoolPtrExportData data{}, again{};
-    CUdeviceptr q = 0;
     a(a.d.MemPoolExportPointer(&data, exported.p));
     a(a.d.MemPoolExportPointer(&again, exported.p));
     a.Value(std::string(reinterpret_cast<char*>(&data), sizeof(data)) == std::string(reinterpret_cast<char*>(&again), sizeof(again)));
     a(a.d.MemPoolExportPointer(&again, exported.p + 256));
-    a(a.d.MemPoolImportPointer(&q, exported.pool, &data));
+    a(a.d.MemPoolImportPointer(kIgnored, exported.pool, &data));
   });
   ask.Risky("pool.pointer_imported_here", "SUCCESS x4", [](Ready& a, const ExportedPool& exported) {
     CUmemPoolPtrExportData data{};
@@ -299,7 +262,6 @@ void List(Questions& ask) {
     const CUmemGenericAllocationHandle h = a.MemCreate(kGranule);
     a.Prepare(a.d.MemMap(p, kGranule, 0, h, 0));
     a(a.d.MemSetAccess(p, kGranule, &access, 1));
-    (void)a.d.MemUnmap(p, kGranule);
   });
   ask.Risky("array.map", "SUCCESS INVALID_VALUE SUCCESS SUCCESS", [](Ready& a) {
     CUarray array = nullptr;
@@ -321,8 +283,7 @@ void List(Questions& ask) {
       unsigned char bytes[16] = {7};
       unsigned char out[16] = {};
       a(a.d.MemcpyHtoA(array, 0, bytes, 16));
-      a.Prepare(a.d.MemcpyAtoH(out, array, 0, 16));
-      a.Value(out[0]);
+      a.Values(a.d.MemcpyAtoH(out, array, 0, 16), out[0]);
       info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
       a(a.d.MemMapArrayAsync(&info, 1, nullptr));
       a.Prepare(a.d.CtxSynchronize(nullptr));
@@ -342,8 +303,7 @@ void List(Questions& ask) {
     const CUdeviceptr p = a.MemAllocManaged(kGranule);
     const auto tell = [&](CUmem_range_attribute attribute) {
       int value = 77;
-      a.Prepare(a.d.MemRangeGetAttribute(&value, sizeof(value), attribute, p, kGranule));
-      a.Value(value);
+      a.Values(a.d.MemRangeGetAttribute(&value, sizeof(value), attribute, p, kGranule), value);
     };
     a(a.d.MemAdvise(p, kGranule, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, {CU_MEM_LOCATION_TYPE_HOST, 0}));
     tell(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE);

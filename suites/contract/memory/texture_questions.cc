@@ -51,14 +51,10 @@ CUDA_RESOURCE_DESC OfArray(CUarray array) {
 }
 
 struct Sixteen {
-  explicit Sixteen(Asker& a) : asker(a) {
+  explicit Sixteen(Asker& a) {
     const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(16, 4);
     a.Prepare(a.d.Array3DCreate(&array, &shape));
   }
-  ~Sixteen() { (void)asker.d.ArrayDestroy(array); }
-  Sixteen(const Sixteen&) = delete;
-  Sixteen& operator=(const Sixteen&) = delete;
-  Asker& asker;
   CUarray array = nullptr;
 };
 
@@ -153,19 +149,15 @@ void List(Questions& ask) {
     for (const unsigned index : {0U, 1U, 2U}) {
       if (a(a.d.ArrayGetPlane(&plane, array, index)) != CUDA_SUCCESS) continue;
       CUDA_ARRAY_DESCRIPTOR seen{};
-      a.Prepare(a.d.ArrayGetDescriptor(&seen, plane));
-      a.Value(static_cast<long long>(seen.Width));
-      a.Value(static_cast<long long>(seen.Height));
-      a.Value(seen.NumChannels);
+      a.Values(a.d.ArrayGetDescriptor(&seen, plane), seen.Width, seen.Height, seen.NumChannels);
     }
     a(a.d.ArrayGetPlane(&plane, sixteen.array, 0));
   });
   ask.Risky("array.requirements", "INVALID_VALUE INVALID_VALUE SUCCESS 1 1 SUCCESS", [](Ready& a, const Sixteen& sixteen) {
     CUarray array = nullptr;
     CUDA_ARRAY_MEMORY_REQUIREMENTS needs{};
-    CUDA_ARRAY_SPARSE_PROPERTIES tiles{};
     a(a.d.ArrayGetMemoryRequirements(&needs, sixteen.array, 0));
-    a(a.d.ArrayGetSparseProperties(&tiles, sixteen.array));
+    a(a.d.ArrayGetSparseProperties(kIgnored, sixteen.array));
     const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(64, 64, 0, CUDA_ARRAY3D_DEFERRED_MAPPING);
     if (a.Prepare(a.d.Array3DCreate(&array, &shape))) {
       a(a.d.ArrayGetMemoryRequirements(&needs, array, 0));
@@ -200,9 +192,8 @@ void List(Questions& ask) {
     a(a.d.MipmappedArrayDestroy(array));
   });
   ask.Risky("mipmapped.null", "INVALID_HANDLE INVALID_HANDLE", [](Ready& a) {
-    CUarray level = nullptr;
     a(a.d.MipmappedArrayDestroy(nullptr));
-    a(a.d.MipmappedArrayGetLevel(&level, nullptr, 0));
+    a(a.d.MipmappedArrayGetLevel(kIgnored, nullptr, 0));
   });
   ask.Risky("texture.linear", "SUCCESS INVALID_VALUE SUCCESS SUCCESS INVALID_VALUE", [](Ready& a) {
     const CUDA_TEXTURE_DESC how{};
@@ -240,7 +231,6 @@ void List(Questions& ask) {
   ask.Risky("texture.descriptors", "SUCCESS 0 1 SUCCESS 1 SUCCESS", [](Ready& a, const Sixteen& sixteen) {
     CUtexObject texture = 0;
     CUDA_TEXTURE_DESC how{};
-    CUDA_RESOURCE_VIEW_DESC view{};
     how.addressMode[0] = CU_TR_ADDRESS_MODE_CLAMP;
     CUDA_RESOURCE_DESC resource = OfArray(sixteen.array);
     a.Prepare(a.d.TexObjectCreate(&texture, &resource, &how, nullptr));
@@ -249,7 +239,7 @@ void List(Questions& ask) {
     a.Value(resource.res.array.hArray == sixteen.array);
     how = {};
     a(a.d.TexObjectGetTextureDesc(&how, texture), how.addressMode[0]);
-    a(a.d.TexObjectGetResourceViewDesc(&view, texture));
+    a(a.d.TexObjectGetResourceViewDesc(kIgnored, texture));
   });
   ask.Risky("texture.of_destroyed_array", "SUCCESS x3", [](Ready& a) {
     CUarray array = nullptr;

@@ -10,24 +10,18 @@ void List(Questions& ask) {
     a(a.d.MemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), bytes);
   });
   ask.Plain("vmm.life", "SUCCESS x4", [](Ready& a) {
-    const CUmemAllocationProp properties = MemoryOfDevice();
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
-    const CUmemGenericAllocationHandle h = a.MemCreate(kGranule, properties);
-    CUmemAccessDesc access{};
-    access.location = properties.location;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUmemGenericAllocationHandle h = a.MemCreate(kGranule);
     a(a.d.MemMap(p, kGranule, 0, h, 0));
-    a(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a(a.d.MemsetD8(p, 1, kGranule));
     a(a.d.MemUnmap(p, kGranule));
     (void)a.d.MemUnmap(p, kGranule);
   });
   ask.Plain("vmm.odd_size", "INVALID_VALUE INVALID_VALUE", [](Ready& a) {
     const CUmemAllocationProp properties = MemoryOfDevice();
-    CUdeviceptr p = 0;
-    CUmemGenericAllocationHandle h = 0;
-    a(a.d.MemAddressReserve(&p, 1000, 0, 0, 0));
-    a(a.d.MemCreate(&h, 1000, &properties, 0));
+    a(a.d.MemAddressReserve(kIgnored, 1000, 0, 0, 0));
+    a(a.d.MemCreate(kIgnored, 1000, &properties, 0));
   });
   ask.Plain("vmm.map_twice", "SUCCESS INVALID_VALUE", [](Ready& a) {
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
@@ -53,13 +47,11 @@ void List(Questions& ask) {
   });
   // The mapping goes on, the handle that the program had is nobody's, and the mapping hands out one again.
   ask.Risky("vmm.released_while_mapped", "SUCCESS SUCCESS INVALID_VALUE SUCCESS x3 INVALID_VALUE", [](Ready& a) {
-    const CUmemAllocationProp properties = MemoryOfDevice();
-    const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle again = 0;
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
-    const CUmemGenericAllocationHandle h = a.MemCreate(kGranule, properties);
+    const CUmemGenericAllocationHandle h = a.MemCreate(kGranule);
     a.Prepare(a.d.MemMap(p, kGranule, 0, h, 0));
-    a.Prepare(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a.Prepare(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a(a.d.MemRelease(h));
     a(a.d.MemsetD8(p, 1, 16));
     a(a.d.MemRelease(h));
@@ -102,16 +94,11 @@ void List(Questions& ask) {
     const CUmemGenericAllocationHandle h = a.MemCreate(kGranule);
     a.Prepare(a.d.MemMap(p, kGranule, 0, h, 0));
     a(a.d.MemsetD8(p, 1, 16));
-    (void)a.d.MemUnmap(p, kGranule);
   });
   ask.Plain("vmm.access_unmapped", "INVALID_VALUE", [](Ready& a) {
-    const CUmemAllocationProp properties = MemoryOfDevice();
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
-    a.MemCreate(kGranule, properties);
-    CUmemAccessDesc access{};
-    access.location = properties.location;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    a(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a.MemCreate(kGranule);
+    a(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     (void)a.d.MemUnmap(p, kGranule);
   });
 }

@@ -161,12 +161,10 @@ void List(Questions& ask) {
     a.Passed();
   });
   ask.Fresh("busy.unmap", "SUCCESS 0", [](Stage& a) {
-    const CUmemAllocationProp properties = MemoryOfDevice();
-    const CUmemGenericAllocationHandle physical = a.MemCreate(kGranule, properties);
+    const CUmemGenericAllocationHandle physical = a.MemCreate(kGranule);
     const CUdeviceptr p = a.MemAddressReserve(kGranule);
     a.Prepare(a.d.MemMap(p, kGranule, 0, physical, 0));
-    const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    a.Prepare(a.d.MemSetAccess(p, kGranule, &access, 1));
+    a.Prepare(a.d.MemSetAccess(p, kGranule, &kReadWrite, 1));
     a.KeepBusy(a.s);
     a(a.d.MemUnmap(p, kGranule));
     a.Passed();
@@ -262,13 +260,11 @@ void List(Questions& ask) {
     a.Values(a.d.GraphGetNodes(graph, nodes, &count), count);
     for (CUgraphNode node : nodes) {
       CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-      a.Prepare(a.d.GraphNodeGetType(node, &type));
-      a.Value(type);
+      a.Values(a.d.GraphNodeGetType(node, &type), type);
     }
     a(a.d.EventQuery(a.e));
   });
   ask.Risky("busy.graph_in_another_context", "SUCCESS SUCCESS", [](Stage& a) {
-    CUgraphNode node = nullptr;
     const CUdeviceptr p = a.MemAlloc(kPage);
     CUDA_MEMSET_NODE_PARAMS fill{};
     fill.dst = p;
@@ -276,7 +272,7 @@ void List(Questions& ask) {
     fill.width = 64;
     fill.height = 1;
     const CUgraph graph = a.GraphCreate();
-    a.Prepare(a.d.GraphAddMemsetNode(&node, graph, nullptr, 0, &fill, a.context));
+    a.Prepare(a.d.GraphAddMemsetNode(kIgnored, graph, nullptr, 0, &fill, a.context));
     const CUgraphExec exec = a.GraphInstantiate(graph);
     a.CtxCreate();
     const CUstream there = a.StreamCreate(0);

@@ -127,8 +127,7 @@ void List(Questions& ask) {
             [](Ready& a, Capturing& c) { a(a.d.StreamBeginCapture(c.s, CU_STREAM_CAPTURE_MODE_GLOBAL)); });
   ask.Plain("capture.end_without_begin", "ILLEGAL_STATE", [](Ready& a) {
     const CUstream s = a.StreamCreate();
-    CUgraph g = nullptr;
-    a(a.d.StreamEndCapture(s, &g));
+    a(a.d.StreamEndCapture(s, kIgnored));
   });
   ask.Plain("capture.bad_mode", "INVALID_VALUE", [](Ready& a) {
     const CUstream s = a.StreamCreate();
@@ -142,8 +141,7 @@ void List(Questions& ask) {
     a.Value(ran);
   });
   ask.Plain("capture.alloc_is_unsafe", "STREAM_CAPTURE_UNSUPPORTED STREAM_CAPTURE_INVALIDATED 1", [](Ready& a, Capturing& c) {
-    CUdeviceptr p = 0;
-    a(a.d.MemAlloc(&p, 16));
+    a(a.d.MemAlloc(kIgnored, 16));
     a(a.d.StreamEndCapture(c.s, &c.g));
     a.Value(c.g == nullptr);
   });
@@ -222,19 +220,17 @@ void List(Questions& ask) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     a(a.d.StreamIsCapturing(nullptr, &status));
-    cuuint64_t id = 0;
-    a(a.d.StreamGetCaptureInfo(nullptr, &status, &id, nullptr, nullptr, nullptr, nullptr));
+    a(a.d.StreamGetCaptureInfo(nullptr, &status, kIgnored, nullptr, nullptr, nullptr, nullptr));
     a(a.d.StreamIsCapturing(s, &status), status);
     a(a.d.StreamEndCapture(s, &g));
     if (g != nullptr) (void)a.d.GraphDestroy(g);
   });
   ask.Plain("capture.unmatched", "STREAM_CAPTURE_UNMATCHED", [](Ready& a, Capturing& c) {
-    CUgraph h = nullptr;
     const CUstream t = a.StreamCreate();
     const CUevent e = a.EventCreate(CU_EVENT_DISABLE_TIMING);
     a.Prepare(a.d.EventRecord(e, c.s));
     a.Prepare(a.d.StreamWaitEvent(t, e, 0));
-    a(a.d.StreamEndCapture(t, &h));
+    a(a.d.StreamEndCapture(t, kIgnored));
   });
   ask.Plain("capture.isolation", "STREAM_CAPTURE_ISOLATION", [](Ready& a) {
     const CUstream s = a.StreamCreate();

@@ -88,8 +88,7 @@ void List(Questions& ask) {
     a.KeepBusy(a.s);
     a.Prepare(a.d.EventRecord(a.f, a.s));
     a.Prepare(a.d.EventRecord(a.e, a.s));
-    float ms = 0;
-    a(a.d.EventElapsedTime(&ms, a.e, a.f));
+    a(a.d.EventElapsedTime(kIgnored, a.e, a.f));
     a.Prepare(a.d.EventRecord(a.e, a.t));
     a(a.d.EventSynchronize(a.e));
     a(a.d.EventQuery(a.e));
@@ -121,15 +120,13 @@ void List(Questions& ask) {
     a(a.d.StreamGetPriority(CU_STREAM_PER_THREAD, &priority), priority);
   });
   ask.Risky("order.priority_range_into_nothing", "SUCCESS SUCCESS", [](Stage& a) {
-    int one = 0;
-    a(a.d.CtxGetStreamPriorityRange(&one, nullptr));
+    a(a.d.CtxGetStreamPriorityRange(kIgnored, nullptr));
     a(a.d.CtxGetStreamPriorityRange(nullptr, nullptr));
   });
   ask.Plain("order.default_stream_flags", "SUCCESS 0 SUCCESS 0 SUCCESS 0", [](Stage& a) {
     for (CUstream stream : {static_cast<CUstream>(nullptr), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
       unsigned flags = 9;
-      a(a.d.StreamGetFlags(stream, &flags));
-      a.Value(flags);
+      a(a.d.StreamGetFlags(stream, &flags), flags);
     }
   });
   ask.Plain("order.default_stream_ids", "SUCCESS x3 1 0", [](Stage& a) {
@@ -143,8 +140,7 @@ void List(Questions& ask) {
   ask.Plain("order.default_stream_contexts", "SUCCESS 1 SUCCESS 1", [](Stage& a) {
     for (CUstream stream : {static_cast<CUstream>(nullptr), CU_STREAM_PER_THREAD}) {
       CUcontext context = nullptr;
-      CUgreenCtx green = nullptr;
-      a(a.d.StreamGetCtx(stream, &context, &green));
+      a(a.d.StreamGetCtx(stream, &context, kIgnored));
       a.Value(context == a.context);
     }
   });
@@ -174,19 +170,17 @@ void List(Questions& ask) {
     a(a.d.EventQuery(a.e));
   });
   ask.Fresh("order.elapsed_across_contexts", "INVALID_HANDLE", [](Stage& a) {
-    float ms = 0;
     a.Prepare(a.d.EventRecord(a.e, a.s));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     a.CtxCreate();
     const CUevent there = a.EventCreate();
     a.Prepare(a.d.EventRecord(there, nullptr));
     a.Prepare(a.d.CtxSynchronize(nullptr));
-    a(a.d.EventElapsedTime(&ms, a.e, there));
+    a(a.d.EventElapsedTime(kIgnored, a.e, there));
   });
   ask.Fresh("order.graph_records_when_launched", "SUCCESS NOT_READY SUCCESS NOT_READY SUCCESS 1", [](Stage& a) {
-    CUgraphNode node = nullptr;
     const CUgraph graph = a.GraphCreate();
-    a.Prepare(a.d.GraphAddEventRecordNode(&node, graph, nullptr, 0, a.e));
+    a.Prepare(a.d.GraphAddEventRecordNode(kIgnored, graph, nullptr, 0, a.e));
     const CUgraphExec exec = a.GraphInstantiate(graph);
     a.KeepBusy(a.s);
     a(a.d.GraphLaunch(exec, a.s));
@@ -197,9 +191,8 @@ void List(Questions& ask) {
     a.LetGoAndWait(a.f);
   });
   ask.Fresh("order.graph_waits_when_launched", "SUCCESS NOT_READY SUCCESS 1", [](Stage& a) {
-    CUgraphNode node = nullptr;
     const CUgraph graph = a.GraphCreate();
-    a.Prepare(a.d.GraphAddEventWaitNode(&node, graph, nullptr, 0, a.e));
+    a.Prepare(a.d.GraphAddEventWaitNode(kIgnored, graph, nullptr, 0, a.e));
     const CUgraphExec exec = a.GraphInstantiate(graph);
     a.KeepBusy(a.s);
     a.Prepare(a.d.EventRecord(a.e, a.s));
@@ -209,9 +202,8 @@ void List(Questions& ask) {
     a.LetGoAndWait(a.f);
   });
   ask.Risky("order.graph_with_a_destroyed_event", "SUCCESS x3", [](Stage& a) {
-    CUgraphNode node = nullptr;
     const CUgraph graph = a.GraphCreate();
-    a.Prepare(a.d.GraphAddEventRecordNode(&node, graph, nullptr, 0, a.e));
+    a.Prepare(a.d.GraphAddEventRecordNode(kIgnored, graph, nullptr, 0, a.e));
     const CUgraphExec exec = a.GraphInstantiate(graph);
     a(a.d.EventDestroy(a.e));
     a.e = nullptr;
@@ -219,8 +211,7 @@ void List(Questions& ask) {
     a(a.d.StreamSynchronize(a.s));
   });
   ask.Risky("order.kernel_of_another_context", "INVALID_HANDLE", [](Stage& a) {
-    const CUmodule module = a.ModuleLoadData();
-    const CUfunction function = a.ModuleGetFunction(module, "plain");
+    const CUfunction function = a.ModuleGetFunction("plain");
     a.CtxCreate();
     const CUstream there = a.StreamCreate(0);
     a(a.d.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, there, nullptr, nullptr));

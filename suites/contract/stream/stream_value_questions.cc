@@ -6,18 +6,9 @@ namespace cuaudit::contract::stream_value_questions {
 namespace {
 
 struct Two {
-  explicit Two(Asker& a) : asker(a) {
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    a.Prepare(a.d.StreamCreateWithPriority(&t, 0, -2));
-  }
-  ~Two() {
-    (void)asker.d.StreamDestroy(s);
-    (void)asker.d.StreamDestroy(t);
-  }
-  Two(const Two&) = delete;
-  Two& operator=(const Two&) = delete;
-  Asker& asker;
-  CUstream s = nullptr, t = nullptr;
+  explicit Two(Asker& a) : s(a.StreamCreate()) { a.Prepare(a.d.StreamCreateWithPriority(&t, 0, -2)); }
+  const CUstream s;
+  CUstream t = nullptr;
 };
 
 CUstreamAttrValue Window(CUdeviceptr p, std::size_t bytes, float ratio, CUaccessProperty hit) {
@@ -32,9 +23,7 @@ CUstreamAttrValue Window(CUdeviceptr p, std::size_t bytes, float ratio, CUaccess
 
 // A stream, device words, and a host word with its device address. Everything 0.
 struct Words {
-  explicit Words(Asker& a) : asker(a) {
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    a.Prepare(a.d.MemAlloc(&p, 4096));
+  explicit Words(Asker& a) : asker(a), s(a.StreamCreate()), p(a.MemAlloc(4096)) {
     a.Prepare(a.d.MemsetD8(p, 0, 4096));
     a.Prepare(a.d.CtxSynchronize(nullptr));
     void* memory = nullptr;
@@ -43,21 +32,15 @@ struct Words {
     for (int i = 0; i < 16; ++i) host[i] = 0;
     a.Prepare(a.d.MemHostGetDevicePointer(&h, memory, 0));
   }
-  ~Words() {
-    (void)asker.d.StreamDestroy(s);
-    (void)asker.d.MemFree(p);
-    (void)asker.d.MemFreeHost(const_cast<unsigned*>(host));
-  }
-  Words(const Words&) = delete;
-  Words& operator=(const Words&) = delete;
   unsigned Read(std::size_t offset = 0) {
     unsigned value = 0;
     asker.Prepare(asker.d.MemcpyDtoH(&value, p + offset, sizeof(value)));
     return value;
   }
   Asker& asker;
-  CUstream s = nullptr;
-  CUdeviceptr p = 0, h = 0;
+  const CUstream s;
+  const CUdeviceptr p;
+  CUdeviceptr h = 0;
   volatile unsigned* host = nullptr;
 };
 
@@ -111,8 +94,7 @@ void List(Questions& ask) {
                 value.syncPolicy = Beyond<CUsynchronizationPolicy>(policy);
                 a(a.d.StreamSetAttribute(two.s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
                 value = {};
-                a.Prepare(a.d.StreamGetAttribute(two.s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
-                a.Value(value.syncPolicy);
+                a.Values(a.d.StreamGetAttribute(two.s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value), value.syncPolicy);
               }
             });
   ask.Risky("stream_attribute.priority", "SUCCESS -3 SUCCESS 0 SUCCESS -5", [](Ready& a, const Two& two) {
@@ -121,8 +103,7 @@ void List(Questions& ask) {
       value.priority = priority;
       a(a.d.StreamSetAttribute(two.s, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
       int now = 9;
-      a.Prepare(a.d.StreamGetPriority(two.s, &now));
-      a.Value(now);
+      a.Values(a.d.StreamGetPriority(two.s, &now), now);
     }
   });
   ask.Risky("stream_attribute.domains", "SUCCESS SUCCESS INVALID_VALUE SUCCESS 0 0 SUCCESS 0 1 SUCCESS 0 3 INVALID_VALUE 0 3",
@@ -138,9 +119,8 @@ void List(Questions& ask) {
                 value.memSyncDomainMap.remote = remote;
                 a(a.d.StreamSetAttribute(two.s, CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value));
                 value = {};
-                a.Prepare(a.d.StreamGetAttribute(two.s, CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value));
-                a.Value(value.memSyncDomainMap.default_);
-                a.Value(value.memSyncDomainMap.remote);
+                a.Values(a.d.StreamGetAttribute(two.s, CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value), value.memSyncDomainMap.default_,
+                         value.memSyncDomainMap.remote);
               }
             });
   ask.Risky("stream_attribute.window", "SUCCESS SUCCESS 1 1048576 2 SUCCESS SUCCESS INVALID_VALUE x3 SUCCESS",
@@ -192,14 +172,13 @@ void List(Questions& ask) {
     a(a.d.StreamGetAttribute(CU_STREAM_PER_THREAD, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value), value.syncPolicy);
   });
   ask.Risky("stream_attribute.captured", "SUCCESS x4", [](Ready& a, const Two& two) {
-    CUgraph g = nullptr;
     CUstreamAttrValue value = {};
     a.Prepare(a.d.StreamBeginCapture(two.s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     a(a.d.StreamGetAttribute(two.s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
     value.syncPolicy = CU_SYNC_POLICY_SPIN;
     a(a.d.StreamSetAttribute(two.s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
     a(a.d.StreamCopyAttributes(two.s, two.t));
-    a(a.d.StreamEndCapture(two.s, &g));
+    a(a.d.StreamEndCapture(two.s, kIgnored));
   });
   ask.Risky("stream_value.write", "SUCCESS x3 7 9 1", [](Ready& a, Words& w) {
     a(a.d.StreamWriteValue32(w.s, w.p, 7, CU_STREAM_WRITE_VALUE_DEFAULT));
@@ -250,11 +229,11 @@ void List(Questions& ask) {
     a(a.d.EventDestroy(e));
   });
   ask.Risky("stream_value.addresses", "INVALID_VALUE x5 SUCCESS INVALID_VALUE INVALID_VALUE SUCCESS", [](Ready& a, Words& w) {
-    unsigned local = 0;
     const CUdeviceptr managed = a.MemAllocManaged(4096);
     a(a.d.StreamWriteValue32(w.s, 0, 1, 0));
     a(a.d.StreamWriteValue32(w.s, w.p + 2, 1, 0));
     a(a.d.StreamWriteValue64(w.s, w.p + 4, 1, 0));
+    unsigned local = 0;
     a(a.d.StreamWriteValue32(w.s, reinterpret_cast<CUdeviceptr>(&local), 1, 0));
     a(a.d.StreamWriteValue32(w.s, managed, 1, 0));
     a(a.d.StreamWriteValue32(w.s, w.p + 4092, 1, 0));
