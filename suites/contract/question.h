@@ -184,29 +184,45 @@ class Questions {
   void Exits(const std::string& name, const std::string& expected, Ask ask) {
     Add(name, expected, Manner::Exits, ask);
   }
-  template <typename Ask>
-  void Add(const std::string& name, const std::string& expected, Manner manner, Ask ask) {
-    all_.push_back({name, Repeated(expected), manner, [ask](Asker& asker) { Set(&Ask::operator(), ask, asker); }});
-  }
   const std::vector<Question>& all() const { return all_; }
 
  private:
-  template <typename... Things>
-  struct ToMake {};
-  template <typename Ask, typename Place, typename... Things>
-  static void Set(void (Ask::*)(Place&, Things&...) const, const Ask& ask, Asker& asker) {
+  // By a pointer where a pointer will do: one instance for each list of parameters and not for each question.
+  template <typename Ask>
+  void Add(const std::string& name, const std::string& expected, Manner manner, Ask ask) {
+    if constexpr (std::is_empty_v<Ask>) {
+      Put(name, expected, manner, +ask);
+    } else {
+      Put(name, expected, manner, std::function(ask));
+    }
+  }
+  template <typename... Parameters>
+  void Put(const std::string& name, const std::string& expected, Manner manner, void (*ask)(Parameters&...)) {
+    all_.push_back({name, Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
+  }
+  template <typename... Parameters>
+  void Put(const std::string& name, const std::string& expected, Manner manner, const std::function<void(Parameters&...)>& ask) {
+    all_.push_back({name, Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
+  }
+  template <typename Place, typename... Things, typename Ask>
+  static void Set(const Ask& ask, Asker& asker) {
     Place place(asker);
-    Make(ToMake<Things...>(), ask, place);
+    Make<Things...>(ask, place);
     place.Release();
   }
-  template <typename Ask, typename Place, typename... Made>
-  static void Make(ToMake<>, const Ask& ask, Place& place, Made&... made) {
-    ask(place, made...);
+  // Makes the things in this order and asks.
+  template <typename... Things, typename Ask, typename Place, typename... Made>
+  static void Make(const Ask& ask, Place& place, Made&... made) {
+    if constexpr (sizeof...(Things) == 0) {
+      ask(place, made...);
+    } else {
+      MakeNext<Things...>(ask, place, made...);
+    }
   }
   template <typename Next, typename... Rest, typename Ask, typename Place, typename... Made>
-  static void Make(ToMake<Next, Rest...>, const Ask& ask, Place& place, Made&... made) {
+  static void MakeNext(const Ask& ask, Place& place, Made&... made) {
     Next next(place);
-    Make(ToMake<Rest...>(), ask, place, made..., next);
+    Make<Rest...>(ask, place, made..., next);
   }
   std::vector<Question> all_;
 };
