@@ -20,7 +20,7 @@ TOPS = ("faults", "allocator", "harness", "reports", "include", "suites")
 SUFFIXES = (".h", ".cc", ".c", ".def")
 # Headers of other projects: the pattern, and the folders (with what lies below them) or files that may include them. Each must.
 THIRD_PARTY = {
-    r"^CLI/": ["harness/cli", "suites"],
+    r"^CLI/": ["harness/options", "suites"],
     r"^fmt/": ["harness/cli", "reports"],
     r"^nlohmann/": ["harness/cli", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],

@@ -96,6 +96,8 @@ Reproduction ReproductionOf(const std::string& lifecycle) { return {"", "", Comm
 void AddReport(const report::Run& run, Audit* audit) {
   audit->trials += run.totals.trials;
   audit->fired += run.totals.fired;
+  if (run.coverage) audit->reachable = run.coverage->reachable;
+  if (run.coverage) audit->reached = run.coverage->reached;
   for (const auto& [verdict, count] : run.totals.verdicts) audit->verdicts[std::string(Name(verdict))] += count;
   Add(run.totals.skipped, &audit->skipped);
   Add(run.totals.pruned, &audit->pruned);

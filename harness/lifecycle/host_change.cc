@@ -88,20 +88,20 @@ HostAudit::~HostAudit() {
   if (wanted_) --audits_under_way;
 }
 
-std::vector<std::string> HostAudit::unmetered() const {
-  std::vector<std::string> texts;
+std::vector<Because> HostAudit::unmetered() const {
+  std::vector<Because> reasons;
   if (records_ == nullptr) {
     const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
-    texts.push_back(Words(Reason::NotByPlace, why));
+    reasons.push_back({Reason::NotByPlace, why});
   } else {
     const HostBlind& blind = records_->blind();
-    if (blind.heap != nullptr) texts.push_back(Words(Reason::NoBlocks, blind.heap));
-    if (blind.mutexes != nullptr) texts.push_back(Words(Reason::NoMutexes, blind.mutexes));
-    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) texts.push_back(Words(Reason::MutexesBeyondApi));
-    if (blind.libraries != nullptr) texts.push_back(Words(Reason::NoLibraries, blind.libraries));
+    if (blind.heap != nullptr) reasons.push_back({Reason::NoBlocks, blind.heap});
+    if (blind.mutexes != nullptr) reasons.push_back({Reason::NoMutexes, blind.mutexes});
+    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) reasons.push_back({Reason::MutexesBeyondApi});
+    if (blind.libraries != nullptr) reasons.push_back({Reason::NoLibraries, blind.libraries});
   }
-  if (genuine_) texts.push_back(Words(Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))));
-  return texts;
+  if (genuine_) reasons.push_back({Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))});
+  return reasons;
 }
 
 bool HostAudit::alone() const noexcept { return last_crowded < entered_; }

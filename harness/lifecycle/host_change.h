@@ -50,7 +50,7 @@ class HostAudit {
   HostRecords* records() const noexcept { return records_; }
   bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == nullptr; }
   // What no probe in this process can see.
-  std::vector<std::string> unmetered() const;
+  std::vector<Because> unmetered() const;
 
  private:
   bool wanted_;

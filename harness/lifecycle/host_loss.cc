@@ -30,10 +30,9 @@ bool IsGoogleTests(const report::Acquired& place) {
 }  // namespace
 
 std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
-                                        TallyInWords* skipped) {
+                                        std::size_t* of_googletest) {
   std::vector<TrialFindingText> texts = Texts(findings, host, sites);
-  const std::size_t removed = std::erase_if(texts, [](const TrialFindingText& one) { return IsGoogleTests(one.acquired); });
-  if (removed != 0) Count(Reason::GoogleTestBlocks, removed, skipped);
+  *of_googletest += std::erase_if(texts, [](const TrialFindingText& one) { return IsGoogleTests(one.acquired); });
   return texts;
 }
 

@@ -52,9 +52,9 @@ class HostLoss {
 };
 
 // The findings in words, by the journal of the host drop-in. What GoogleTest keeps of an expectation that failed is no loss: it is left
-// out and counted.
+// out and added to `of_googletest`.
 std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
-                                        TallyInWords* skipped);
+                                        std::size_t* of_googletest);
 
 // "leak" or "mutex_freed" at a place of the host drop-in's journal.
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);

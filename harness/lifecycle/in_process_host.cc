@@ -25,7 +25,7 @@ Metering InProcessRunner::MeteringOfRuns() const {
 
 Status InProcessRunner::CheckHostFaults() const {
   if (!host_faults_ || host_.records() != nullptr) return {};
-  const std::string why = !host_.wanted() ? "SweepOptions::host without isolate" : host_.unmetered().front();
+  const std::string why = !host_.wanted() ? "SweepOptions::host without isolate" : Words(host_.unmetered().front());
   return {Exit::Usage, "faults of the host: expected cuaudit's host drop-in at work: " + why};
 }
 
@@ -50,8 +50,15 @@ Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* finding
   for (const auto& [key, tally] : good_by_place_->fold.places()) {
     if (key.rule != Rule::Leak) found.push_back(HostFinding(key, tally, host_.records()->View()));
   }
-  *findings = HostTexts(found, host_.records()->View(), sites_, &skipped_);
+  *findings = HostTexts(found);
   return {};
+}
+
+std::vector<TrialFindingText> InProcessRunner::HostTexts(const std::vector<TrialFinding>& places) {
+  std::size_t of_googletest = 0;
+  std::vector<TrialFindingText> texts = harness::HostTexts(places, host_.records()->View(), sites_, &of_googletest);
+  if (of_googletest != 0) Count(Reason::GoogleTestBlocks, of_googletest, &skipped_);
+  return texts;
 }
 
 Status InProcessRunner::RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters) {
@@ -90,13 +97,13 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   // loss is told once.
   const bool balanced = trial->verdict != Verdict::ReleaseRefused && trial->verdict != Verdict::RetainedForRetry &&
                         BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
-  if (!balanced) Count(Reason::ObjectsFirst, 1, &skipped_);
+  if (!balanced) trial->skipped.push_back(Reason::ObjectsFirst);
   const bool blocks = balanced && host_.sees_blocks();
   bool may_have_places = false;
   if (HostRecords* const records = host_.records()) {
     const HostKept kept = KeptBy(*records, trace_.cycle[0].seen);
     may_have_places = HostLoss::MayBe(kept, good_kept_, blocks);
-    if (kept.net.lost) Count(Reason::PlacesBeyond, 1, &skipped_);
+    if (kept.net.lost) trial->skipped.push_back(Reason::PlacesBeyond);
   }
   std::vector<MeterFinding> meters;
   Status status = RepeatByMeters(balanced, &meters);
@@ -109,7 +116,7 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};
   for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& meter) { return IsKind(meter, place); });
   std::vector<TrialFindingText> found;
-  if (!places.empty()) found = HostTexts(places, host_.records()->View(), sites_, &skipped_);
+  if (!places.empty()) found = HostTexts(places);
   for (const MeterFinding& meter : meters) found.push_back(TextOf(meter));
   if (found.empty()) return {};
   // The last of the repeats had call stacks.

@@ -189,10 +189,10 @@ Status InProcessRunner::WhyLost(std::size_t left) const {
                                  "'; " + std::to_string(left) + " known trials need another process"};
 }
 
-std::vector<std::string> InProcessRunner::unmetered() const {
-  if (!host_.wanted()) return {Words(options_.isolate ? Reason::HostIsolated : Reason::HostAsAsked)};
-  std::vector<std::string> unmetered = host_.unmetered();
-  if (!host_.alone()) unmetered.push_back(Words(Reason::HostNotAlone));
+std::vector<Because> InProcessRunner::unmetered() const {
+  if (!host_.wanted()) return {{options_.isolate ? Reason::HostIsolated : Reason::HostAsAsked}};
+  std::vector<Because> unmetered = host_.unmetered();
+  if (!host_.alone()) unmetered.push_back({Reason::HostNotAlone});
   return unmetered;
 }
 

@@ -46,8 +46,8 @@ class InProcessRunner final : public Runner {
   bool genuine() const { return genuine_; }
   // An error once the genuine driver's context is lost: no later trial of this process could be believed. `left`: trials not yet run.
   Status WhyLost(std::size_t left) const;
-  const TallyInWords& skipped() const { return skipped_; }
-  std::vector<std::string> unmetered() const;
+  const Counted& skipped() const { return skipped_; }
+  std::vector<Because> unmetered() const;
 
  private:
   Status CheckHostFaults() const;
@@ -61,6 +61,7 @@ class InProcessRunner final : public Runner {
   Status KnowGoodByPlace();
   Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
   Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);
+  std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& places);
   Status RepeatByPlace(bool blocks, bool descriptors, std::vector<TrialFinding>* places);
 
   const Lifecycle& lifecycle_;
@@ -85,7 +86,7 @@ class InProcessRunner final : public Runner {
   HostKept good_kept_;
   std::optional<HostKept> good_by_place_;
   bool host_stacks_ = false;  // of the runs from now on
-  TallyInWords skipped_;
+  Counted skipped_;
 };
 
 }  // namespace cuaudit::harness

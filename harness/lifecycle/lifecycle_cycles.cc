@@ -121,7 +121,7 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
     return {};
   }
   HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*found), IsGenuine(options.driver));
-  audit->unmetered = host.unmetered();
+  for (const Because& why : host.unmetered()) audit->unmetered.push_back(Words(why));
   if (!places.why_not.empty()) audit->unmetered.push_back(Words(Reason::NoPlaces, places.why_not));
   const bool placed =
       std::any_of(places.findings.begin(), places.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
@@ -281,7 +281,9 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   std::vector<TrialFindingText> texts = Texts(found.findings, journal, sites);
   for (const MeterFinding& meter : found.meters) texts.push_back(TextOf(meter));
   if (host.alone()) {
-    std::vector<TrialFindingText> of_host = HostTexts(places.findings, places.host, sites, &audit->skipped);
+    std::size_t of_googletest = 0;
+    std::vector<TrialFindingText> of_host = HostTexts(places.findings, places.host, sites, &of_googletest);
+    if (of_googletest != 0) Count(Reason::GoogleTestBlocks, of_googletest, &audit->skipped);
     std::move(of_host.begin(), of_host.end(), std::back_inserter(texts));
   }
   AddFaultFree(texts, Texts(found.notes, journal, sites), lifecycle.name(), audit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

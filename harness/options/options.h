@@ -20,7 +20,7 @@
 
 namespace cuaudit::harness {
 
-enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64 };
+enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64, kLifecycle = 128 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
@@ -38,7 +38,7 @@ struct Options {
 #define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) std::uint64_t field = default_value;
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) bool field = false;
 #define CUAUDIT_LIST(field, flag, operand, commands, echo, help) std::vector<std::string> field;
-#include "harness/cli/options.def"
+#include "harness/options/options.def"
 #undef CUAUDIT_CHOICE
 #undef CUAUDIT_TEXT
 #undef CUAUDIT_NUMBER
@@ -56,6 +56,9 @@ struct Options {
 
 // `arguments` without the tool's own name.
 Result<Options> ParseOptions(std::span<const std::string> arguments);
+
+// `text`: the options of a lifecycle, as on a command line: "--depth 1 --format json=audit.json". What it does not name stays as it is.
+Status ParseLifecycleOptions(const std::string& text, Options* options);
 
 // The same, for many command lines: what is accepted is built once.
 class OptionsParser {
@@ -85,8 +88,9 @@ struct CommandRow {
 };
 std::span<const CommandRow> Commands();
 
-// What `cuaudit list` prints.
-std::vector<std::string> ListNames();
+// What `cuaudit list` can print.
+inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",  "missed",
+                                                  "reasons", "hows",  "probes",   "commands", "options"};
 
 std::string_view CommandName(Command command);
 std::string_view ToolVersion();
