@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
 
 namespace cuaudit::e2e::host_ways_test {

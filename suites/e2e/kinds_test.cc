@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "suites/e2e/host_kinds.h"
 #include "suites/e2e/tool.h"
 
 namespace cuaudit::e2e::kinds_test {
