@@ -10,7 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "suites/e2e/tool.h"
+#include "suites/e2e/host_kinds.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::host_ways_test {
 namespace {

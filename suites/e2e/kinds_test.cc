@@ -10,7 +10,8 @@
 #include <set>
 #include <string>
 
-#include "suites/e2e/tool.h"
+#include "suites/e2e/host_kinds.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::kinds_test {
 namespace {

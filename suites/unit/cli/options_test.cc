@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/sweep/files.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::options_test {
 namespace {

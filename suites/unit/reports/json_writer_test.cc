@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/golden/sample_runs.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::json_writer_test {
 namespace {
@@ -81,7 +81,7 @@ TEST(JsonWriter, BytesThatAreNotUtf8AreReplaced) {
 TEST(JsonWriter, KeysThatAreNotUtf8AreReplacedToo) {
   report::Run run;
   run.per_cycle["\xff"] = 1;
-  run.totals.verdicts["\xfe"] = 2;
+  run.totals.skipped[{Reason::CopyDiffers, "\xfe"}] = 2;
   EXPECT_NE(Written(run).find("\"\xEF\xBF\xBD\": 1"), std::string::npos);
 }
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::trial_log_test {
 namespace {
@@ -143,7 +143,7 @@ TEST(TrialLog, KeepsAttemptsThatMissed) {
   TrialResult last = Sample(1);
   last.attempt = 2;
   last.missed = Missed::Unfired;
-  last.unfired = last.faults;
+  last.unfired = {0};
   const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_THAT(read->trials, SizeIs(2));
