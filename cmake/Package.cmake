@@ -58,6 +58,7 @@ install(TARGETS cuaudit_interpose cuaudit_host cuaudit_host_basic EXPORT cuaudit
 install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin)
 install(DIRECTORY "${PROJECT_BINARY_DIR}/lib/cuaudit/" DESTINATION lib/cuaudit USE_SOURCE_PERMISSIONS)
 install(FILES ${staged} DESTINATION include/cuaudit)
+install(FILES docs/cuaudit.1 DESTINATION share/man/man1)
 install(EXPORT cuauditTargets NAMESPACE cuaudit:: DESTINATION lib/cmake/cuaudit)
 configure_package_config_file(cmake/cuauditConfig.cmake.in "${package}/cuauditConfig.cmake" INSTALL_DESTINATION lib/cmake/cuaudit)
 write_basic_package_version_file("${package}/cuauditConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

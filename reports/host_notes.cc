@@ -6,18 +6,17 @@
 namespace cuaudit::report {
 
 std::string HostNotes(const Run& run) {
-  const auto places = [&run](std::string_view rule) {
+  const auto places = [&run](Rule rule) {
     return std::count_if(run.notes.begin(), run.notes.end(), [rule](const Finding& note) { return note.rule == rule; });
   };
   std::string text;
   const auto add = [&text](auto count, const char* what) {
     if (count == 0) return;
-    text += (text.empty() ? "" : ", ") + std::to_string(count);
-    if (text.find("host place") == std::string::npos) text += count == 1 ? " host place" : " host places";
-    text += what;
+    const char* const of = !text.empty() ? "" : count == 1 ? " host place" : " host places";
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + of + what;
   };
-  add(places(kHostLeft), " left");
-  add(places(kHostMisused), " misused");
+  add(places(Rule::HostLeft), " left");
+  add(places(Rule::HostMisused), " misused");
   return text.empty() ? text : text + ", judged with --host";
 }
 

@@ -3,15 +3,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "reports/run.h"
 
 namespace cuaudit::report {
 
-// Rules that never change the outcome. Each has one note per place.
-inline constexpr std::string_view kHostLeft = "host_left";
-inline constexpr std::string_view kHostMisused = "host_misused";
+// Notes of these rules never change the outcome. Each has one note per place.
+constexpr bool IsHostNote(Rule rule) { return rule == Rule::HostLeft || rule == Rule::HostMisused; }
 
 // "3 host places left, 1 misused, judged with --host"; empty when there are none.
 std::string HostNotes(const Run& run);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/message.h"
+
 namespace cuaudit::report {
 namespace {
 
@@ -19,7 +21,7 @@ Json Growth(double value) {
   return value;
 }
 
-Json Counts(const std::map<std::string, std::uint64_t>& counts) {
+Json Counts(const InWords& counts) {
   Json json = Json::object();
   for (const auto& [name, count] : counts) json[name] = count;
   return json;
@@ -58,12 +60,13 @@ void AddRare(const Finding& finding, Json* json) {
 Json Findings(const std::vector<Finding>& findings) {
   Json json = Json::array();
   for (const Finding& finding : findings) {
-    json.push_back(Json{{"rule", finding.rule},
+    const std::optional<Verdict> verdict = words::VerdictOf(finding.rule);
+    json.push_back(Json{{"rule", words::Name(finding.rule)},
                         {"title", finding.title},
                         {"kind", finding.kind},
                         {"count", finding.count},
                         {"bytes", finding.bytes},
-                        {"verdict", finding.verdict},
+                        {"verdict", verdict ? words::Name(*verdict) : std::string_view()},
                         {"fault", FaultOrNull(finding.fault)},
                         {"acquired", Place(finding.acquired)},
                         {"where", finding.where},
@@ -83,9 +86,9 @@ Json ToJson(const Coverage& coverage) {
     rows.push_back(Json{{"call", row.call},
                         {"code", row.code},
                         {"how", row.how},
-                        {"phase", row.phase},
+                        {"phase", row.phase.empty() ? "any" : row.phase},
                         {"unwinding", row.unwinding},
-                        {"why", row.why},
+                        {"why", Words(row)},
                         {"stack", Stack(row.stack)}});
   }
   return Json{{"reachable", coverage.reachable},
@@ -123,7 +126,7 @@ Json MetersOf(const Meters& meters) {
          Json{{"cycles", row.control_cycles}, {"drift_bytes", row.drift}, {"false_alarms", row.false_alarms}, {"windows", row.windows}}}});
   }
   Json absent = Json::object();
-  for (const auto& [name, why] : meters.absent) absent[name] = why;
+  for (const auto& [name, why] : meters.absent) absent[name] = words::Words(why);
   return Json{{"warm_up", meters.warm_up},
               {"asked_bytes_per_cycle", meters.asked},
               {"of_runs", meters.of_runs},
@@ -152,33 +155,36 @@ Json Live(const Run& run) {
 bool WriteJson(const Run& run, std::ostream& out) {
   Json json = Json::object();
   json["schema"] = kJsonSchema;
-  json["mode"] = run.mode;
+  json["mode"] = Name(run.mode);
   json["driver"] =
-      Json{{"kind", run.driver.kind}, {"version", run.driver.version}, {"path", run.driver.path}, {"device", run.driver.device}};
+      Json{{"kind", Name(run.driver.kind)}, {"version", run.driver.version}, {"path", run.driver.path}, {"device", run.driver.device}};
   if (!run.driver.runtime.empty()) json["driver"]["runtime"] = run.driver.runtime;
   json["driver"]["world"] = run.driver.world;
   if (const auto& kernels = run.driver.kernels) {
     json["driver"]["kernels"] = Json{{"hosted", kernels->hosted}, {"idle", kernels->idle}, {"mismatched", kernels->mismatched}};
   }
-  json["outcome"] = run.outcome;
-  if (!run.message.empty()) json["message"] = run.message;
+  json["outcome"] = OutcomeName(run);
+  if (const std::string message = MessageLine(run); !message.empty()) json["message"] = message;
   if (const auto& one = run.interrupted) {
     json["interrupted"] = Json{{"signal", one->signal}, {"done", one->done}, {"planned", one->planned}};
+    if (one->more) json["interrupted"]["more"] = true;
   }
   json["command"] = run.command;
   if (!run.faults.empty()) json["faults"] = FaultsOf(run);
   json["scope"] = run.scope;
-  json["host"] = Json{{"probes", run.host.probes}, {"left_out", run.host.left_out}};
+  Json left_out = Json::object();
+  for (const auto& [probe, why] : run.host.left_out) left_out[probe] = words::Words(why);
+  json["host"] = Json{{"probes", run.host.probes}, {"left_out", left_out}};
   json["totals"] = Json{{"calls", run.totals.calls},
                         {"sites", run.totals.sites},
                         {"trials", run.totals.trials},
                         {"fired", run.totals.fired},
-                        {"verdicts", Counts(run.totals.verdicts)},
-                        {"skipped", Counts(run.totals.skipped)}};
-  if (!run.totals.pruned.empty()) json["totals"]["pruned"] = Counts(run.totals.pruned);
+                        {"verdicts", Counts(Words(run.totals.verdicts))},
+                        {"skipped", Counts(Words(run.totals.skipped))}};
+  if (!run.totals.pruned.empty()) json["totals"]["pruned"] = Counts(Words(run.totals.pruned));
   if (run.totals.recovered != 0) json["totals"]["recovery_checked"] = run.totals.recovered;
   if (run.totals.shrinking != 0) json["totals"]["shrinking_runs"] = run.totals.shrinking;
-  if (!run.totals.isolation.empty()) json["totals"]["isolation"] = Counts(run.totals.isolation);
+  if (!run.totals.isolation.empty()) json["totals"]["isolation"] = Counts(Words(run.totals.isolation));
   if (run.totals.forced != 0) json["totals"]["forced_progress"] = run.totals.forced;
   Json per_cycle = Json::object();
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);

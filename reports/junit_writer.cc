@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "reports/escape.h"
+#include "reports/message.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::report {
@@ -41,7 +42,7 @@ class StreamWriter final : public pugi::xml_writer {
 };
 
 std::string Headline(const Finding& finding) {
-  std::string line = finding.rule;
+  std::string line(words::Name(finding.rule));
   if (!finding.kind.empty()) line += ": " + std::to_string(finding.count) + " " + finding.kind;
   if (finding.bytes != 0) line += ", " + std::to_string(finding.bytes) + " bytes";
   if (finding.fault) line += (WasLost(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
@@ -103,7 +104,7 @@ struct Suite {
   pugi::xml_node Case(std::string_view group, std::string_view name) {
     ++counter.tests;
     pugi::xml_node test = node.append_child("testcase");
-    Set(test, "classname", "cuaudit." + run.mode + "." + std::string(group));
+    Set(test, "classname", "cuaudit." + std::string(Name(run.mode)) + "." + std::string(group));
     Set(test, "name", name);
     Set(test, "time", "0");
     return test;
@@ -111,23 +112,25 @@ struct Suite {
 
   // The name ends in the fingerprint, so that it is the same from run to run and a CI system can follow the finding.
   pugi::xml_node Case(const Finding& finding) {
-    std::string name = finding.kind.empty() ? finding.rule : finding.kind;
+    const std::string_view rule = words::Name(finding.rule);
+    std::string name = finding.kind.empty() ? std::string(rule) : finding.kind;
     if (!finding.fingerprint.empty()) name += " " + finding.fingerprint;
-    return Case(finding.rule, name);
+    return Case(rule, name);
   }
 };
 
 void AppendOutcome(Suite* suite) {
   const Run& run = suite->run;
-  const bool broken = run.outcome == "error" || run.outcome == "not_exercised" || run.outcome == "interrupted";
+  const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || !run.outcome;
+  const std::string message = MessageLine(run);
   pugi::xml_node test = suite->Case("outcome", "outcome");
-  if (broken) {
+  if (!ended) {
     ++suite->counter.errors;
     pugi::xml_node error = test.append_child("error");
-    Set(error, "type", run.outcome);
-    Set(error, "message", run.message.empty() ? run.outcome : run.message);
+    Set(error, "type", OutcomeName(run));
+    Set(error, "message", message.empty() ? OutcomeName(run) : message);
   } else {
-    SetText(test.append_child("system-out"), run.outcome == "clean" && !run.message.empty() ? run.message : run.outcome);
+    SetText(test.append_child("system-out"), run.outcome == Outcome::Clean && !message.empty() ? message : OutcomeName(run));
   }
 }
 
@@ -136,15 +139,15 @@ void AppendCases(Suite* suite) {
   for (const Finding& finding : run.findings) {
     ++suite->counter.failures;
     pugi::xml_node failure = suite->Case(finding).append_child("failure");
-    Set(failure, "type", finding.rule);
+    Set(failure, "type", words::Name(finding.rule));
     Set(failure, "message", Headline(finding));
     SetText(failure, Body(finding));
   }
-  static constexpr std::array<std::string_view, 4> kPassing = {"pass", "absorbed", "benign", "retained_for_retry"};
-  for (const std::string_view verdict : kPassing) {
-    const auto found = run.totals.verdicts.find(std::string(verdict));
+  static constexpr std::array<Verdict, 4> kPassing = {Verdict::Pass, Verdict::Absorbed, Verdict::Benign, Verdict::RetainedForRetry};
+  for (const Verdict verdict : kPassing) {
+    const auto found = run.totals.verdicts.find(verdict);
     if (found == run.totals.verdicts.end() || found->second == 0) continue;
-    SetText(suite->Case("verdict", verdict).append_child("system-out"), std::to_string(found->second) + " trials");
+    SetText(suite->Case("verdict", words::Name(verdict)).append_child("system-out"), std::to_string(found->second) + " trials");
   }
   if (run.meters) {
     for (const Meter& row : run.meters->rows) {
@@ -154,7 +157,7 @@ void AppendCases(Suite* suite) {
     }
     for (const auto& [name, why] : run.meters->absent) {
       ++suite->counter.skipped;
-      Set(suite->Case("meter", name).append_child("skipped"), "message", why);
+      Set(suite->Case("meter", name).append_child("skipped"), "message", words::Words(why));
     }
   }
   for (const Finding& note : run.notes) {
@@ -175,10 +178,10 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   pugi::xml_node root = document.append_child("testsuites");
   Set(root, "name", "cuaudit");
   pugi::xml_node node = root.append_child("testsuite");
-  Set(node, "name", run.command.empty() ? "cuaudit " + run.mode : "cuaudit " + run.mode + ": " + ForShell(run.command));
+  Set(node, "name", "cuaudit " + std::string(Name(run.mode)) + (run.command.empty() ? "" : ": " + ForShell(run.command)));
 
   pugi::xml_node properties = node.append_child("properties");
-  Property(properties, "driver", run.driver.kind == "sim" ? "simulated" : run.driver.kind);
+  Property(properties, "driver", run.driver.kind == DriverKind::Simulated ? "simulated" : Name(run.driver.kind));
   Property(properties, "driver_version", run.driver.version);
   Property(properties, "device", run.driver.device);
   if (!run.driver.runtime.empty()) Property(properties, "runtime", run.driver.runtime);
@@ -193,15 +196,15 @@ bool WriteJunit(const Run& run, std::ostream& out) {
   std::string probes;
   for (const std::string& probe : run.host.probes) probes += (probes.empty() ? "" : ",") + probe;
   if (!probes.empty()) Property(properties, "host.probes", probes);
-  for (const auto& [probe, why] : run.host.left_out) Property(properties, "host.left_out." + probe, why);
-  Property(properties, "outcome", run.outcome);
+  for (const auto& [probe, why] : run.host.left_out) Property(properties, "host.left_out." + probe, words::Words(why));
+  Property(properties, "outcome", OutcomeName(run));
   Property(properties, "tool_version", run.tool_version);
   Property(properties, "calls", std::to_string(run.totals.calls));
   Property(properties, "trials", std::to_string(run.totals.trials));
   Property(properties, "fired", std::to_string(run.totals.fired));
-  for (const auto& [verdict, count] : run.totals.verdicts) Property(properties, "verdict." + verdict, std::to_string(count));
-  for (const auto& [reason, count] : run.totals.skipped) Property(properties, "skipped." + reason, std::to_string(count));
-  for (const auto& [reason, count] : run.totals.pruned) Property(properties, "pruned." + reason, std::to_string(count));
+  for (const auto& [verdict, count] : Words(run.totals.verdicts)) Property(properties, "verdict." + verdict, std::to_string(count));
+  for (const auto& [reason, count] : Words(run.totals.skipped)) Property(properties, "skipped." + reason, std::to_string(count));
+  for (const auto& [reason, count] : Words(run.totals.pruned)) Property(properties, "pruned." + reason, std::to_string(count));
   if (run.coverage) {
     Property(properties, "coverage.reached", std::to_string(run.coverage->reached));
     Property(properties, "coverage.reachable", std::to_string(run.coverage->reachable));

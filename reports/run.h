@@ -2,16 +2,33 @@
 // run.h: the document model of a report: what one command of cuaudit found, as plain values.
 //
 // The harness fills in a Run; the writers of this room turn it into text, JSON (reports/schema/report.schema.json) or JUnit XML. The
-// model knows nothing of CUDA, of the harness or of how findings are made. Sizes are in bytes where the name says so.
+// model knows nothing of CUDA, of the harness or of how findings are made. What has a row in reports/words is an enumerator here; strings
+// hold names and texts that nobody compares. Sizes are in bytes where the name says so.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "reports/words/words.h"
+
 namespace cuaudit::report {
+
+using words::Because;
+using words::Counted;
+using words::Fallback;
+using words::Isolation;
+using words::Missed;
+using words::Outcome;
+using words::Reason;
+using words::Rule;
+using words::Verdict;
+
+enum class Mode : std::uint8_t { Unknown, Run, Cycles, Sweep, Replay };
+enum class DriverKind : std::uint8_t { None, Simulated, Genuine };
 
 // Number of kernel launches on the simulated driver, by what ran.
 struct Kernels {
@@ -21,7 +38,7 @@ struct Kernels {
 };
 
 struct Driver {
-  std::string kind;                     // "sim" or "real"
+  DriverKind kind = DriverKind::None;
   std::string version;                  // "13.0"
   std::string path;                     // file of the genuine libcuda; empty for sim
   std::string device;                   // device name as the driver gave it
@@ -33,7 +50,7 @@ struct Driver {
 // Kinds of host resource that were audited, and the reasons why others were left out.
 struct Host {
   std::vector<std::string> probes;
-  std::map<std::string, std::string> left_out;
+  std::map<std::string, Because> left_out;
 };
 
 struct Frame {
@@ -59,12 +76,11 @@ struct Acquired {
 };
 
 struct Finding {
-  std::string rule;
+  Rule rule{};
   std::string title;
   std::string kind;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::string verdict;  // verdict of the trial, a key of Totals::verdicts
   std::optional<Fault> fault;
   std::vector<Fault> then = {};               // further faults of the trial, in the order in which they fire
   std::vector<std::string> shrunk_from = {};  // faults of the trial that first showed the finding, when fewer or shorter ones suffice
@@ -78,19 +94,26 @@ struct Finding {
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
 };
 
+// What a trial ran in, and why not in the chosen isolation when it could not.
+struct Ran {
+  Isolation in = Isolation::Unknown;
+  Fallback instead = {};
+
+  auto operator<=>(const Ran&) const = default;
+};
+
 struct Totals {
   std::uint64_t calls = 0;  // driver calls of the fault-free run
   std::uint64_t sites = 0;  // distinct (call, stack) pairs among those calls
   std::uint64_t trials = 0;
   std::uint64_t fired = 0;  // trials whose fault fired
-  std::map<std::string, std::uint64_t> verdicts;
-  std::map<std::string, std::uint64_t> skipped;      // reason -> number of calls or checks left out
-  std::map<std::string, std::uint64_t> pruned = {};  // reason -> number of faults not tried because an equal one was
-  std::uint64_t recovered = 0;                       // trials whose next, clean cycle was checked
-  std::uint64_t shrinking = 0;                       // extra runs that look for the fewest faults that show a finding
-  std::uint64_t forced = 0;                          // times that queued work ran although no driver call waited for it
-  // Isolation -> number of trials: "fork", "spawn", "cycle"; "spawn: reason" for trials that could not run in the chosen isolation.
-  std::map<std::string, std::uint64_t> isolation = {};
+  std::map<Verdict, std::uint64_t> verdicts;
+  Counted skipped;              // calls or checks left out
+  Counted pruned = {};          // faults not tried because an equal one was
+  std::uint64_t recovered = 0;  // trials whose next, clean cycle was checked
+  std::uint64_t shrinking = 0;  // extra runs that look for the fewest faults that show a finding
+  std::uint64_t forced = 0;     // times that queued work ran although no driver call waited for it
+  std::map<Ran, std::uint64_t> isolation = {};
 };
 
 // A way to fail (place, phase, error, way) that no trial reached.
@@ -98,9 +121,10 @@ struct NotReached {
   std::string call;
   std::string code;
   std::string how;
-  std::string phase;
-  bool unwinding = false;  // the call is made while unwinding from another fault
-  std::string why;
+  std::string phase;                // empty: any
+  bool unwinding = false;           // the call is made while unwinding from another fault
+  Reason why = Reason::None;        // why no trial was made for it
+  Missed missed = Missed::Nothing;  // why its trials did not reach it; said when there is no such reason
   std::vector<Frame> stack;
 };
 
@@ -148,7 +172,7 @@ struct Meters {
   std::uint64_t asked = 0;    // leak per cycle, in bytes, that the caller wanted to detect; 0: none was given
   bool of_runs = false;       // true: judged at the ends of processes instead of at the ends of cycles
   std::vector<Meter> rows;
-  std::map<std::string, std::string> absent;  // meter, or "all" -> reason why there is no judgement
+  std::map<std::string, Because> absent;  // meter, or "all" -> reason why there is no judgement
 };
 
 // One row of the table of live objects of `cuaudit run`.
@@ -172,12 +196,46 @@ struct Interrupted {
   std::string signal;         // "SIGINT"
   std::uint64_t done = 0;     // finished trials; for `cycles` and `run`, finished runs of the program
   std::uint64_t planned = 0;  // planned trials or runs as far as known; 0: the fault-free runs had not ended
+  bool more = false;          // the plan grows: second faults are planned when the first ones are done
+};
+
+// Trials of a sweep or a replay whose fault did not fire.
+struct NeverFired {
+  std::map<Missed, std::uint64_t> trials;  // why -> number; empty: every fault fired
+  std::uint64_t planned = 0;               // trials
+  std::string journals;                    // folder of the journals
+  std::vector<std::string> faults;         // of one trial with several faults: those that did not fire
+  std::uint64_t of = 0;                    // number of faults of that trial
+};
+
+enum class NothingPlanned : std::uint8_t { No, NothingCanFail, NothingChosen };
+
+// How `run` saw the program end when it did not end as expected.
+struct BadEnd {
+  std::string how;  // "exited with status 3"
+  int expected = 0;
+};
+
+struct Part {
+  std::uint64_t some = 0;
+  std::uint64_t all = 0;
+};
+
+// What the outcome does not say. message.h turns it into one line.
+struct Message {
+  std::string told;  // why the audit did not take place, in one line
+  NothingPlanned nothing = NothingPlanned::No;
+  NeverFired never_fired;
+  std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean
+  std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
+  std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
+  std::optional<BadEnd> bad_end;
 };
 
 struct Run {
-  std::string mode;     // "sweep", "cycles", "run", "replay"
-  std::string outcome;  // "clean", "findings", "not_exercised", "interrupted", "error"
-  std::string message;  // one line for not_exercised, interrupted and error; for clean what the outcome does not say
+  Mode mode = Mode::Unknown;
+  std::optional<Outcome> outcome;  // absent while the audit goes on
+  Message message;
   std::optional<Interrupted> interrupted;
   std::vector<Replayed> faults;
   std::vector<std::string> command;

@@ -11,6 +11,7 @@
 
 #include "reports/escape.h"
 #include "reports/host_notes.h"
+#include "reports/message.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::report {
@@ -20,7 +21,6 @@ constexpr std::size_t kShownCalls = 20;         // failing calls shown per group
 constexpr std::size_t kShownReproductions = 3;  // a group with more failing calls shows only the first command
 constexpr std::size_t kShownNotes = 5;          // notes shown per rule
 constexpr std::size_t kShownLeft = 10;
-constexpr std::string_view kProcessLifetime = "process_lifetime";
 
 bool SamePlace(const Frame& a, const Frame& b) {
   return a.offset == b.offset && a.line == b.line && a.module == b.module && a.function == b.function && a.file == b.file;
@@ -41,8 +41,8 @@ std::string Amount(const Finding& finding) {
   std::string text = finding.kind.empty() ? "" : fmt::format("{} {}", finding.count, ForTerminal(finding.kind));
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (finding.bytes != 0) add(fmt::format("{} bytes", finding.bytes));
-  const bool of_host = finding.rule == kHostLeft || finding.rule == kHostMisused;
-  if (finding.trials > 1) add(of_host ? fmt::format("after {} faults", finding.trials) : fmt::format("in {} trials", finding.trials));
+  if (finding.trials > 1)
+    add(IsHostNote(finding.rule) ? fmt::format("after {} faults", finding.trials) : fmt::format("in {} trials", finding.trials));
   return text;
 }
 
@@ -148,7 +148,7 @@ void AppendNote(const Finding& note, Page* page) {
   if (!line.empty()) page->Line("    {}", line);
 }
 
-bool StandsUnderTable(const Run& run, const Finding& note) { return run.mode == "run" && note.rule == kProcessLifetime; }
+bool StandsUnderTable(const Run& run, const Finding& note) { return run.mode == Mode::Run && note.rule == Rule::ProcessLifetime; }
 
 }  // namespace
 
@@ -173,7 +173,7 @@ void AppendFindings(const std::vector<Group>& groups, Page* page) {
     const std::string what =
         one ? Amount(first) : fmt::format("{}{} findings", first.kind.empty() ? "" : ForTerminal(first.kind) + ", ", group.size());
     page->Line("");
-    page->Line("{:>3}. {}{}{}", ++number, page->Paint(kRed, ForTerminal(first.rule)), what.empty() ? "" : ": ", what);
+    page->Line("{:>3}. {}{}{}", ++number, page->Paint(kRed, words::Name(first.rule)), what.empty() ? "" : ": ", what);
     if (!first.title.empty()) {
       page->Line("     {}", page->Paint(kDim, ForTerminal(first.title + (first.detail.empty() ? "" : ": " + first.detail))));
     }
@@ -223,7 +223,7 @@ void AppendLeftAtExit(const Run& run, Page* page) {
 void AppendNotReached(const Run& run, Page* page) {
   if (!run.coverage || run.coverage->not_reached.empty()) return;
   std::map<std::string_view, std::vector<const NotReached*>> reasons;
-  for (const NotReached& row : run.coverage->not_reached) reasons[row.why].push_back(&row);
+  for (const NotReached& row : run.coverage->not_reached) reasons[Words(row)].push_back(&row);
   page->Line("");
   page->Line("not reached:");
   for (const auto& [why, rows] : reasons) {
@@ -232,7 +232,7 @@ void AppendNotReached(const Run& run, Page* page) {
       const NotReached& row = *rows[i];
       const std::string origin = DescribeOrigin(row.stack);
       page->Line("    {}={},{}{}{}{}", ForTerminal(row.call), ForTerminal(row.code), ForTerminal(row.how),
-                 row.phase == "any" ? "" : " in " + ForTerminal(row.phase), row.unwinding ? " while unwinding" : "",
+                 row.phase.empty() ? "" : " in " + ForTerminal(row.phase), row.unwinding ? " while unwinding" : "",
                  origin.empty() ? "" : ", at " + ForTerminal(origin));
     }
     if (rows.size() > kShownNotes) page->Line("    … {} more, see --format json", rows.size() - kShownNotes);
@@ -242,7 +242,7 @@ void AppendNotReached(const Run& run, Page* page) {
 void AppendNotes(const Run& run, Page* page) {
   std::map<std::string_view, Group> rules;
   for (const Finding& note : run.notes) {
-    if (!StandsUnderTable(run, note)) rules[note.rule].push_back(&note);
+    if (!StandsUnderTable(run, note)) rules[words::Name(note.rule)].push_back(&note);
   }
   if (rules.empty()) return;
   std::string summary;

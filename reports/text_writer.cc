@@ -13,6 +13,7 @@
 
 #include "reports/escape.h"
 #include "reports/host_notes.h"
+#include "reports/message.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
 
@@ -26,7 +27,7 @@ std::string Number(double value) {
   return text.ends_with(".00") ? text.substr(0, text.size() - 3) : text;
 }
 
-std::string CountsText(const std::map<std::string, std::uint64_t>& counts) {
+std::string CountsText(const InWords& counts) {
   std::string line;
   for (const auto& [name, count] : counts) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, ForTerminal(name));
   return line;
@@ -35,24 +36,24 @@ std::string CountsText(const std::map<std::string, std::uint64_t>& counts) {
 // Number of trials that exited right after the fault. A trial with several notes counts once: by its verdict, or, when it has another
 // verdict, by the largest of its notes.
 std::uint64_t TrialsAbandoned(const Run& run) {
-  const auto verdict = run.totals.verdicts.find("abandoned_at_exit");
+  const auto verdict = run.totals.verdicts.find(Verdict::AbandonedAtExit);
   std::uint64_t trials = verdict == run.totals.verdicts.end() ? 0 : verdict->second;
   for (const Finding& note : run.notes) {
-    if (note.rule == "abandoned_at_exit") trials = std::max(trials, note.trials);
+    if (note.rule == Rule::AbandonedAtExit) trials = std::max(trials, note.trials);
   }
   return trials;
 }
 
-struct Outcome {
+struct Painted {
   std::string text;
   std::string_view paint;
 };
 
-Outcome OutcomeOf(const Run& run, std::size_t places) {
+Painted OutcomeOf(const Run& run, std::size_t places) {
   const std::string found = Plural(run.findings.size(), "finding") + " at " + Plural(places, "place");
-  if (run.outcome == "findings") return {found, kRed};
-  if (run.outcome == "interrupted") return {run.message + (run.findings.empty() ? "" : "; " + found), kYellow};
-  if (run.outcome == "clean") {
+  if (run.outcome == Outcome::Findings) return {found, kRed};
+  if (run.outcome == Outcome::Interrupted) return {Explanation(run) + (run.findings.empty() ? "" : "; " + found), kYellow};
+  if (run.outcome == Outcome::Clean) {
     const std::uint64_t left = LeftAtExit(run, Of::Driver);
     const std::uint64_t left_of_host = LeftAtExit(run, Of::Host);  // every program leaves some
     const std::string shown = HostNotes(run);
@@ -67,7 +68,7 @@ Outcome OutcomeOf(const Run& run, std::size_t places) {
       return {"clean, " + Plural(trials, "trial") + " abandoned at exit" + notes, kYellow};
     return {"clean" + host, kGreen};
   }
-  Outcome outcome{run.outcome, kYellow};
+  Painted outcome{std::string(OutcomeName(run)), kYellow};
   std::replace(outcome.text.begin(), outcome.text.end(), '_', ' ');
   return outcome;
 }
@@ -76,33 +77,30 @@ Outcome OutcomeOf(const Run& run, std::size_t places) {
 std::string Describe(const Host& host) {
   std::string text;
   for (const std::string& probe : host.probes) text += (text.empty() ? "" : ", ") + probe;
-  std::map<std::string_view, std::string> reasons;
-  for (const auto& [probe, why] : host.left_out) reasons[why] += (reasons[why].empty() ? "" : ", ") + probe;
+  std::map<std::string, std::string> reasons;
+  for (const auto& [probe, why] : host.left_out) {
+    std::string& probes = reasons[words::Words(why)];
+    probes += (probes.empty() ? "" : ", ") + probe;
+  }
   for (const auto& [why, probes] : reasons) text += fmt::format("{}not {} ({})", text.empty() ? "" : "; ", probes, why);
   return text;
 }
 
 void AppendHeadline(const Run& run, std::size_t places, Page* page) {
-  const Outcome outcome = OutcomeOf(run, places);
-  const std::string_view on = run.driver.kind == "sim"    ? " on the simulated driver"
-                              : run.driver.kind == "real" ? " on the real driver"
-                                                          : "";
-  page->Line("cuaudit {}{}: {}", run.mode, on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
-  // Removes from the message what the headline already says.
-  constexpr std::string_view kAgain = "not exercised: ";
-  std::string_view message = run.message;
-  if (run.outcome == "not_exercised" && message.starts_with(kAgain)) message.remove_prefix(kAgain.size());
-  const std::string shown = "; " + HostNotes(run);
-  if (run.outcome == "clean" && message.ends_with(shown)) message.remove_suffix(shown.size());
-  if (!message.empty() && message != run.outcome && run.outcome != "interrupted") page->Line("  {}", ForTerminal(std::string(message)));
+  const Painted outcome = OutcomeOf(run, places);
+  constexpr std::string_view kOn[] = {"", " on the simulated driver", " on the real driver"};
+  page->Line("cuaudit {}{}: {}", Name(run.mode), kOn[static_cast<std::size_t>(run.driver.kind)],
+             page->Paint(outcome.paint, ForTerminal(outcome.text)));
+  const std::string why = run.outcome == Outcome::Interrupted ? std::string() : Explanation(run);  // stands in the headline
+  if (!why.empty()) page->Line("  {}", ForTerminal(why));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
   for (const Replayed& fault : run.faults) {
     page->Line("  fault    {}{}", ForTerminal(fault.text),
                fault.code_chosen ? " (given without an error: this is the likeliest documented one)" : "");
   }
   const Driver& driver = run.driver;
-  std::string line = driver.kind == "sim" ? "simulated" : driver.kind;
-  if (line.empty() || line == "none") line = "none was reached";
+  constexpr std::string_view kDriver[] = {"none was reached", "simulated", "real"};
+  std::string line(kDriver[static_cast<std::size_t>(driver.kind)]);
   if (!driver.version.empty()) line += ", CUDA " + driver.version;
   if (!driver.device.empty()) line += ", " + driver.device;
   if (!driver.path.empty()) line += ", " + driver.path;
@@ -118,17 +116,17 @@ void AppendHeadline(const Run& run, std::size_t places, Page* page) {
   line = fmt::format("{} at {}", Plural(totals.calls, "driver call"), Plural(totals.sites, "site"));
   if (totals.trials != 0) line += fmt::format(", {}, {} fired", Plural(totals.trials, "trial"), totals.fired);
   page->Line("  totals   {}", line);
-  if (!totals.verdicts.empty()) page->Line("  verdicts {}", CountsText(totals.verdicts));
-  if (!totals.isolation.empty()) page->Line("  trials   {}", CountsText(totals.isolation));
+  if (!totals.verdicts.empty()) page->Line("  verdicts {}", CountsText(Words(totals.verdicts)));
+  if (!totals.isolation.empty()) page->Line("  trials   {}", CountsText(Words(totals.isolation)));
   if (totals.forced != 0) {
     page->Line("  progress forced {}: work was queued that no driver call waited for",
                totals.forced == 1 ? "once" : fmt::format("{} times", totals.forced));
   }
-  if (!totals.pruned.empty()) page->Line("  pruned   {}", CountsText(totals.pruned));
+  if (!totals.pruned.empty()) page->Line("  pruned   {}", CountsText(Words(totals.pruned)));
   if (run.coverage) page->Line("  coverage {}", Describe(*run.coverage));
   if (totals.recovered != 0) page->Line("  recovery checked after {}", Plural(totals.recovered, "trial"));
   if (totals.shrinking != 0) page->Line("  shrink   {} to find the fewest faults", Plural(totals.shrinking, "run"));
-  if (!totals.skipped.empty()) page->Line("  skipped  {}", CountsText(totals.skipped));
+  if (!totals.skipped.empty()) page->Line("  skipped  {}", CountsText(Words(totals.skipped)));
 }
 
 // Writes a table with columns as wide as their widest cell. The first `text_columns` are aligned left, the others right.
@@ -162,7 +160,7 @@ void AppendMeters(const Run& run, Page* page) {
                row.control_cycles, row.false_alarms, row.windows,
                row.drift == 0 ? "" : fmt::format(", {} bytes gained a block", row.drift));
   }
-  for (const auto& [name, why] : meters.absent) page->Line("  {}: not judged: {}", ForTerminal(name), ForTerminal(why));
+  for (const auto& [name, why] : meters.absent) page->Line("  {}: not judged: {}", ForTerminal(name), ForTerminal(words::Words(why)));
 }
 
 void AppendCycles(const Run& run, Page* page) {
@@ -252,7 +250,7 @@ std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
   return shown;
 }
 
-bool WasLost(std::string_view rule) { return rule == "leak" || rule == "orphaned" || rule == "growth"; }
+bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth; }
 
 bool WriteText(const Run& run, std::ostream& out, bool colour) {
   Page page;

@@ -32,6 +32,6 @@ std::string DescribeOrigin(const std::vector<Frame>& stack);
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack);
 
 // True for rules about objects that the program lost because a call failed. For other rules the failing call merely came before.
-bool WasLost(std::string_view rule);
+bool WasLost(Rule rule);
 
 }  // namespace cuaudit::report

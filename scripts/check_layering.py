@@ -28,7 +28,7 @@ THIRD_PARTY = {
     r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
     r"^benchmark/": ["suites/bench"],
     r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["allocator", "faults/cudart", "faults/driver", "faults/interpose", "faults/plan", "faults/sim/device", "faults/sim/image",
-                                              "faults/sim/state", "harness/cli", "harness/cycle", "harness/lifecycle", "suites"],
+                                              "faults/sim/state", "harness/cli", "harness/cycle", "harness/lifecycle", "harness/verdict", "suites"],
 }
 GENERATED = re.compile(r"^(driver|cudart)_\w+\.inc$")
 LIMIT = 400

@@ -14,12 +14,12 @@
 namespace cuaudit::driver {
 
 enum class MisuseRule : std::uint8_t {
-#define CUAUDIT_MISUSE(name, text, help) name,
+#define CUAUDIT_MISUSE(name, text, help, advice) name,
 #include "faults/driver/misuse.def"
 #undef CUAUDIT_MISUSE
 };
 inline constexpr std::size_t kMisuseRuleCount = 0
-#define CUAUDIT_MISUSE(name, text, help) +1
+#define CUAUDIT_MISUSE(name, text, help, advice) +1
 #include "faults/driver/misuse.def"
 #undef CUAUDIT_MISUSE
     ;
@@ -35,7 +35,7 @@ struct Misuse {
 
 constexpr std::string_view Name(MisuseRule rule) noexcept {
   constexpr std::string_view names[] = {
-#define CUAUDIT_MISUSE(name, text, help) text,
+#define CUAUDIT_MISUSE(name, text, help, advice) text,
 #include "faults/driver/misuse.def"
 #undef CUAUDIT_MISUSE
   };

@@ -36,8 +36,8 @@ Exit CyclesCommand(const Options& options) {
   if (progress.interrupted != 0) {
     return EndInterrupted({progress.interrupted, progress.done, progress.planned}, std::move(run), *session);
   }
-  if (!status.ok()) return Fail(status, *session, "cycles");
-  for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
+  if (!status.ok()) return Fail(status, *session);
+  SayLeftOut(run);
   return Deliver(run, options);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// explain_word.cc: what a word of a report means: the id of a rule, a verdict or a reason.
+// explain_word.cc: what a word of a report means: the id of an outcome, a verdict, a rule or a reason.
 #include <string>
 
 #include "harness/cli/commands.h"
@@ -20,6 +20,10 @@ void Add(std::string_view id, std::string_view what, std::string_view title, std
 
 Exit ExplainWord(const std::string& word) {
   std::string page;
+  if (const std::optional<words::Outcome> outcome = Named<words::Outcome>(word)) {
+    const words::OutcomeRow& row = Row(*outcome);
+    Add(row.name, "outcome", row.title, row.explanation, row.advice, &page);
+  }
   if (const std::optional<Rule> rule = Named<Rule>(word)) {
     const RuleRow& row = Row(*rule);
     Add(row.name, row.level == Level::Finding ? "rule, a finding" : "rule, a note", row.title, row.explanation, row.advice, &page);
@@ -29,15 +33,16 @@ Exit ExplainWord(const std::string& word) {
     Add(row.name, "verdict", row.title, row.explanation, row.advice, &page);
   }
   if (const std::optional<Missed> missed = Named<Missed>(word); missed && *missed != Missed::Nothing) {
-    Add(word, "why a trial proves nothing", Row(*missed).coverage, {}, {}, &page);
+    Add(word, "why a trial proves nothing", Row(*missed).coverage, {}, Row(*missed).advice, &page);
   }
   if (const std::optional<Reason> reason = Named<Reason>(word)) {
     const ReasonRow& row = Row(*reason);
     const std::string about = std::string(kReasonGroups[static_cast<std::size_t>(row.group)]) + ".";
-    Add(word, "reason", Filled(row.text, "..."), about, row.advice, &page);
+    Add(word, "reason", Filled(row.text, "[" + std::string(row.of) + "]"), about, row.advice, &page);
   }
   if (!page.empty()) return Print(page);
-  Say("--rule: '" + word + "': expected a rule, a verdict or a reason: cuaudit list rules, verdicts or reasons");
+  Say("--rule: '" + word +
+      "': expected an outcome, a verdict, a rule or a reason: cuaudit list outcomes, verdicts, rules, missed or reasons");
   return Exit::Usage;
 }
 

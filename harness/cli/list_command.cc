@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/effects.h"
@@ -60,12 +63,64 @@ Table Kinds() {
 }
 
 Table Rules() {
-  Table table{{"rule", "level", "title", "explanation", "what to do"}, {}, 3};
-  for (const RuleRow& row : kRules) {
-    if (row.level == Level::Told) continue;
-    table.rows.push_back({std::string(row.name), row.level == Level::Finding ? "finding" : "note", std::string(row.title),
-                          std::string(row.explanation), std::string(row.advice)});
+  constexpr const char* kLevels[] = {"finding", "note", "note of a sweep"};
+  Table table{{"rule", "level", "title", "explanation", "what to do", "verdict", "proof"}, {}, 3};
+  for (std::size_t i = 0; i < kRuleCount; ++i) {
+    const auto rule = static_cast<Rule>(i);
+    const RuleRow& row = Row(rule);
+    const std::optional<Verdict> verdict = VerdictOf(rule);
+    table.rows.push_back({std::string(row.name), kLevels[static_cast<std::size_t>(row.level)], std::string(row.title),
+                          std::string(row.explanation), std::string(row.advice), std::string(verdict ? Name(*verdict) : ""),
+                          IsProved(rule) ? "simulated driver" : ""});
   }
+  return table;
+}
+
+Table Outcomes() {
+  Table table{{"outcome", "exit", "title", "explanation", "what to do"}, {}, 3};
+  for (const words::OutcomeRow& row : words::kOutcomes) {
+    table.rows.push_back(
+        {std::string(row.name), std::string(row.exit), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
+  }
+  return table;
+}
+
+// The first row is that of a trial that missed nothing.
+Table MissedReasons() {
+  Table table{{"missed", "title", "what to do"}, {}, 2};
+  for (const MissedRow& row : std::span(kMissed).subspan(1)) {
+    table.rows.push_back({std::string(row.name), Filled(row.note, "[number of]"), std::string(row.advice)});
+  }
+  return table;
+}
+
+Table CommandTable() {
+  Table table{{"command", "usage", "help"}, {}};
+  for (const CommandRow& row : Commands()) table.rows.push_back({row.name, row.usage, row.help});
+  return table;
+}
+
+Table OptionTable() {
+  Table table{{"option", "operand", "default", "help", "commands"}, {}, 4};
+  const auto add = [&table](const char* flag, std::string operand, const std::string& fallback, const char* help, std::uint32_t commands) {
+    std::string names;
+    for (const CommandRow& row : Commands()) {
+      if ((row.command & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
+    }
+    table.rows.push_back({flag, std::move(operand), fallback, help, names});
+  };
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) add(flag, choices, default_value, help, commands);
+#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) add(flag, operand, default_value, help, commands);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  add(flag, #lowest "-" #highest, std::to_string(default_value), help, commands);
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) add(flag, "", "", help, commands);
+#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) add(flag, operand, "", help, commands);
+#include "harness/cli/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
   return table;
 }
 
@@ -80,7 +135,7 @@ Table Verdicts() {
 Table Reasons() {
   Table table{{"reason", "title", "what to do", "about"}, {}, 2};
   for (const ReasonRow& row : kReasons) {
-    table.rows.push_back({std::string(row.name), Filled(row.text, "..."), std::string(row.advice),
+    table.rows.push_back({std::string(row.name), Filled(row.text, "[" + std::string(row.of) + "]"), std::string(row.advice),
                           std::string(kReasonGroups[static_cast<std::size_t>(row.group)])});
   }
   return table;
@@ -132,18 +187,24 @@ std::string AsJson(const Table& table) {
   return rows.dump(2) + "\n";
 }
 
+constexpr std::pair<const char*, Table (*)()> kLists[] = {{"calls", &Calls},           {"kinds", &Kinds},        {"outcomes", &Outcomes},
+                                                          {"verdicts", &Verdicts},     {"rules", &Rules},        {"missed", &MissedReasons},
+                                                          {"reasons", &Reasons},       {"hows", &Hows},          {"probes", &Probes},
+                                                          {"commands", &CommandTable}, {"options", &OptionTable}};
+
 }  // namespace
 
 Exit ListCommand(const Options& options) {
-  Table table;
-  if (options.operand == "calls") table = Calls();
-  if (options.operand == "kinds") table = Kinds();
-  if (options.operand == "rules") table = Rules();
-  if (options.operand == "verdicts") table = Verdicts();
-  if (options.operand == "reasons") table = Reasons();
-  if (options.operand == "hows") table = Hows();
-  if (options.operand == "probes") table = Probes();
+  const auto list = std::find_if(std::begin(kLists), std::end(kLists), [&](const auto& one) { return options.operand == one.first; });
+  if (list == std::end(kLists)) return Exit::Usage;  // ParseOptions knows the names
+  const Table table = list->second();
   return Print(options.outputs.front().format == Format::Json ? AsJson(table) : AsText(table));
+}
+
+std::vector<std::string> ListNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, table] : kLists) names.emplace_back(name);
+  return names;
 }
 
 }  // namespace cuaudit::harness

@@ -13,13 +13,6 @@
 namespace cuaudit::harness {
 namespace {
 
-struct CommandRow {
-  Command command;
-  const char* name;
-  const char* usage;  // what follows the options
-  const char* help;
-};
-
 constexpr CommandRow kCommands[] = {
     {kDoctor, "doctor", "", "Say what this machine offers: driver, device, drop-in libraries, limits"},
     {kRun, "run", " -- PROGRAM [ARGS]", "Run a program once under audit and list what it acquired and left"},
@@ -28,7 +21,7 @@ constexpr CommandRow kCommands[] = {
     {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
     {kExplain, "explain", " JOURNAL | --rule ID",
      "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
-    {kList, "list", " calls|kinds|rules|verdicts|reasons|hows|probes", "Print a table that cuaudit goes by"},
+    {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -162,9 +155,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     AddOptions(sub, row.command, &copy);
     if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
     if (row.command == kList) {
-      sub->add_option("what", copy.operand, "calls, kinds, rules, verdicts, reasons, hows or probes")
-          ->required()
-          ->check(CLI::IsMember(std::vector<std::string>{"calls", "kinds", "rules", "verdicts", "reasons", "hows", "probes"}));
+      sub->add_option("what", copy.operand, "the table")->required()->check(CLI::IsMember(ListNames()));
     }
     parts_->commands.emplace_back(row.command, sub);
   }
@@ -243,6 +234,8 @@ std::vector<std::string> EchoOptions(const Options& options, Command command) {
 #undef CUAUDIT_LIST
   return flags;
 }
+
+std::span<const CommandRow> Commands() { return kCommands; }
 
 std::string_view CommandName(Command command) { return RowOf(command).name; }
 

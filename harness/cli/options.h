@@ -77,6 +77,17 @@ std::vector<std::string> EchoOptions(const Options& options, Command command);
 // "a,b" -> a, b. Empty words are kept, so that they can be refused.
 std::vector<std::string> SplitCommas(std::string_view list);
 
+struct CommandRow {
+  Command command;
+  const char* name;
+  const char* usage;  // what follows the options
+  const char* help;
+};
+std::span<const CommandRow> Commands();
+
+// What `cuaudit list` prints.
+std::vector<std::string> ListNames();
+
 std::string_view CommandName(Command command);
 std::string_view ToolVersion();
 

@@ -57,7 +57,7 @@ Exit RunCommand(const Options& options) {
   }
   int interrupted = 0;
   const Result<Observation> seen = RunInForeground(*session, &interrupted);
-  if (!seen.ok()) return Fail(seen.status(), *session, "run");
+  if (!seen.ok()) return Fail(seen.status(), *session);
   // What the signal ended was ended by whoever sent it to us: no crash, and no whole run either. What it did until then is told, not
   // judged.
   const bool as_shells_say =
@@ -70,23 +70,22 @@ Exit RunCommand(const Options& options) {
   }
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;
-  const std::string how_it_ended = "the program " + Describe(ending, subject.deadline_ms);
+  const std::string how_it_ended = Describe(ending, subject.deadline_ms);
   const bool refused = seen->journal.header().refused_runtime[0] != '\0';  // then we ended it, and say why
-  if (!refused && (ending.timed_out || ending.signal != 0 || ending.exit_status != 0)) Say(how_it_ended);
+  if (!refused && (ending.timed_out || ending.signal != 0 || ending.exit_status != 0)) Say("the program " + how_it_ended);
   const Status exercised = CheckExercised(subject, *seen);
-  if (!exercised.ok()) return Fail(exercised, *session, "run");
+  if (!exercised.ok()) return Fail(exercised, *session);
 
   report::Run run = session->NewReport();
-  run.mode = "run";
   DescribeRun(*seen, &run);
   AddLeftBehind(ending, "they still are", &run);
   SiteTexts sites;
   AddFaultFree(*seen, session->Reproduce(), &sites, &run);
   run.live = LiveTable(seen->ledger);
   const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
-  if (!as_expected) run.message = how_it_ended + ", expected exit status " + std::to_string(subject.expected_exit) + " (--expect-exit)";
-  run.outcome = !run.findings.empty() ? "findings" : as_expected ? "clean" : "error";
-  for (const auto& [reason, count] : run.totals.skipped) Say("warning: " + reason + ": " + std::to_string(count));
+  if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};
+  run.outcome = !run.findings.empty() ? words::Outcome::Findings : as_expected ? words::Outcome::Clean : words::Outcome::Error;
+  SayLeftOut(run);
   return Deliver(run, options);
 }
 

@@ -23,6 +23,7 @@
 #include "reports/escape.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
+#include "reports/message.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
@@ -105,7 +106,7 @@ report::Host DescribeProbes(const Options& options, HostProbes probes) {
   const auto put = [&](driver::Kind kind, Reason why) {
     const std::string name(driver::Name(kind));
     if (why == Reason::None) host.probes.push_back(name);
-    else host.left_out[name] = Words(why);
+    else host.left_out[name] = {why};
   };
   const Reason none = options.no_host ? Reason::AskedNoHost : Reason::NeedsStacks;
   put(driver::Kind::HostHeap, probes == HostProbes::Heap ? Reason::None : probes == HostProbes::None ? none : Reason::CostsMore);
@@ -151,10 +152,18 @@ Status DeliverOne(const report::Run& run, const Output& output) {
   return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
 }
 
+report::Mode ModeOf(Command command) {
+  constexpr std::pair<Command, report::Mode> kModes[] = {
+      {kRun, report::Mode::Run}, {kCycles, report::Mode::Cycles}, {kSweep, report::Mode::Sweep}, {kReplay, report::Mode::Replay}};
+  for (const auto& [one, mode] : kModes) {
+    if (one == command) return mode;
+  }
+  return report::Mode::Unknown;
+}
+
 Exit ExitOf(const report::Run& run) {
-  if (run.outcome == "clean") return Exit::Clean;
-  if (run.outcome == "findings") return Exit::Findings;
-  return Exit::Environment;
+  if (run.outcome == words::Outcome::Clean) return Exit::Clean;
+  return run.outcome == words::Outcome::Findings ? Exit::Findings : Exit::Environment;
 }
 
 }  // namespace
@@ -189,6 +198,10 @@ Result<std::string> WorldText(const Options& options) {
 }
 
 void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str()); }
+
+void SayLeftOut(const report::Run& run) {
+  for (const auto& [reason, count] : report::Words(run.totals.skipped)) Say("warning: " + reason + ": " + std::to_string(count));
+}
 
 Exit Print(std::string_view text) {
   const Status status = WriteAll(STDOUT_FILENO, text, "stdout");
@@ -287,10 +300,12 @@ Reproduction Session::Reproduce() const { return {CommandLine(kReplay), CommandL
 
 report::Run Session::NewReport() const {
   report::Run run;
+  run.mode = ModeOf(options_.command);
   run.command = subject_.command;
   run.scope = options_.scope;
   run.host = DescribeProbes(options_, subject_.launch.host_probes);
-  run.driver.kind = std::string(Name(subject_.launch.driver));
+  const bool genuine = subject_.launch.driver == DriverChoice::Genuine;
+  run.driver.kind = genuine ? report::DriverKind::Genuine : report::DriverKind::Simulated;
   run.tool_version = std::string(ToolVersion());
   run.generated = Timestamp();
   return run;
@@ -308,7 +323,7 @@ Exit Deliver(const report::Run& run, const Options& options) {
   return exit;
 }
 
-Exit Fail(const Status& status, const Session& session, const char* mode) {
+Exit Fail(const Status& status, const Session& session) {
   Say(status.message());
   if (!status.detail().empty()) {
     Say("the last lines of its output:");
@@ -318,25 +333,20 @@ Exit Fail(const Status& status, const Session& session, const char* mode) {
   if (status.exit() == Exit::Usage) return status.exit();
   report::Run run = session.NewReport();
   run.host = {};  // nothing was judged
-  run.mode = mode;
-  run.outcome = status.not_exercised() ? "not_exercised" : "error";
-  run.message = status.message();
+  run.outcome = status.not_exercised() ? words::Outcome::NotExercised : words::Outcome::Error;
+  run.message.told = status.message();
   const Exit delivered = Deliver(run, session.options());
   return delivered == Exit::Failure ? delivered : status.exit();
 }
 
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session) {
-  const Command command = session.options().command;
-  const bool trials = command == kSweep || command == kReplay;
   const char* const name = sigabbrev_np(progressed.signal);
   const std::string signal = name == nullptr ? "signal " + std::to_string(progressed.signal) : std::string("SIG") + name;
-  run.mode = std::string(CommandName(command));
-  run.outcome = "interrupted";
+  run.outcome = words::Outcome::Interrupted;
   if (progressed.done == 0) run.host = {};  // nothing was judged
-  run.interrupted = {signal, progressed.done, progressed.planned};
-  const std::string done = std::to_string(progressed.done) + " of " + std::to_string(progressed.planned) + (trials ? " trials" : " runs");
-  run.message = "interrupted" + (progressed.planned == 0 ? " before the first trial" : ", " + done) + " (" + signal + ")";
-  Say(run.message + (command == kSweep && !session.dir().fresh() ? "; the same command goes on from here" : ""));
+  run.interrupted = {signal, progressed.done, progressed.planned, progressed.more};
+  Say(report::MessageLine(run) +
+      (session.options().command == kSweep && !session.dir().fresh() ? "; the same command goes on from here" : ""));
   const Exit delivered = Deliver(run, session.options());
   return delivered == Exit::Failure ? delivered : static_cast<Exit>(kSignalled + progressed.signal);
 }

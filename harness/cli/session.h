@@ -59,7 +59,7 @@ class Session {
 Exit Deliver(const report::Run& run, const Options& options);
 
 // The line on stderr, and for commands that deliver reports a report that says so.
-Exit Fail(const Status& status, const Session& session, const char* mode);
+Exit Fail(const Status& status, const Session& session);
 
 inline constexpr int kSignalled = 128;  // and the number of a signal: the exit status of what it ended, as shells have it
 
@@ -68,6 +68,7 @@ struct Progressed {
   int signal = 0;             // its number; 0: none did
   std::uint64_t done = 0;     // trials; of `cycles` and `run`: runs of the program
   std::uint64_t planned = 0;  // 0: the fault-free runs were under way
+  bool more = false;          // the plan was not whole yet
 };
 
 // Delivers `run`, which holds what was known by then, as the report of a command that a signal ended; answers 128 and its number.
@@ -78,5 +79,7 @@ Exit Print(std::string_view text);
 
 // One line on stderr.
 void Say(const std::string& line);
+// One line for each thing that was left out.
+void SayLeftOut(const report::Run& run);
 
 }  // namespace cuaudit::harness

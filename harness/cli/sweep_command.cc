@@ -25,9 +25,9 @@ namespace {
 void SayWarnings(const report::Run& run) {
   const report::Totals& totals = run.totals;
   for (const Reason why : {Reason::ProbesSanitizer, Reason::ProbesDescriptors, Reason::ProbesStopped, Reason::ProbesNotLoaded}) {
-    if (totals.skipped.contains(Words(why))) Say("warning: " + Words(why));
+    if (totals.skipped.contains({why})) Say("warning: " + Words(why));
   }
-  const auto unmodelled = totals.skipped.find(Words(Reason::Unmodelled));
+  const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
   if (unmodelled == totals.skipped.end()) return;
   Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
 }
@@ -143,7 +143,7 @@ Exit SweepCommand(const Options& options) {
   std::string nothing_anew;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
   if (!rehearsal.ok()) {
-    return interrupted != 0 ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(rehearsal.status(), *session, "sweep");
+    return interrupted != 0 ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(rehearsal.status(), *session);
   }
   Progressed progressed;
   {
@@ -151,7 +151,8 @@ Exit SweepCommand(const Options& options) {
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
     std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
+    SiteTexts sites;
+    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);
     status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {
@@ -170,9 +171,10 @@ Exit SweepCommand(const Options& options) {
     if (status.ok() || progressed.signal != 0) engine.Report(&run);
     progressed.done = run.totals.trials;
     progressed.planned = engine.trials();
+    progressed.more = engine.plans_more();
   }
   if (progressed.signal != 0) return EndInterrupted(progressed, std::move(run), *session);
-  if (!status.ok()) return Fail(status, *session, "sweep");
+  if (!status.ok()) return Fail(status, *session);
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
@@ -215,7 +217,7 @@ Exit ReplayCommand(const Options& options) {
   int interrupted = 0;
   Status status = Replay(session->subject(), session->dir(), texts, judge, *benign, session->Reproduce(), &run, &interrupted);
   if (interrupted != 0) return EndInterrupted({interrupted, 0, 1}, std::move(run), *session);
-  if (!status.ok()) return Fail(status, *session, "replay");
+  if (!status.ok()) return Fail(status, *session);
   SayWarnings(run);
   return Deliver(run, options);
 }

@@ -135,12 +135,11 @@ class Certifier {
 
 report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce) {
   report::Finding finding;
-  finding.rule = std::string(Name(Rule::Growth));
+  finding.rule = Rule::Growth;
   finding.title = "the meter stood higher after every block of cycles than after the one before";
   finding.kind = row.name;
   finding.count = 1;
   finding.bytes = static_cast<std::uint64_t>(row.per_cycle + 0.5);
-  finding.verdict = std::string(Name(Verdict::Leak));
   TrialFindingText text;
   text.rule = Rule::Growth;
   text.apart = finding.kind;
@@ -197,18 +196,19 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     Status certified = certifier.FromCycles(std::move(seen), &arms);
     if (!certified.ok()) return certified;
   } else if (seen.cycles != 0) {
-    meters.absent = {{"all", "the program marked " + std::to_string(seen.cycles) + " cycles, and " + std::to_string(options.warm_up) +
-                                 " to warm up and " + std::to_string(kBlocks) + " more are needed" +
-                                 (takes_count ? ": --n 1," + std::to_string(options.warm_up + kBlocks) + " or --detect" : "")}};
+    const std::string needed = std::to_string(seen.cycles) + " cycles, and " + std::to_string(options.warm_up) + " to warm up and " +
+                               std::to_string(kBlocks) + " more are needed";
+    const std::string how = takes_count ? ": --n 1," + std::to_string(options.warm_up + kBlocks) + " or --detect" : "";
+    meters.absent = {{"all", {Reason::TooFewCycles, needed + how}}};
   } else if (options.detect != 0 && hosted) {
     meters.of_runs = true;
     Status certified = certifier.FromRuns(&arms);
     if (!certified.ok()) return certified;
   } else {
-    meters.absent = {{"all", Words(hosted ? Reason::MeterNoMarks : Reason::MeterNoProbes)}};
+    meters.absent = {{"all", {hosted ? Reason::MeterNoMarks : Reason::MeterNoProbes}}};
   }
-  const bool exact_grows = std::any_of(run->findings.begin(), run->findings.end(),
-                                       [](const report::Finding& finding) { return finding.rule == harness::Name(Rule::Growth); });
+  const bool exact_grows =
+      std::any_of(run->findings.begin(), run->findings.end(), [](const report::Finding& finding) { return finding.rule == Rule::Growth; });
   bool own_grows = false;
   for (const MeterSeries& series : arms.subject) {
     if (series.readings.size() < kBlocks) continue;

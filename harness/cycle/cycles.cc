@@ -25,7 +25,7 @@ std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) 
 
 Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
                  const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, CyclesProgress* progress) {
-  run->mode = "cycles";
+  run->mode = report::Mode::Cycles;
   RunMeters meters;
   SiteTexts sites;
   std::vector<Snapshot> snapshots;
@@ -63,7 +63,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
   CompareSnapshots(snapshots, reproduce, run);
   Status certified = Certify(subject, dir, certificate, std::move(meters), reproduce, run, &progress->interrupted);
   if (!certified.ok()) return certified;
-  run->outcome = run->findings.empty() ? "clean" : "findings";
+  run->outcome = run->findings.empty() ? words::Outcome::Clean : words::Outcome::Findings;
   return {};
 }
 

@@ -103,7 +103,7 @@ RunMeters ReadMeters(const Observation& run) {
     if (!IsNoisy(i)) continue;
     MeterSeries series{std::string(faults::kHostMeters[i].name), QuantumOf(static_cast<HostMeter>(i)), std::move(host[i].readings)};
     if (simulated && static_cast<HostMeter>(i) == HostMeter::ResidentBytes) {
-      meters.absent[series.name] = Words(Reason::MeterBooks);
+      meters.absent[series.name] = {Reason::MeterBooks};
       continue;
     }
     if (last != nullptr && (last->argument[0] >> i & 1U) != 0) {
@@ -114,14 +114,14 @@ RunMeters ReadMeters(const Observation& run) {
     } else if (meters.cycles != 0) {
       const bool heap = static_cast<HostMeter>(i) == HostMeter::HeapBytes && (run.flags() & faults::kHeapNotSeen) != 0;
       const bool active = (run.flags() & faults::kHostProbesActive) != 0;
-      meters.absent[series.name] = Words(!active ? Reason::MeterNoProbes : heap ? Reason::OwnMalloc : Reason::MeterGaps);
+      meters.absent[series.name] = {!active ? Reason::MeterNoProbes : heap ? Reason::OwnMalloc : Reason::MeterGaps};
     }
   }
   if (meters.cycles != 0) meters.at_cycles.push_back({kProcessDeviceBytes, 1, OwnDeviceBytes(run.ledger, pid, ends)});
   if (meters.cycles != 0 && device.readings.size() == meters.cycles) {
     meters.at_cycles.push_back(std::move(device));
   } else if (meters.cycles != 0) {
-    meters.absent[kDeviceBytes] = Words(Reason::MeterNoContext);
+    meters.absent[kDeviceBytes] = {Reason::MeterNoContext};
   }
   return meters;
 }

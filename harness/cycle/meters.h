@@ -31,10 +31,10 @@ struct MeterSeries {
 };
 
 struct RunMeters {
-  std::uint64_t cycles = 0;                   // that the program's first process marked
-  std::vector<MeterSeries> at_cycles;         // one reading for each of them
-  std::vector<MeterSeries> at_exit;           // one reading each
-  std::map<std::string, std::string> absent;  // meter -> why there is no series at the ends of cycles
+  std::uint64_t cycles = 0;               // that the program's first process marked
+  std::vector<MeterSeries> at_cycles;     // one reading for each of them
+  std::vector<MeterSeries> at_exit;       // one reading each
+  std::map<std::string, Because> absent;  // meter -> why there is no series at the ends of cycles
 };
 
 RunMeters ReadMeters(const Observation& run);

@@ -131,7 +131,7 @@ std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots)
 report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired& acquired, const report::Acquired& where,
                             const report::Acquired& other, FingerprintSet* fingerprints) {
   report::Finding finding;
-  finding.rule = std::string(Name(rule));
+  finding.rule = rule;
   finding.title = std::string(Row(rule).title);
   finding.kind = std::string(driver::Name(kind));
   finding.acquired = acquired;
@@ -220,7 +220,6 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
       report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, {}, &fingerprints);
       finding.count = AtLeastOne(out.per_cycle);
       finding.bytes = out.bytes_per_cycle;
-      finding.verdict = std::string(Name(Verdict::Leak));
       finding.reproduce = reproduce;
       run->findings.push_back(std::move(finding));
     }
@@ -230,7 +229,6 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired, row.site.where, row.site.other, &fingerprints);
     const double grown = PerCycle(row.count, cycles);
     finding.count = grown > 0 ? AtLeastOne(grown) : *std::max_element(row.count.begin(), row.count.end());
-    finding.verdict = std::string(Name(Verdict::Misuse));
     finding.reproduce = reproduce;
     (Row(row.site.rule).level == Level::Finding ? run->findings : run->notes).push_back(std::move(finding));
   }

@@ -1,46 +1,27 @@
 // SPDX-License-Identifier: MIT
-// rules.h: the rules of rules.def as an enumeration with names, levels and titles.
+// rules.h: the rules of reports/words/rules.def for the ledger, and which of them a simulated world proves.
 //
-//   Owns      nothing; constant tables.
 //   Threads   safe everywhere; no state.
 //   Faults    makes no driver calls.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 #include "faults/driver/misuse.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 
-enum class Rule : std::uint8_t {
-#define CUAUDIT_RULE(name, ...) name,
-#include "harness/ledger/rules.def"
-#undef CUAUDIT_RULE
-};
-
-enum class Level : std::uint8_t { Finding, Note, Told };
-
-struct RuleRow {
-  std::string_view name;
-  Level level;
-  std::string_view title, explanation, advice;
-};
-
-inline constexpr RuleRow kRules[] = {
-#define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
-#include "harness/ledger/rules.def"
-#undef CUAUDIT_RULE
-};
-inline constexpr std::size_t kRuleCount = sizeof(kRules) / sizeof(kRules[0]);
-
-constexpr const RuleRow& Row(Rule rule) { return kRules[static_cast<std::size_t>(rule)]; }
-constexpr std::string_view Name(Rule rule) { return Row(rule).name; }
+using words::kRuleCount;
+using words::kRules;
+using words::Level;
+using words::Name;
+using words::Row;
+using words::Rule;
+using words::RuleRow;
 
 constexpr Rule RuleOf(driver::MisuseRule rule) {
   switch (rule) {
-#define CUAUDIT_MISUSE(name, text, help) \
-  case driver::MisuseRule::name:         \
+#define CUAUDIT_MISUSE(name, ...) \
+  case driver::MisuseRule::name:  \
     return Rule::name;
 #include "faults/driver/misuse.def"
 #undef CUAUDIT_MISUSE

@@ -45,8 +45,8 @@ std::string_view KindOf(HostMeter meter) {
 
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
-StepFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
-  StepFinding finding{rule, std::move(detail)};
+MeterFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
+  MeterFinding finding{rule, std::move(detail)};
   finding.kind = KindOf(meter);
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
   if (IsBytes(meter)) finding.count = 1;
@@ -62,6 +62,16 @@ std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMete
 }
 
 }  // namespace
+
+TrialFindingText TextOf(const MeterFinding& finding) {
+  TrialFindingText text;
+  text.rule = finding.rule;
+  text.meter = finding.kind;
+  text.count = finding.count;
+  text.bytes = finding.bytes;
+  text.detail = finding.detail;
+  return text;
+}
 
 HostAudit::HostAudit(bool wanted, bool genuine) : wanted_(wanted), genuine_(genuine) {
   if (!wanted_) return;
@@ -127,8 +137,8 @@ void HostExcess::DropWhatDoesNotAddUp() {
   if (lowest_late_ <= highest_early_) std::erase_if(kept_, IsFewBytes);
 }
 
-std::vector<StepFinding> HostExcess::Findings() const {
-  std::vector<StepFinding> findings;
+std::vector<MeterFinding> HostExcess::Findings() const {
+  std::vector<MeterFinding> findings;
   for (const Kept& one : kept_) {
     const std::string again =
         "kept by the faulted cycle, beyond what a good one keeps, and by each of " + std::to_string(repeats_) + " repeats";
@@ -171,7 +181,8 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     sums.erase(sums.begin());  // the end of the warm-up; what follows are the cycles
     const Growth judged = JudgeGrowth(sums, meter == HostMeter::HeapBytes ? kHeapStep : kPage);
     if (!judged.enough) {
-      growth.unmetered.push_back(name + ": it takes " + std::to_string(kBlocks) + " cycles after the warm-up");
+      static_assert(kBlocks == 10);  // as the reason says
+      growth.unmetered.push_back(Words(Reason::NeedsCycles, name));
     } else if (judged.grows) {
       growth.findings.push_back(Found(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
                                       "grows in every cycle after the warm-up; bytes per cycle"));

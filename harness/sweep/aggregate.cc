@@ -8,6 +8,7 @@
 #include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/plan_file.h"
+#include "harness/sweep/shell_quote.h"
 #include "harness/sweep/shrink.h"
 
 namespace cuaudit::harness {
@@ -15,12 +16,11 @@ namespace {
 
 report::Finding ToFinding(const TrialFindingText& text) {
   report::Finding finding;
-  finding.rule = Name(text.rule);
+  finding.rule = text.rule;
   finding.title = Row(text.rule).title;
   finding.kind = KindName(text);
   finding.count = text.count;
   finding.bytes = text.bytes;
-  if (const std::optional<Verdict> verdict = VerdictOf(text.rule)) finding.verdict = Name(*verdict);
   finding.detail = text.detail;
   finding.acquired = text.acquired;
   finding.where = text.where->call;
@@ -32,9 +32,8 @@ report::Finding ToFinding(const TrialFindingText& text) {
 // A note that is about a trial, not about an object.
 report::Finding Told(const TrialFindingText& text) {
   report::Finding note;
-  note.rule = Name(text.rule);
+  note.rule = text.rule;
   note.title = Row(text.rule).title;
-  note.verdict = Name(*VerdictOf(text.rule));
   return note;
 }
 
@@ -43,7 +42,7 @@ constexpr Reason ReasonOf(Recovery recovery) {
   const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
   return static_cast<Reason>(first + static_cast<std::size_t>(recovery) - static_cast<std::size_t>(Recovery::NoMarks));
 }
-static_assert(ReasonOf(Recovery::Died) == Reason::RecoveryDied);
+static_assert(ReasonOf(Recovery::OlderContext) == Reason::RecoveryOlderContext);
 
 // Equal groups become one entry that counts its trials.
 class Collector {
@@ -96,10 +95,11 @@ std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, cons
 
 class Adder {
  public:
-  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least)
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least, std::span<const Benign> declared)
       : reproduction_(reproduction),
         run_(run),
         least_(least),
+        declared_(declared),
         findings_(&groups->findings, &groups->fingerprints, &run->findings),
         notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
 
@@ -112,7 +112,7 @@ class Adder {
   }
 
   void Trial(const TrialResult& trial) {
-    shown_ = ShownFaults(trial, reproduction_);
+    shown_.reset();
     for (const TrialFindingText& text : trial.findings) Add(text, trial);
     for (const TrialFindingText& text : trial.notes) {
       // What every run leaves has nothing to do with the fault of this one.
@@ -126,13 +126,14 @@ class Adder {
     }
     if (trial.stray) return;
     ++run_->totals.trials;
-    ++run_->totals.verdicts[std::string(Name(trial.verdict))];
+    ++run_->totals.verdicts[trial.verdict];
     if (trial.fired) ++run_->totals.fired;
     Recovered(trial);
-    TallyInWords& skipped = run_->totals.skipped;
+    Counted& skipped = run_->totals.skipped;
     if (trial.ending.left_behind > trial.ending.survived) Count(Reason::LeftEnded, 1, &skipped);
     if (trial.ending.survived != 0) Count(Reason::LeftSurvived, 1, &skipped);
     if (trial.host_left_out != Reason::None) Count(trial.host_left_out, 1, &skipped);
+    for (const Reason reason : trial.skipped) Count(reason, 1, &skipped);
     if (trial.verdict == Verdict::Absorbed) Became(Rule::Absorbed, trial);
     if (trial.verdict == Verdict::Benign) Became(Rule::BenignAbsorbed, trial);
     if (!trial.fired) NotFired(trial);
@@ -145,7 +146,7 @@ class Adder {
       const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
       if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second, reproduction_), trial.faults);
     }
-    Add(text, trial, shown_, {});
+    Add(text, trial, Shown(trial), {});
   }
 
   void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, std::vector<std::string> shrunk_from) {
@@ -157,13 +158,20 @@ class Adder {
     findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
   }
 
+  // Most trials have nothing to show.
+  const ShownFaults& Shown(const TrialResult& trial) {
+    if (!shown_.has_value()) shown_.emplace(trial, reproduction_);
+    return *shown_;
+  }
+
   // Of several faults the last one tells notes apart: the same release refused on the way back from a hundred faults is one note.
   void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
-    note.fault = shown_.first;
-    note.then = shown_.then;
-    note.reproduce = shown_.reproduce;
-    const std::optional<report::Fault> last = shown_.then.empty() ? shown_.first : std::optional<report::Fault>(shown_.then.back());
-    const std::uint64_t key = shown_.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
+    const std::optional<report::Fault> last = shown.then.empty() ? shown.first : std::optional<report::Fault>(shown.then.back());
+    const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
     notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
   }
 
@@ -177,9 +185,10 @@ class Adder {
     }
     host_noted_.emplace(place, faults);
     report::Finding note = ToFinding(text);
-    note.fault = shown_.first;
-    note.then = shown_.then;
-    note.reproduce = shown_.reproduce;
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
     notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
   }
 
@@ -187,7 +196,7 @@ class Adder {
     TrialFindingText text;
     text.rule = rule;
     report::Finding note = Told(text);
-    if (!trial.benign.empty()) note.detail = trial.benign.front();
+    if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
     Note(std::move(note), text, trial);
   }
 
@@ -199,14 +208,16 @@ class Adder {
   void NotFired(const TrialResult& trial) {
     const MissedRow& missed = Row(trial.missed);
     if (missed.counted != Reason::None) Count(missed.counted, 1, &run_->totals.skipped);
-    for (const std::string& fault : trial.unfired.empty() ? trial.faults : trial.unfired) {
+    for (std::size_t i = 0; i < trial.faults.size(); ++i) {
+      if (!trial.unfired.empty() && std::find(trial.unfired.begin(), trial.unfired.end(), i) == trial.unfired.end()) continue;
+      const std::string& fault = trial.faults[i];
       TrialFindingText text;
       text.rule = Rule::NotExercised;
       text.apart = fault;
       report::Finding note = Told(text);
       note.title = Filled(missed.note, std::to_string(trial.attempt));
       note.fault = FaultText(fault, trial.planned_site);
-      note.reproduce = shown_.reproduce;
+      note.reproduce = Shown(trial).reproduce;
       const std::optional<report::Fault> of = note.fault;
       notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
     }
@@ -215,15 +226,23 @@ class Adder {
   const Reproduction& reproduction_;
   report::Run* run_;
   const Results* least_;
+  std::span<const Benign> declared_;
   Collector findings_;
   Collector notes_;
-  ShownFaults shown_;                                             // of the trial being added
+  std::optional<ShownFaults> shown_;                              // of the trial being added
   std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults up to one of a trial
 };
 
 }  // namespace
 
 std::string ReproduceLine(const Reproduction& reproduction, std::span<const std::string> faults) {
+  if (reproduction.is_test) {
+    std::string line = reproduction.lifecycle.empty() ? std::string() : "CUAUDIT_CASE=" + ShellQuote(reproduction.lifecycle) + " ";
+    std::string texts;
+    for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
+    if (!texts.empty()) line += "CUAUDIT_FAULT='" + texts + "' ";
+    return line + reproduction.program;
+  }
   std::string line = faults.empty() ? reproduction.run : reproduction.replay;
   for (const std::string& fault : faults) line += " --fault '" + fault + "'";
   return line + " -- " + reproduction.program;
@@ -245,9 +264,9 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   return fault;
 }
 
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, Groups* groups, report::Run* run,
-               const Results* least) {
-  Adder adder(reproduction, groups, run, least);
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
+               report::Run* run, const Results* least) {
+  Adder adder(reproduction, groups, run, least, declared);
   for (const TrialResult& trial : trials) adder.Trial(trial);
 }
 
@@ -256,16 +275,22 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
   const std::optional<report::Kernels> kernels = KernelsOf(journal);
   if (!kernels || kernels->idle == 0) return;
   for (report::Finding& finding : run->findings) {
-    if (finding.rule == Name(Rule::Hang) && !finding.fault)
+    if (finding.rule == Rule::Hang && !finding.fault)
       finding.title += "; it may wait for a kernel that has no host kernel: register it with --kernels";
   }
 }
 
+void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
+                  const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  Adder adder(reproduction, groups, run, nullptr, {});
+  adder.FaultFree(findings, true);
+  adder.FaultFree(notes, false);
+}
+
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
   const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
-  Adder adder(reproduction, groups, run, nullptr);
-  adder.FaultFree(Texts(judgement.findings, run_seen.journal, sites), true);
-  adder.FaultFree(Texts(judgement.notes, run_seen.journal, sites), false);
+  AddFaultFree(Texts(judgement.findings, run_seen.journal, sites), Texts(judgement.notes, run_seen.journal, sites), reproduction, groups,
+               run);
   ExplainHang(run_seen.journal, run);
 }
 

@@ -56,11 +56,14 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     one.call = row.call;
     one.code = row.code;
     one.how = row.how;
-    one.phase = std::string(faults::Name(row.phase));
+    if (row.phase != faults::Phase::Any) one.phase = std::string(faults::Name(row.phase));
     one.unwinding = row.unwinding;
     const auto first = row.trials.empty() ? results.end() : results.find(row.trials.front());
-    const Reason why_not = row.trials.empty() ? row.why_not : Reason::Interrupted;
-    one.why = first != results.end() ? harness::Row(first->second.missed).coverage : harness::Row(why_not).coverage;
+    if (first != results.end()) {
+      one.missed = first->second.missed;
+    } else {
+      one.why = row.trials.empty() ? row.why_not : Reason::Interrupted;
+    }
     one.stack = site(row.site).stack;
     coverage.not_reached.push_back(std::move(one));
   }

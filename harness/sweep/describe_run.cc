@@ -19,9 +19,9 @@ std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal) {
 }
 
 void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
-  TallyInWords& skipped = run->totals.skipped;
-  if (ending.left_behind > ending.survived) skipped[Words(Reason::RunLeft, became)] = ending.left_behind - ending.survived;
-  if (ending.survived != 0) skipped[Words(Reason::RunLeft, "they could not be ended")] = ending.survived;
+  Counted& skipped = run->totals.skipped;
+  if (ending.left_behind > ending.survived) skipped[{Reason::RunLeft, became}] = ending.left_behind - ending.survived;
+  if (ending.survived != 0) skipped[{Reason::RunLeft, "they could not be ended"}] = ending.survived;
 }
 
 namespace {
@@ -31,9 +31,9 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
   std::vector<std::string>& probes = run->host.probes;
   if (probes.empty()) return;
   const auto leave_out = [&](Reason why, Reason skipped, std::uint64_t count) {
-    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = Words(why);
+    for (std::string& probe : probes) run->host.left_out[std::move(probe)] = {why};
     probes.clear();
-    run->totals.skipped[Words(skipped)] = count;
+    run->totals.skipped[{skipped}] = count;
   };
   if ((flags & faults::kHostStopped) != 0) return leave_out(Reason::TooManyRecords, Reason::ProbesStopped, 1);
   // Another process may have loaded it: a script that starts the program without our preload.
@@ -42,7 +42,7 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
   const auto found = std::find(probes.begin(), probes.end(), heap);
   if (found == probes.end() || (flags & (faults::kHeapNotSeen | faults::kHostProbesSkipped)) == 0) return;
   probes.erase(found);
-  run->host.left_out[heap] = Words((flags & faults::kHeapNotSeen) != 0 ? Reason::OwnMalloc : Reason::SanitizerThere);
+  run->host.left_out[heap] = {(flags & faults::kHeapNotSeen) != 0 ? Reason::OwnMalloc : Reason::SanitizerThere};
 }
 
 }  // namespace
@@ -56,11 +56,11 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
     case faults::DriverKind::None:
       break;
     case faults::DriverKind::Genuine:
-      run->driver.kind = "real";
+      run->driver.kind = report::DriverKind::Genuine;
       run->driver.path = text(header.driver_path, sizeof(header.driver_path));
       break;
     case faults::DriverKind::Simulated:
-      run->driver.kind = "sim";
+      run->driver.kind = report::DriverKind::Simulated;
       break;
   }
   const int version = header.driver_version.load();
@@ -78,7 +78,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   run->totals.sites = sites.size();
   run->totals.forced = header.forced_progress.load();
   const auto left_out = [run](Reason why, std::uint64_t count) {
-    if (count != 0) run->totals.skipped[Words(why)] = count;
+    if (count != 0) run->totals.skipped[{why}] = count;
   };
   left_out(Reason::Unmodelled, run_seen.ledger.unmodelled_calls);
   const std::uint32_t flags = run_seen.flags();
@@ -101,7 +101,7 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
 void AddOutputs(const std::set<std::size_t>& arguments, report::Run* run) {
   for (const std::size_t number : arguments) {
     const std::string word = number < run->command.size() ? run->command[number] : std::string();
-    run->totals.skipped[Words(Reason::OutputArgument, std::to_string(number) + ", '" + word + "'")] = 1;
+    run->totals.skipped[{Reason::OutputArgument, std::to_string(number) + ", '" + word + "'"}] = 1;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "faults/plan/fault.h"
+#include "harness/sweep/fault_text.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -79,7 +80,7 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   for (TrialOrder& order : orders) {
     Because why = unfit_;
     for (const std::string& fault : order.faults) {
-      if (why.reason == Reason::None && fault.find("@site=") != std::string::npos) why = {Reason::BySite};
+      if (why.reason == Reason::None && IsBySite(fault)) why = {Reason::BySite};
       const faults::HostFaultRow* const host = faults::HostFaultOf(fault);
       if (why.reason == Reason::None && host != nullptr) why = {Reason::HostFault, std::string(host->what)};
     }

@@ -85,7 +85,7 @@ std::string RefusedRuntime(const Subject& subject, const Observation& run) {
 Status CheckExercised(const Subject& subject, const Observation& run) {
   const std::string name = ShellQuote(subject.command.front());
   const std::string refused = RefusedRuntime(subject, run);
-  if (!refused.empty()) return Status::NotExercised("not exercised: " + refused);
+  if (!refused.empty()) return Status::NotExercised(name + ": not exercised: " + refused);
   if ((run.flags() & faults::kRecordsDropped) != 0) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }

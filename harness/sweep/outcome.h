@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// outcome.h: what all trials together amount to, in one word and one line.
+// outcome.h: what all trials together amount to.
 //
 //   Threads   pure.
 //   Faults    makes no driver calls.
@@ -22,9 +22,6 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
 // Of a sweep, after SetOutcome: without host records nobody can tell a program that gave up from one that unwound all but its driver
 // objects, so a sweep that excused leaks as abandoned is not exercised instead of clean.
 void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run);
-
-// At the end: a clean outcome says in its message what the host was seen to keep and nobody judged.
-void SayHostNotes(report::Run* run);
 
 // Too little fault coverage is as good as not exercised, unless there are findings. `tenths`: of a percent.
 void RequireCoverage(std::uint64_t tenths, report::Run* run);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/sweep/fault_text.h"
 #include "harness/sweep/outcome.h"
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/spawn_runner.h"
@@ -12,7 +13,7 @@ namespace cuaudit::harness {
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
   // A fault addressed by site is one of a program that does not do the same each time.
-  const bool by_site = std::any_of(faults.begin(), faults.end(), [](const std::string& one) { return one.find("@site=") != one.npos; });
+  const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
   const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
   const std::string name = dir.File("replay");
@@ -26,14 +27,13 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   SiteTexts sites;
   TrialResult trial = JudgeBesideAll(0, faults, {}, Tables(*rehearsal), *seen, judge, &sites);
   ApplyBenign(benign, &trial);
-  run->mode = "replay";
+  run->mode = report::Mode::Replay;
   DescribeRun(rehearsal->run, run);
   DescribeHostOfTrial(*seen, run);
   trial.host_left_out = Reason::None;  // as it now stands there
   Groups groups;
-  AddTrials({&trial, 1}, reproduction, &groups, run);
+  AddTrials({&trial, 1}, reproduction, benign, &groups, run);
   SetOutcome({&trial, 1}, 1, dir.path(), run);
-  SayHostNotes(run);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -138,7 +139,10 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   for (const Json& why : json.at("fallback")) trial.fallback.push_back({ToEnumerator<Reason>(why.at(0)), why.at(1).get<std::string>()});
   trial.faults = json.at("faults").get<std::vector<std::string>>();
   trial.missed = ToEnumerator<Missed>(json.at("missed"));
-  trial.unfired = json.at("unfired").get<std::vector<std::string>>();
+  trial.unfired = json.at("unfired").get<std::vector<std::size_t>>();
+  if (std::any_of(trial.unfired.begin(), trial.unfired.end(), [&](std::size_t fault) { return fault >= trial.faults.size(); })) {
+    return std::nullopt;
+  }
   trial.verdict = ToEnumerator<Verdict>(json.at("verdict"));
   trial.fired = json.at("fired").get<bool>();
   trial.ending.exit_status = json.at("exit_status").get<int>();
@@ -150,12 +154,12 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
   trial.fault_site = ToSite(json.at("fault_site"), places);
   for (const Json& site : json.at("later_sites")) trial.later_sites.push_back(ToSite(site, places));
   trial.later_keys = json.at("later_keys").get<std::vector<std::uint64_t>>();
-  trial.benign = json.at("benign").get<std::vector<std::string>>();
+  trial.benign = json.at("benign").get<std::vector<std::size_t>>();
   if (const Json& why = json.at("host_left_out"); !why.get_ref<const std::string&>().empty())
     trial.host_left_out = ToEnumerator<Reason>(why);
   const int said = json.at("said").get<int>();
   const int recovery = json.at("recovery").get<int>();
-  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
+  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::OlderContext))
     return std::nullopt;
   trial.said = static_cast<Said>(said);
   trial.recovery = static_cast<Recovery>(recovery);

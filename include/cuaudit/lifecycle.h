@@ -216,8 +216,8 @@ class Lifecycle {
     retry_teardown_ = true;
     return *this;
   }
-  // Names a call that may fail without being reported: every "cuDeviceGetAttribute", or one call, "cuMemAlloc#2". The audit checks that
-  // the failure is absorbed.
+  // Names a call that may fail without being reported: every "cuDeviceGetAttribute", one call, "cuMemAlloc#2", or the calls below a
+  // function, "cuMemAlloc@make_pool". The audit checks that the failure is absorbed, and that some fault hits the call.
   Lifecycle& Benign(std::string call) {
     benign_.push_back(std::move(call));
     return *this;
@@ -277,7 +277,7 @@ struct SweepOptions {
   // and host_thread.
   std::vector<std::string> hows = {"refuse"};
   bool all_codes = false;               // try every documented error of a call, not only the likeliest one
-  std::vector<std::string> calls = {};  // base entry points for first faults; empty: all
+  std::vector<std::string> calls = {};  // base entry points that are made to fail; empty: all
   int depth = 2;                        // most faults in one trial; from the second on they hit calls made while unwinding
   Prune prune = Prune::Second;          // the default tries every first fault
   std::size_t limit = 0;                // most trials; 0: no limit

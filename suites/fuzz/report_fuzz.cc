@@ -17,14 +17,20 @@
 namespace cuaudit::fuzz {
 namespace {
 
-constexpr const char* kModes[] = {"sweep", "cycles", "run", "replay"};
-constexpr const char* kOutcomes[] = {"clean", "findings", "not_exercised", "error"};
-constexpr const char* kRules[] = {"leak", "growth", "double_release", "swallowed", "crash", "hang", "not_recovered", "unordered_access"};
+constexpr report::Mode kModes[] = {report::Mode::Sweep, report::Mode::Cycles, report::Mode::Run, report::Mode::Replay};
+constexpr report::Outcome kOutcomes[] = {report::Outcome::Clean, report::Outcome::Findings, report::Outcome::NotExercised,
+                                         report::Outcome::Error};
 constexpr const char* kKinds[] = {"stream", "device_memory", "host_heap", "none"};
 
-template <std::size_t size>
-std::string One(FuzzInput* input, const char* const (&of)[size]) {
+template <typename T, std::size_t size>
+T One(FuzzInput* input, const T (&of)[size]) {
   return of[input->Below(size)];
+}
+
+// An enumerator that has a row of words.
+template <typename E>
+E Any(FuzzInput* input) {
+  return static_cast<E>(input->Below(static_cast<std::uint32_t>(RowsOf(E{}).size())));
 }
 
 std::string Bytes(FuzzInput* input) {
@@ -47,11 +53,10 @@ report::Fault Fault(FuzzInput* input) {
 
 report::Finding Finding(FuzzInput* input) {
   report::Finding finding;
-  finding.rule = One(input, kRules);
+  finding.rule = Any<report::Rule>(input);
   finding.kind = One(input, kKinds);
   finding.title = Bytes(input);
   finding.count = input->Byte();
-  finding.verdict = Bytes(input);
   if (input->Below(2) == 1) finding.fault = Fault(input);
   for (std::uint32_t left = input->Below(3); left != 0; --left) finding.then.push_back(Fault(input));
   finding.detail = Bytes(input);
@@ -68,15 +73,14 @@ report::Run Run(FuzzInput* input) {
   report::Run run;
   run.mode = One(input, kModes);
   run.outcome = One(input, kOutcomes);
-  run.message = Bytes(input);
+  run.message.told = Bytes(input);
   for (std::uint32_t left = input->Below(4); left != 0; --left) run.command.push_back(Bytes(input));
-  run.driver.kind = input->Below(2) == 1 ? "sim" : "real";
+  run.driver.kind = input->Below(2) == 1 ? report::DriverKind::Simulated : report::DriverKind::Genuine;
   run.driver.path = Bytes(input);
   run.driver.device = Bytes(input);
-  for (auto* const counts : {&run.totals.verdicts, &run.totals.skipped}) {
-    const std::uint32_t count = input->Byte();
-    (*counts)[Bytes(input)] = count;
-  }
+  run.totals.verdicts[Any<report::Verdict>(input)] = input->Byte();
+  const auto reason = Any<report::Reason>(input);
+  run.totals.skipped[{reason, Bytes(input)}] = input->Byte();
   for (std::uint32_t left = input->Below(3); left != 0; --left) run.cycle_counts.push_back(input->Byte());
   for (std::uint32_t left = input->Below(3); left != 0; --left) {
     report::CycleRow row{One(input, kKinds), {Bytes(input), Stack(input)}, run.cycle_counts, 1, 1};

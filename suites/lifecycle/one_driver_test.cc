@@ -214,7 +214,7 @@ TEST_F(OneDriver, DeathTestALostContextEndsTheSweep) {
   };
   EXPECT_EXIT(
       sweep(), ::testing::ExitedWithCode(0),
-      "the genuine driver's context is lost \\(CUDA_ERROR_ILLEGAL_ADDRESS\\) after the trial 'cuEventCreate#1=OUT_OF_MEMORY,refuse'; 4 "
+      "the genuine driver's context is lost \\(CUDA_ERROR_ILLEGAL_ADDRESS\\) after the trial 'cuEventCreate#1=OUT_OF_MEMORY,refuse'; 1 "
       "known trials need another process");
 }
 

@@ -20,7 +20,7 @@ CUAUDIT_CASE(Growth, OneObjectOfEveryKindACycle) {
       return t;
     });
     ASSERT_THAT(run.findings, SizeIs(1));
-    EXPECT_EQ(run.findings[0].rule, "growth");
+    EXPECT_EQ(run.findings[0].rule, harness::Rule::Growth);
     EXPECT_EQ(run.findings[0].kind, driver::Name(c.kind));
   }
 }

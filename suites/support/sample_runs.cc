@@ -4,24 +4,30 @@
 namespace cuaudit::suites {
 namespace {
 
+using report::DriverKind;
 using report::Finding;
 using report::Frame;
+using report::Mode;
+using report::Outcome;
+using report::Reason;
+using report::Rule;
 using report::Run;
+using report::Verdict;
 
 Frame Known(std::string function, std::string file, int line, std::uint64_t offset) {
   return Frame{"player", std::move(function), std::move(file), line, offset};
 }
 
-Run Base(std::string mode, std::string outcome) {
+Run Base(Mode mode, Outcome outcome) {
   Run run;
-  run.mode = std::move(mode);
-  run.outcome = std::move(outcome);
+  run.mode = mode;
+  run.outcome = outcome;
   run.command = {"./player", "--frames", "30"};
-  run.driver = {"sim", "13.0", "", "cuaudit simulated device"};
+  run.driver = {DriverKind::Simulated, "13.0", "", "cuaudit simulated device"};
   run.driver.world = "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1";
   run.scope = "pinned";
   run.host.probes = {"file_descriptor", "thread"};
-  run.host.left_out = {{"host_heap", "it costs more: --host"}};
+  run.host.left_out = {{"host_heap", {Reason::CostsMore}}};
   run.generated = "2026-01-02T03:04:05Z";
   run.tool_version = "0.1.0";
   return run;
@@ -29,11 +35,10 @@ Run Base(std::string mode, std::string outcome) {
 
 Finding LostStream() {
   Finding finding;
-  finding.rule = "leak";
+  finding.rule = Rule::Leak;
   finding.title = "acquired and never released";
   finding.kind = "stream";
   finding.count = 1;
-  finding.verdict = "leak";
   finding.fault = report::Fault{"cuEventCreate",
                                 2,
                                 "refuse",
@@ -52,17 +57,20 @@ Finding LostStream() {
 }  // namespace
 
 Run SweepWithFindings() {
-  Run run = Base("sweep", "findings");
-  run.totals = {
-      41, 29, 58, 57, {{"pass", 40}, {"absorbed", 2}, {"leak", 14}, {"misuse", 1}, {"not_exercised", 1}}, {{"no documented error", 4}}};
+  Run run = Base(Mode::Sweep, Outcome::Findings);
+  run.totals = {41,
+                29,
+                58,
+                57,
+                {{Verdict::Pass, 40}, {Verdict::Absorbed, 2}, {Verdict::Leak, 14}, {Verdict::Misuse, 1}, {Verdict::NotExercised, 1}},
+                {{{Reason::NoError}, 4}}};
   run.findings.push_back(LostStream());
   Finding misuse;
-  misuse.rule = "double_release";
+  misuse.rule = Rule::DoubleRelease;
   misuse.title = "released again after it was released";
   misuse.kind = "device_memory";
   misuse.count = 1;
   misuse.bytes = 4096;
-  misuse.verdict = "misuse";
   misuse.acquired = {"cuMemAlloc_v2", {Frame{"player", "", "", 0, 0x2468}}};
   misuse.where = "cuMemFree_v2";
   misuse.where_stack = {Frame{"libplug.so", "plug_close", "", 0, 0x99}};
@@ -70,26 +78,24 @@ Run SweepWithFindings() {
   misuse.reproduce = "cuaudit run --driver=sim -- ./player --frames 30";
   run.findings.push_back(misuse);
   Finding note;
-  note.rule = "release_refused";
+  note.rule = Rule::ReleaseRefused;
   note.title = "alive because its release was the refused call";
   note.kind = "event";
   note.count = 1;
-  note.verdict = "release_refused";
   note.fingerprint = "release_refused-12345678";
   run.notes.push_back(note);
-  note.rule = "not_exercised";
+  note.rule = Rule::NotExercised;
   note.title = "the fault did not fire";
   note.kind = "";
   note.count = 0;
-  note.verdict = "not_exercised";
   note.fingerprint = "not_exercised-87654321";
   run.notes.push_back(note);
   return run;
 }
 
 Run CyclesWithGrowth() {
-  Run run = Base("cycles", "findings");
-  run.driver = {"real", "13.0", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "NVIDIA H200"};
+  Run run = Base(Mode::Cycles, Outcome::Findings);
+  run.driver = {DriverKind::Genuine, "13.0", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "NVIDIA H200"};
   run.totals.calls = 57;
   run.totals.sites = 21;
   run.cycle_counts = {1, 10};
@@ -102,15 +108,14 @@ Run CyclesWithGrowth() {
   meters.asked = 4096;
   meters.rows.push_back({"heap_bytes", 100, true, 792.5, 0, 160, 0, 200, 0, 20});
   meters.rows.push_back({"resident_bytes", 100, false, 0, 3892, 8192, 40, 200, 1, 20});
-  meters.absent = {{"device_bytes", "no context was current at the end of a cycle"}};
+  meters.absent = {{"device_bytes", {Reason::MeterNoContext}}};
   run.meters = meters;
   Finding growth;
-  growth.rule = "growth";
+  growth.rule = Rule::Growth;
   growth.title = "more live objects after more cycles";
   growth.kind = "host_heap";
   growth.count = 18;
   growth.bytes = 7128;
-  growth.verdict = "leak";
   growth.acquired = run.cycle_rows.front().acquired;
   growth.fingerprint = "growth-0badcafe";
   growth.reproduce = "cuaudit cycles --n 1,10 --host -- ./player '{n}'";
@@ -120,8 +125,8 @@ Run CyclesWithGrowth() {
 
 // One stream that no failing call unwinds, as it looks in a sweep: one finding for each of them.
 Run OnePlaceManyCalls() {
-  Run run = Base("sweep", "findings");
-  run.totals = {41, 29, 58, 58, {{"crash", 1}, {"leak", 8}, {"pass", 49}}, {}};
+  Run run = Base(Mode::Sweep, Outcome::Findings);
+  run.totals = {41, 29, 58, 58, {{Verdict::Crash, 1}, {Verdict::Leak, 8}, {Verdict::Pass, 49}}, {}};
   const auto lose = [&run](const std::string& kind, int acquired_line, int failing_line) {
     Finding finding = LostStream();
     finding.kind = kind;
@@ -139,11 +144,10 @@ Run OnePlaceManyCalls() {
   }
   run.findings[2].trials = 4;
   Finding crash = LostStream();
-  crash.rule = "crash";
+  crash.rule = Rule::Crash;
   crash.title = "the program died of a signal after the fault";
   crash.kind = "";
   crash.count = 1;
-  crash.verdict = "crash";
   crash.acquired = {};
   crash.where = "cuEventCreate";
   crash.where_stack = crash.fault->stack;
@@ -154,13 +158,12 @@ Run OnePlaceManyCalls() {
 }
 
 Run AbandonedTrials() {
-  Run run = Base("sweep", "clean");
-  run.totals = {12, 12, 12, 12, {{"abandoned_at_exit", 7}, {"pass", 5}}, {}};
+  Run run = Base(Mode::Sweep, Outcome::Clean);
+  run.totals = {12, 12, 12, 12, {{Verdict::AbandonedAtExit, 7}, {Verdict::Pass, 5}}, {}};
   for (int i = 1; i <= 7; ++i) {
     Finding note = LostStream();
-    note.rule = "abandoned_at_exit";
+    note.rule = Rule::AbandonedAtExit;
     note.title = "the program left by exit right after the fault, nothing was unwound";
-    note.verdict = "abandoned_at_exit";
     note.fault->text = "cuEventCreate#" + std::to_string(i) + "=OUT_OF_MEMORY,refuse";
     note.fingerprint = "abandoned_at_exit-" + std::to_string(i);
     note.trials = 1;
@@ -170,14 +173,14 @@ Run AbandonedTrials() {
 }
 
 Run LiveTable() {
-  Run run = Base("run", "clean");
+  Run run = Base(Mode::Run, Outcome::Clean);
   run.driver.kernels = {3, 12, 2};
   run.totals.calls = 9;
   run.totals.sites = 9;
   run.live = {
       {"primary_context", 1, 1, 0, 0}, {"device_memory", 12, 10, 2, 8388608}, {"stream", 5, 0, 5, 0}, {"file_descriptor", 3, 2, 1, 0}};
   Finding left;
-  left.rule = "process_lifetime";
+  left.rule = Rule::ProcessLifetime;
   left.title = "the fault-free run leaves it too";
   left.kind = "device_memory";
   left.count = 2;
@@ -197,15 +200,14 @@ Run LiveTable() {
 
 // The simulated driver proved that nothing orders two operations; once without a fault, and once more where an event could not be made.
 Run ProvedMisuse() {
-  Run run = Base("sweep", "findings");
-  run.totals = {41, 29, 58, 58, {{"misuse", 1}, {"pass", 57}}, {}};
+  Run run = Base(Mode::Sweep, Outcome::Findings);
+  run.totals = {41, 29, 58, 58, {{Verdict::Misuse, 1}, {Verdict::Pass, 57}}, {}};
   Finding race;
-  race.rule = "unordered_access";
+  race.rule = Rule::UnorderedAccess;
   race.title = "two operations use the same bytes, one of them writes, nothing orders them";
   race.kind = "device_memory";
   race.count = 1;
   race.bytes = 4096;
-  race.verdict = "misuse";
   race.acquired = {"cuMemAlloc", {Known("picture_alloc", "src/picture.c", 120, 0x1fe0)}};
   race.where = "cuMemcpyDtoHAsync";
   race.where_stack = {Known("download", "src/picture.c", 201, 0x2100), Known("main", "src/main.c", 12, 0x1100)};
@@ -222,15 +224,15 @@ Run ProvedMisuse() {
 }
 
 Run CleanSweep() {
-  Run run = Base("sweep", "clean");
-  run.totals = {12, 12, 12, 12, {{"pass", 12}}, {}};
+  Run run = Base(Mode::Sweep, Outcome::Clean);
+  run.totals = {12, 12, 12, 12, {{Verdict::Pass, 12}}, {}};
   return run;
 }
 
 Run SecondFaults() {
-  Run run = Base("sweep", "findings");
-  run.totals = {41, 29, 90, 90, {{"leak", 1}, {"not_recovered", 1}, {"pass", 84}, {"retained_for_retry", 4}}, {}};
-  run.totals.pruned = {{"first faults: same place and state as an earlier one", 8199}};
+  Run run = Base(Mode::Sweep, Outcome::Findings);
+  run.totals = {41, 29, 90, 90, {{Verdict::Leak, 1}, {Verdict::NotRecovered, 1}, {Verdict::Pass, 84}, {Verdict::RetainedForRetry, 4}}, {}};
+  run.totals.pruned = {{{Reason::FirstSameState}, 8199}};
   run.totals.recovered = 71;
   run.totals.shrinking = 3;
   run.driver.kernels = report::Kernels{3, 1, 0};
@@ -240,9 +242,10 @@ Run SecondFaults() {
                                        "after",
                                        "teardown",
                                        true,
-                                       "the first fault alone kills the program",
+                                       Reason::SecondKilled,
+                                       {},
                                        {Known("picture_free", "src/picture.c", 140, 0x2100)}});
-  run.coverage->not_reached.push_back({"cuInit", "NOT_INITIALIZED", "refuse", "any", false, "--limit", {}});
+  run.coverage->not_reached.push_back({"cuInit", "NOT_INITIALIZED", "refuse", "", false, Reason::BeyondLimit, {}, {}});
   Finding lost = LostStream();
   lost.then = {report::Fault{"cuCtxPopCurrent",
                              3,
@@ -253,11 +256,10 @@ Run SecondFaults() {
   lost.shrunk_from = {lost.fault->text, "cuCtxPopCurrent#3=INVALID_CONTEXT,persist"};
   run.findings.push_back(lost);
   Finding stuck;
-  stuck.rule = "not_recovered";
+  stuck.rule = Rule::NotRecovered;
   stuck.title = "the clean cycle after the faulted one failed or lost something";
   stuck.detail = "the clean cycle reported OUT_OF_MEMORY";
   stuck.count = 1;
-  stuck.verdict = "not_recovered";
   stuck.fault = lost.fault;
   stuck.fingerprint = "v1-0123456789abcdef";
   run.findings.push_back(stuck);
@@ -266,31 +268,30 @@ Run SecondFaults() {
 
 Run NotExercised() {
   Run run;
-  run.mode = "sweep";
-  run.outcome = "not_exercised";
-  run.message = "the program made no driver call";
+  run.mode = Mode::Sweep;
+  run.outcome = Outcome::NotExercised;
+  run.message.told = "the program made no driver call";
   run.command = {"true"};
   return run;
 }
 
 Run InterruptedSweep() {
-  Run run = Base("sweep", "interrupted");
-  run.message = "interrupted, 12 of 58 trials (SIGINT)";
+  Run run = Base(Mode::Sweep, Outcome::Interrupted);
   run.interrupted = report::Interrupted{"SIGINT", 12, 58};
-  run.totals = {41, 29, 12, 12, {{"pass", 11}, {"leak", 1}}, {}};
+  run.totals = {41, 29, 12, 12, {{Verdict::Pass, 11}, {Verdict::Leak, 1}}, {}};
   run.findings.push_back(LostStream());
   return run;
 }
 
 Run ReplayedFault() {
-  Run run = Base("replay", "clean");
+  Run run = Base(Mode::Replay, Outcome::Clean);
   run.faults = {{"cuMemAlloc#2=OUT_OF_MEMORY,refuse", true}, {"cuEventCreate#1=INVALID_VALUE,after", false}};
-  run.totals = {41, 29, 1, 1, {{"pass", 1}}, {}};
+  run.totals = {41, 29, 1, 1, {{Verdict::Pass, 1}}, {}};
   return run;
 }
 
 Run HostileStrings() {
-  Run run = Base("run", "findings");
+  Run run = Base(Mode::Run, Outcome::Findings);
   run.command = {"./a b", "it's", "", "<&\">", "\x1b[31mred", "bad\xff\xc0\xaf", "sur\xed\xa0\x80", "caf\xc3\xa9"};
   Finding finding = LostStream();
   finding.fault.reset();
@@ -298,7 +299,7 @@ Run HostileStrings() {
   finding.acquired.stack = {Frame{"lib\x01<x>.so", "operator<< <T&&>(\xc2\x9b)", "dir\n/fi\xfele.c", 3, 0}};
   finding.reproduce = "cuaudit run -- './a b'\t\x7f";
   run.findings.push_back(finding);
-  run.totals.skipped = {{"r\xffson & <tag>", 1}};
+  run.totals.skipped = {{{Reason::CopyDiffers, "r\xffson & <tag>"}, 1}};
   return run;
 }
 

@@ -44,7 +44,8 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
   for (const std::string& text : hit) {
     harness::TrialResult trial;
     trial.fired = fired;
-    trial.benign = {text};
+    const auto at = std::find(declared.begin(), declared.end(), text);
+    if (at != declared.end()) trial.benign = {static_cast<std::size_t>(at - declared.begin())};
     results[results.size()] = trial;
   }
   std::vector<harness::TrialFindingText> never = harness::NeverFired(Declarations(declared), results);

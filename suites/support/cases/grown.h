@@ -25,7 +25,7 @@ inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& progr
   }
   report::Run run;
   harness::CompareSnapshots(snapshots, "", &run);
-  for (const report::Finding& finding : run.findings) Saw(finding.rule, finding.kind);
+  for (const report::Finding& finding : run.findings) Saw(Name(finding.rule), finding.kind);
   return run;
 }
 

@@ -65,16 +65,16 @@ TEST(JunitWriter, TheFunctionThatMadeTheCallIsShownAndNothingIsLostByACrash) {
 
 TEST(JunitWriter, ANoteSaysWhereItsObjectCameFromAndWhatShowsIt) {
   report::Run run = suites::CleanSweep();
-  run.message = "clean; 1 host place left, judged with --host";
   run.notes = {suites::SweepWithFindings().findings.front()};
-  run.notes[0].rule = "host_left";
+  run.notes[0].rule = Rule::HostLeft;
   const Parsed xml(run);
   const std::string body =
       xml.document.select_node("//testcase[@classname='cuaudit.sweep.host_left' and skipped]/system-out").node().text().get();
   EXPECT_NE(body.find("acquired by cuStreamCreate"), std::string::npos) << body;
   EXPECT_NE(body.find("make_stream src/picture.c:61"), std::string::npos) << body;
   EXPECT_NE(body.find("reproduce: cuaudit replay"), std::string::npos) << body;
-  EXPECT_EQ(xml.document.select_node("//testcase[@name='outcome']/system-out").node().text().get(), run.message);
+  EXPECT_STREQ(xml.document.select_node("//testcase[@name='outcome']/system-out").node().text().get(),
+               "clean; 1 host place left, judged with --host");
 }
 
 TEST(JunitWriter, ARunThatProvedNothingIsInError) {

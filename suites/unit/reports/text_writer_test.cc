@@ -23,10 +23,10 @@ bool Holds(const std::string& text, const std::string& part) { return text.find(
 
 TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
   for (suites::Sample& sample : suites::Samples()) {
-    sample.run.driver.kind = "sim";
+    sample.run.driver.kind = DriverKind::Simulated;
     EXPECT_TRUE(Holds(Written(sample.run), "driver   simulated")) << sample.name;
     EXPECT_TRUE(Holds(Written(sample.run), " on the simulated driver: ")) << sample.name;
-    sample.run.driver.kind = "real";
+    sample.run.driver.kind = DriverKind::Genuine;
     EXPECT_FALSE(Holds(Written(sample.run), "driver   simulated")) << sample.name;
     EXPECT_TRUE(Holds(Written(sample.run), " on the real driver: ")) << sample.name;
   }
@@ -34,10 +34,10 @@ TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
 
 TEST(TextWriter, NotExercisedIsSaidOnce) {
   report::Run run;
-  run.mode = "run";
-  run.outcome = "not_exercised";
-  run.message = "not exercised: a reason";
-  EXPECT_TRUE(Written(run).starts_with("cuaudit run: not exercised\n  a reason\n")) << Written(run);
+  run.mode = Mode::Sweep;
+  run.outcome = Outcome::NotExercised;
+  run.message.nothing = NothingPlanned::NothingCanFail;
+  EXPECT_TRUE(Written(run).starts_with("cuaudit sweep: not exercised\n  no call of the program can be made to fail\n")) << Written(run);
 }
 
 TEST(TextWriter, AFindingNamesWhereItWasAcquiredAndWhatLostIt) {
@@ -118,7 +118,7 @@ TEST(TextWriter, KindRuleAndPlaceKeepFindingsApart) {
   other.kind = "event";
   EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
   other = one;
-  other.rule = "orphaned";
+  other.rule = Rule::Orphaned;
   EXPECT_EQ(GroupByPlace({one, other}).size(), 2U);
   other = one;
   other.acquired.stack.back().offset += 1;
@@ -132,8 +132,8 @@ TEST(TextWriter, NothingIsLostByACrash) {
   const std::string text = Written(suites::OnePlaceManyCalls());
   EXPECT_TRUE(Holds(text, "     after cuEventCreate#2=OUT_OF_MEMORY,refuse failed\n"));
   EXPECT_FALSE(Holds(text, "lost when cuEventCreate#2="));
-  for (const char* const rule : {"leak", "orphaned", "growth"}) EXPECT_TRUE(WasLost(rule));
-  for (const char* const rule : {"crash", "abort", "hang", "double_release", "use_after_release", "wrong_context"})
+  for (const Rule rule : {Rule::Leak, Rule::Orphaned, Rule::Growth}) EXPECT_TRUE(WasLost(rule));
+  for (const Rule rule : {Rule::Crash, Rule::Abort, Rule::Hang, Rule::DoubleRelease, Rule::UseAfterRelease, Rule::WrongContext})
     EXPECT_FALSE(WasLost(rule));
 }
 
@@ -193,17 +193,17 @@ TEST(TextWriter, ARunThatLeavesNothingIsClean) {
 TEST(TextWriter, WhatNobodyJudgedOfTheHostStandsBesideTheWordClean) {
   report::Run run = suites::CleanSweep();
   run.notes.resize(1);
-  run.notes[0].rule = "host_left";
+  run.notes[0].rule = Rule::HostLeft;
   run.notes[0].kind = "thread";
   run.notes[0].count = 1;
   run.notes[0].trials = 4;
   const std::string words = "; 1 host place left, judged with --host";
-  for (const char* const before : {"clean", "clean for 1 of 44 planned faults"}) {
-    run.message = before + words;
+  for (const bool all : {true, false}) {
+    if (!all) run.message.chosen = Part{1, 44};
     const std::string text = Written(run);
     EXPECT_TRUE(Holds(text, ": clean" + words + "\n")) << text;
     EXPECT_EQ(CountOf(text, "judged with --host"), 1U) << text;
-    EXPECT_EQ(CountOf(text, "  clean for 1 of 44 planned faults\n"), std::string(before) == "clean" ? 0U : 1U) << text;
+    EXPECT_EQ(CountOf(text, "  clean for 1 of 44 planned faults\n"), all ? 0U : 1U) << text;
     EXPECT_TRUE(Holds(text, "    1 thread, after 4 faults")) << text;
   }
 }
@@ -233,7 +233,7 @@ TEST(TextWriter, CyclesShowOneColumnPerCount) {
 
 TEST(TextWriter, NothingAliveAfterCyclesIsSaid) {
   report::Run run;
-  run.mode = "cycles";
+  run.mode = Mode::Cycles;
   run.cycle_counts = {1, 10};
   EXPECT_TRUE(Holds(Written(run), "nothing was alive at exit"));
 }

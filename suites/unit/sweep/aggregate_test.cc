@@ -33,7 +33,7 @@ TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint
 report::Run Aggregate(const std::vector<TrialResult>& trials) {
   report::Run run;
   Groups groups;
-  AddTrials(trials, kReproduction, &groups, &run);
+  AddTrials(trials, kReproduction, {}, &groups, &run);
   return run;
 }
 
@@ -45,10 +45,10 @@ TEST(Aggregate, CountsTrialsOfOneFindingAndKeepsTheFirst) {
   EXPECT_EQ(run.findings[0].reproduce, "cuaudit replay --driver=sim --fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- prog 'a b'");
   EXPECT_THAT(run.findings[0].fingerprint, StartsWith("v1-"));
   EXPECT_THAT(run.findings[0].fingerprint, SizeIs(19));
-  EXPECT_EQ(run.findings[0].verdict, "leak");
+  EXPECT_EQ(VerdictOf(run.findings[0].rule), Verdict::Leak);
   EXPECT_EQ(run.totals.trials, 2U);
   EXPECT_EQ(run.totals.fired, 2U);
-  EXPECT_EQ(run.totals.verdicts.at("leak"), 2U);
+  EXPECT_EQ(run.totals.verdicts.at(Verdict::Leak), 2U);
 }
 
 TEST(Aggregate, KeepsPlacesCodesAndWaysApart) {
@@ -81,9 +81,9 @@ TEST(Aggregate, SaysOfEachFindingWhatItIsItself) {
   trial.findings[2].rule = Rule::Hang;
   const report::Run run = Aggregate({trial});
   ASSERT_THAT(run.findings, SizeIs(3));
-  EXPECT_EQ(run.findings[0].verdict, "leak");
-  EXPECT_EQ(run.findings[1].verdict, "misuse");
-  EXPECT_EQ(run.findings[2].verdict, "hang");
+  EXPECT_EQ(VerdictOf(run.findings[0].rule), Verdict::Leak);
+  EXPECT_EQ(VerdictOf(run.findings[1].rule), Verdict::Misuse);
+  EXPECT_EQ(VerdictOf(run.findings[2].rule), Verdict::Hang);
 }
 
 TEST(Aggregate, KeepsTheFingerprintOfARebuiltProgram) {
@@ -116,7 +116,7 @@ TEST(Aggregate, NotesAbsorbedFaultsBySite) {
   other.fault_key = 10;
   const report::Run run = Aggregate({absorbed, again, other});
   ASSERT_THAT(run.notes, SizeIs(2));
-  EXPECT_EQ(run.notes[0].rule, "absorbed");
+  EXPECT_EQ(run.notes[0].rule, Rule::Absorbed);
   EXPECT_EQ(run.notes[0].trials, 2U);
   EXPECT_EQ(run.notes[0].fault->text, "cuMemAlloc#1=OUT_OF_MEMORY,refuse");
   EXPECT_EQ(run.notes[0].reproduce, "cuaudit replay --driver=sim --fault 'cuMemAlloc#1=OUT_OF_MEMORY,refuse' -- prog 'a b'");
@@ -136,10 +136,10 @@ TEST(Aggregate, KeepsWhatAttemptsThatMissedFoundAndNamesThePlannedSite) {
   ASSERT_THAT(run.findings, SizeIs(1));
   EXPECT_EQ(run.totals.trials, 1U);
   EXPECT_EQ(run.totals.fired, 0U);
-  EXPECT_EQ(run.totals.verdicts.at("not_exercised"), 1U);
-  EXPECT_EQ(run.totals.skipped.at("planned sites: the fault hit elsewhere"), 1U);
+  EXPECT_EQ(run.totals.verdicts.at(Verdict::NotExercised), 1U);
+  EXPECT_EQ(run.totals.skipped.at({Reason::HitElsewhere}), 1U);
   ASSERT_THAT(run.notes, SizeIs(1));
-  EXPECT_EQ(run.notes[0].rule, "not_exercised");
+  EXPECT_EQ(run.notes[0].rule, Rule::NotExercised);
   EXPECT_EQ(run.notes[0].fault->stack.at(0).function, "Planned");
 }
 
@@ -209,7 +209,7 @@ TEST(Aggregate, LeavesOutTheProbesOfATrialThatWereNotThereWholly) {
   journal.header().flags.fetch_or(faults::kHostStopped);
   DescribeHostOfTrial(journal.Read(), &run);
   EXPECT_THAT(run.host.probes, SizeIs(0));
-  EXPECT_EQ(run.host.left_out.at("thread"), "too many: more than half of --records");
+  EXPECT_EQ(run.host.left_out.at("thread").reason, Reason::TooManyRecords);
   EXPECT_THAT(run.totals.skipped, SizeIs(1));
 }
 
@@ -221,7 +221,7 @@ TEST(Aggregate, NotesATrialWhoseFaultDidNotFire) {
   const report::Run run = Aggregate({trial});
   EXPECT_EQ(run.totals.fired, 0U);
   ASSERT_THAT(run.notes, SizeIs(1));
-  EXPECT_EQ(run.notes[0].rule, "not_exercised");
+  EXPECT_EQ(run.notes[0].rule, Rule::NotExercised);
 }
 
 TEST(Aggregate, DescribesTheRunFromItsJournal) {
@@ -233,7 +233,7 @@ TEST(Aggregate, DescribesTheRunFromItsJournal) {
   journal.header().flags.fetch_or(faults::kHostProbesSkipped);
   report::Run run;
   DescribeRun(journal.Read(), &run);
-  EXPECT_EQ(run.driver.kind, "sim");
+  EXPECT_EQ(run.driver.kind, report::DriverKind::Simulated);
   EXPECT_EQ(run.driver.version, "13.0");
   EXPECT_EQ(run.totals.calls, 3U);
   EXPECT_EQ(run.totals.sites, 2U);
@@ -254,12 +254,12 @@ TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
   report::Run run;
   AddFaultFree(journal.Read(), kReproduction, &sites, &run);
   ASSERT_THAT(run.findings, SizeIs(1));
-  EXPECT_EQ(run.findings[0].rule, "double_release");
+  EXPECT_EQ(run.findings[0].rule, Rule::DoubleRelease);
   EXPECT_EQ(run.findings[0].where, "cuStreamDestroy");
   EXPECT_FALSE(run.findings[0].fault.has_value());
   EXPECT_EQ(run.findings[0].reproduce, "cuaudit run --driver=sim -- prog 'a b'");
   ASSERT_THAT(run.notes, SizeIs(1));
-  EXPECT_EQ(run.notes[0].rule, "process_lifetime");
+  EXPECT_EQ(run.notes[0].rule, Rule::ProcessLifetime);
   EXPECT_EQ(run.notes[0].kind, "stream");
 }
 

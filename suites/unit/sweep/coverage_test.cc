@@ -31,7 +31,7 @@ TEST(Coverage, WhatASignalKeptFromBeingTriedWasNotReached) {
   const report::Coverage coverage = Counted(table);
   EXPECT_EQ(coverage.reached, 0U);
   ASSERT_EQ(coverage.not_reached.size(), 1U);
-  EXPECT_EQ(coverage.not_reached[0].why, "not tried when a signal ended the sweep");
+  EXPECT_EQ(coverage.not_reached[0].why, Reason::Interrupted);
 }
 
 TEST(Coverage, PlacesErrorsWaysAndPhasesAreRowsOfTheirOwn) {
@@ -67,10 +67,10 @@ TEST(Coverage, WhatWasNotReachedSaysWhereAndWhy) {
   const report::Coverage coverage = Counted(table);
   EXPECT_EQ(coverage.reached, 1U) << "left out once, tried after all";
   ASSERT_EQ(coverage.not_reached.size(), 2U);
-  EXPECT_EQ(coverage.not_reached[0].why, "the fault hit another place in every attempt");
+  EXPECT_EQ(coverage.not_reached[0].missed, Missed::Elsewhere);
   EXPECT_EQ(coverage.not_reached[0].phase, "teardown");
   EXPECT_TRUE(coverage.not_reached[0].unwinding);
-  EXPECT_EQ(coverage.not_reached[1].why, "--limit");
+  EXPECT_EQ(coverage.not_reached[1].why, Reason::BeyondLimit);
   EXPECT_EQ(coverage.not_reached[1].stack.front().line, static_cast<int>(kSite + 1));
   EXPECT_EQ(report::PerMille(coverage), 333U);
 }

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/message.h"
+
 namespace cuaudit::harness::outcome_test {
 namespace {
+
+using words::Outcome;
 
 TrialResult Fired() {
   TrialResult trial;
@@ -21,78 +25,123 @@ TrialResult MissedBy(Missed missed) {
   return trial;
 }
 
-report::Run Outcome(const std::vector<TrialResult>& trials, std::size_t possible, bool findings = false) {
+report::Run RunOf(const std::vector<TrialResult>& trials, std::size_t possible, bool findings = false) {
   report::Run run;
+  run.mode = report::Mode::Sweep;
   if (findings) run.findings.emplace_back();
   SetOutcome(trials, possible, "/tmp/w", &run);
   return run;
 }
 
+std::string Line(const std::vector<TrialResult>& trials, std::size_t possible) { return MessageLine(RunOf(trials, possible)); }
+
 TEST(Outcome, IsCleanOnlyWhenEveryPlannedFaultFired) {
-  EXPECT_EQ(Outcome({Fired(), Fired()}, 2).outcome, "clean");
-  EXPECT_EQ(Outcome({Fired(), Fired()}, 2).message, "");
-  const report::Run run = Outcome({Fired(), MissedBy(Missed::Elsewhere), MissedBy(Missed::Overflow), MissedBy(Missed::NoSpace)}, 4);
-  EXPECT_EQ(run.outcome, "not_exercised");
-  EXPECT_EQ(run.message,
+  EXPECT_EQ(RunOf({Fired(), Fired()}, 2).outcome, Outcome::Clean);
+  EXPECT_EQ(Line({Fired(), Fired()}, 2), "");
+  const report::Run run = RunOf({Fired(), MissedBy(Missed::Elsewhere), MissedBy(Missed::Overflow), MissedBy(Missed::NoSpace)}, 4);
+  EXPECT_EQ(run.outcome, Outcome::NotExercised);
+  EXPECT_EQ(MessageLine(run),
             "not exercised: 3 of 4 planned faults never fired: 1 hit another site in every attempt, 1 journal overflow, give it more with "
             "--records, 1 no space left for the journal in /tmp/w");
 }
 
 TEST(Outcome, FindingsWinAndStillSayWhatNeverFired) {
-  const report::Run run = Outcome({Fired(), MissedBy(Missed::Unfired)}, 2, true);
-  EXPECT_EQ(run.outcome, "findings");
-  EXPECT_EQ(run.message, "1 of 2 planned faults never fired: 1 not called again");
+  const report::Run run = RunOf({Fired(), MissedBy(Missed::Unfired)}, 2, true);
+  EXPECT_EQ(run.outcome, Outcome::Findings);
+  EXPECT_EQ(MessageLine(run), "1 of 2 planned faults never fired: 1 not called again");
 }
 
 TEST(Outcome, SaysHowMuchOfThePlanTheUserChose) {
-  EXPECT_EQ(Outcome({Fired()}, 44).outcome, "clean");
-  EXPECT_EQ(Outcome({Fired()}, 44).message, "clean for 1 of 44 planned faults");
-  EXPECT_EQ(Outcome({}, 44).outcome, "not_exercised");
+  EXPECT_EQ(RunOf({Fired()}, 44).outcome, Outcome::Clean);
+  EXPECT_EQ(Line({Fired()}, 44), "clean for 1 of 44 planned faults");
+  EXPECT_EQ(RunOf({}, 44).outcome, Outcome::NotExercised);
+  EXPECT_EQ(Line({}, 44), "not exercised: --call or --limit left no fault to try");
+  EXPECT_EQ(Line({}, 0), "not exercised: no call of the program can be made to fail");
+  report::Run run = RunOf({Fired()}, 44);
+  run.totals.pruned = {{{Reason::FirstSameState}, 40}, {{Reason::SecondAsFirst}, 3}};
+  EXPECT_EQ(MessageLine(run), "clean for 1 of 44 planned faults, 43 pruned as equal (--no-prune tries them)");
 }
 
 TEST(Outcome, NamesTheFaultsOfAReplayThatNeverFired) {
   TrialResult trial = MissedBy(Missed::Unfired);
   trial.faults.emplace_back("cuMemAlloc#9=OUT_OF_MEMORY,refuse");
-  trial.unfired = {trial.faults[1]};
-  const report::Run run = Outcome({trial}, 1);
-  EXPECT_EQ(run.outcome, "not_exercised");
-  EXPECT_EQ(run.message, "not exercised: 1 of 2 faults never fired: cuMemAlloc#9=OUT_OF_MEMORY,refuse");
+  trial.unfired = {1};
+  EXPECT_EQ(RunOf({trial}, 1).outcome, Outcome::NotExercised);
+  EXPECT_EQ(Line({trial}, 1), "not exercised: 1 of 2 faults never fired: cuMemAlloc#9=OUT_OF_MEMORY,refuse");
+}
+
+TEST(Outcome, SaysWhenNoFaultFired) {
+  TrialResult trial = MissedBy(Missed::Unfired);
+  trial.unfired = {0};
+  EXPECT_EQ(Line({trial}, 1), "not exercised: no fault fired, the program did not make those calls again");
 }
 
 TEST(Outcome, SaysWhenTheDeadlineCameFirst) {
   TrialResult trial = MissedBy(Missed::Late);
-  EXPECT_EQ(Outcome({trial}, 1).message, "not exercised: no fault fired, the program did not reach those calls within the deadline");
-  EXPECT_EQ(Outcome({Fired(), trial}, 2).message,
+  EXPECT_EQ(Line({trial}, 1), "not exercised: no fault fired, the program did not reach those calls within the deadline");
+  EXPECT_EQ(Line({Fired(), trial}, 2),
             "not exercised: 1 of 2 planned faults never fired: 1 not reached within the deadline (--deadline-ms)");
   trial.faults.emplace_back("cuMemAlloc#9=OUT_OF_MEMORY,refuse");
-  trial.unfired = {trial.faults[1]};
-  EXPECT_EQ(Outcome({trial}, 1).message,
+  trial.unfired = {1};
+  EXPECT_EQ(Line({trial}, 1),
             "not exercised: 1 of 2 faults never fired: cuMemAlloc#9=OUT_OF_MEMORY,refuse, not reached within the deadline (--deadline-ms)");
 }
 
+TEST(Outcome, TooLittleCoverageIsNotExercisedUnlessThereAreFindings) {
+  const auto covered = [](report::Run run) {
+    run.coverage = report::Coverage();
+    run.coverage->reachable = 8;
+    run.coverage->reached = 7;
+    return run;
+  };
+  const std::string short_of = "fault coverage is 87.5 %, wanted at least 90.0 % (--coverage-at-least)";
+  report::Run run = covered(RunOf({Fired()}, 44));
+  RequireCoverage(875, &run);
+  EXPECT_EQ(run.outcome, Outcome::Clean);
+  RequireCoverage(900, &run);
+  EXPECT_EQ(run.outcome, Outcome::NotExercised);
+  EXPECT_EQ(MessageLine(run), "not exercised: " + short_of);
+  run = covered(RunOf({Fired(), MissedBy(Missed::Elsewhere)}, 2));
+  RequireCoverage(900, &run);
+  EXPECT_EQ(MessageLine(run), "not exercised: 1 of 2 planned faults never fired: 1 hit another site in every attempt; " + short_of);
+  run = covered(RunOf({Fired()}, 1, true));
+  RequireCoverage(900, &run);
+  EXPECT_EQ(run.outcome, Outcome::Findings);
+  EXPECT_EQ(MessageLine(run), short_of);
+}
+
 TEST(Outcome, CleanSaysWhatOfTheHostNobodyJudged) {
-  report::Run run = Outcome({Fired()}, 1);
-  SayHostNotes(&run);
-  EXPECT_EQ(run.message, "");
+  report::Run run = RunOf({Fired()}, 1);
   run.notes.resize(4);
-  for (const std::size_t i : {0U, 1U, 2U}) run.notes[i].rule = "host_left";
-  run.notes[3].rule = "host_misused";
-  SayHostNotes(&run);
-  EXPECT_EQ(run.message, "clean; 3 host places left, 1 misused, judged with --host");
-  run.message = "clean for 1 of 44 planned faults";
+  for (const std::size_t i : {0U, 1U, 2U}) run.notes[i].rule = Rule::HostLeft;
+  run.notes[3].rule = Rule::HostMisused;
+  EXPECT_EQ(MessageLine(run), "clean; 3 host places left, 1 misused, judged with --host");
+  run.message.chosen = {1, 44};
   run.notes.erase(run.notes.begin(), run.notes.begin() + 3);
-  SayHostNotes(&run);
-  EXPECT_EQ(run.message, "clean for 1 of 44 planned faults; 1 host place misused, judged with --host");
-  run.outcome = "findings";
-  run.message.clear();
-  SayHostNotes(&run);
-  EXPECT_EQ(run.message, "");
+  EXPECT_EQ(MessageLine(run), "clean for 1 of 44 planned faults; 1 host place misused, judged with --host");
+  run.outcome = Outcome::Findings;
+  EXPECT_EQ(MessageLine(run), "");
+}
+
+TEST(Outcome, AnInterruptedSweepSaysHowMuchOfThePlanSoFarIsDone) {
+  report::Run run;
+  run.mode = report::Mode::Sweep;
+  run.outcome = Outcome::Interrupted;
+  run.interrupted = {"SIGINT", 12, 58};
+  EXPECT_EQ(MessageLine(run), "interrupted, 12 of 58 trials (SIGINT)");
+  run.interrupted->more = true;
+  EXPECT_EQ(MessageLine(run), "interrupted, 12 of 58 trials planned so far (SIGINT)");
+  run.interrupted = {"SIGTERM", 0, 0};
+  EXPECT_EQ(MessageLine(run), "interrupted before the first trial (SIGTERM)");
+  run.mode = report::Mode::Cycles;
+  run.interrupted = {"SIGTERM", 1, 2};
+  EXPECT_EQ(MessageLine(run), "interrupted, 1 of 2 runs (SIGTERM)");
 }
 
 TEST(Outcome, DoesNotCountAttemptsThatWereRepeated) {
   TrialResult stray = MissedBy(Missed::Elsewhere);
   stray.stray = true;
-  EXPECT_EQ(Outcome({stray, Fired()}, 1).outcome, "clean");
+  EXPECT_EQ(RunOf({stray, Fired()}, 1).outcome, Outcome::Clean);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ report::Run Compare(const std::vector<Snapshot>& snapshots) {
 TEST(Snapshot, SiteThatGrowsIsAFindingWithItsRate) {
   const report::Run run = Compare({{1, {Site(Kind::Stream, 7, 2, 10)}, {}}, {10, {Site(Kind::Stream, 7, 20, 100)}, {}}});
   ASSERT_THAT(run.findings, SizeIs(1));
-  EXPECT_EQ(run.findings[0].rule, "growth");
+  EXPECT_EQ(run.findings[0].rule, Rule::Growth);
   EXPECT_EQ(run.findings[0].count, 2U);
   EXPECT_EQ(run.findings[0].bytes, 10U);
   EXPECT_EQ(run.findings[0].reproduce, "cuaudit cycles -- prog '{n}'");
@@ -65,7 +65,7 @@ TEST(Snapshot, ViolationsAreFindingsWithTheirCountPerCycle) {
   };
   const report::Run run = Compare({{1, {}, {violation(3)}}, {10, {}, {violation(30)}}});
   ASSERT_THAT(run.findings, SizeIs(1));
-  EXPECT_EQ(run.findings[0].rule, "mutex_freed");
+  EXPECT_EQ(run.findings[0].rule, Rule::MutexFreed);
   EXPECT_EQ(run.findings[0].count, 3U);
   EXPECT_EQ(run.findings[0].where, "free");
 }

@@ -97,7 +97,8 @@ class Scripted final : public Runner {
 report::Run Swept(Scripted* runner, const SweepOptions& options) {
   Rehearsal rehearsal;
   rehearsal.run = runner->Run({});
-  SweepEngine engine(runner, nullptr, options, {"replay", "run", "program"});
+  SiteTexts sites;
+  SweepEngine engine(runner, nullptr, options, {"replay", "run", "program"}, &sites);
   EXPECT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
   while (!engine.Finished()) EXPECT_TRUE(engine.Step().ok());
   report::Run run;
@@ -142,7 +143,8 @@ TEST(SweepEngine, TrialsOfTheLastRoundHaveNoWayBack) {
     options.shrink = false;
     Rehearsal rehearsal;
     rehearsal.run = runner.Run({});
-    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"});
+    SiteTexts sites;
+    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"}, &sites);
     ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
     while (!engine.Finished()) ASSERT_TRUE(engine.Step().ok());
     const Result<std::string> text = ReadFile(dir->File("trials.jsonl"));
@@ -165,7 +167,8 @@ TEST(SweepEngine, ARoundThatCannotBeGivenEndsTheSweep) {
     runner.gives = gives;
     Rehearsal rehearsal;
     rehearsal.run = runner.Run({});
-    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"});
+    SiteTexts sites;
+    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"}, &sites);
     Status status = engine.Prepare(std::move(rehearsal), 1);
     while (status.ok() && !engine.Finished()) status = engine.Step();
     EXPECT_EQ(status.message(), "no process") << gives;
@@ -201,7 +204,7 @@ TEST(SweepEngine, ShrinksABurstToTheLengthThatItNeeds) {
   const report::Run run = Swept(&runner, options);
   // Both tries and the synchronization: what two refusals of the allocation do, four do too.
   ASSERT_THAT(run.findings, SizeIs(1));
-  EXPECT_EQ(run.findings[0].rule, "leak");
+  EXPECT_EQ(run.findings[0].rule, Rule::Leak);
   EXPECT_EQ(run.findings[0].fault->text, "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2");
   ASSERT_THAT(run.findings[0].then, SizeIs(1));
   EXPECT_EQ(run.findings[0].then[0].call, "cuStreamSynchronize");

@@ -143,7 +143,7 @@ TEST(TrialLog, KeepsAttemptsThatMissed) {
   TrialResult last = Sample(1);
   last.attempt = 2;
   last.missed = Missed::Unfired;
-  last.unfired = last.faults;
+  last.unfired = {0};
   const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_THAT(read->trials, SizeIs(2));

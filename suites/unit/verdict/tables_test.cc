@@ -32,8 +32,21 @@ TEST(Tables, EveryIdLeadsBack) {
   IdsLeadBack<Missed>();
   IdsLeadBack<Reason>();
   IdsLeadBack<Isolation>();
+  IdsLeadBack<words::Outcome>();
   EXPECT_EQ(harness::Name(Verdict::ReleaseRefused), "release_refused");
   EXPECT_EQ(harness::Name(Missed::NoSpace), "no_space");
+}
+
+TEST(Tables, EveryRowSaysWhatToDo) {
+  for (const harness::RuleRow& row : harness::kRules) EXPECT_FALSE(row.advice.empty()) << row.name;
+  for (const harness::VerdictRow& row : harness::kVerdicts) EXPECT_FALSE(row.advice.empty()) << row.name;
+  for (const harness::MissedRow& row : harness::kMissed) EXPECT_FALSE(row.advice.empty()) << row.name;
+  for (const harness::ReasonRow& row : harness::kReasons) EXPECT_FALSE(row.advice.empty()) << row.name;
+  for (const words::OutcomeRow& row : words::kOutcomes) EXPECT_FALSE(row.explanation.empty() || row.advice.empty()) << row.name;
+}
+
+TEST(Tables, WhatVariesInAReasonHasAName) {
+  for (const harness::ReasonRow& row : harness::kReasons) EXPECT_EQ(row.text.find("{}") == row.text.npos, row.of.empty()) << row.name;
 }
 
 TEST(Tables, EveryRowHasWords) {
@@ -56,8 +69,12 @@ TEST(Tables, RulesSayWhatTheyMean) {
 
 TEST(Tables, CountsOfOneReasonAddUpInWords) {
   harness::TallyInWords words = {{"unmodelled calls", 1}};
-  Count(harness::Tally{{Reason::Unmodelled, 2}, {Reason::NoError, 3}}, &words);
+  const harness::Tally tally = {{Reason::Unmodelled, 2}, {Reason::NoError, 3}};
+  harness::Count(tally, &words);
   EXPECT_EQ(words, (harness::TallyInWords{{"unmodelled calls", 3}, {"no documented error", 3}}));
+  harness::Counted counted = {{{Reason::Unmodelled}, 1}};
+  harness::Count(tally, &counted);
+  EXPECT_EQ(counted, (harness::Counted{{{Reason::Unmodelled}, 3}, {{Reason::NoError}, 3}}));
 }
 
 TEST(Tables, WordsOfAReasonHoldWhatVaries) {

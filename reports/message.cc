@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "reports/message.h"
+
+#include <vector>
+
+#include "reports/host_notes.h"
+
+namespace cuaudit::report {
+namespace {
+
+constexpr std::string_view kModes[] = {"", "run", "cycles", "sweep", "replay"};
+constexpr std::string_view kDrivers[] = {"", "sim", "real"};
+
+std::string Joined(const std::vector<std::string>& parts, const char* between) {
+  std::string line;
+  for (const std::string& part : parts) line += (line.empty() ? "" : between) + part;
+  return line;
+}
+
+std::string HowMany(const Part& part, const char* what) {
+  return std::to_string(part.some) + " of " + std::to_string(part.all) + " " + what;
+}
+
+std::string Percent(std::uint64_t tenths) { return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %"; }
+
+std::string NeverFiredText(const NeverFired& never) {
+  if (never.trials.empty()) return {};
+  if (never.of > 1) {
+    const bool late = never.trials.contains(Missed::Late);
+    return HowMany({never.faults.size(), never.of}, "faults never fired: ") + Joined(never.faults, ", ") +
+           (late ? ", " + std::string(words::Row(Missed::Late).outcome) : "");
+  }
+  std::uint64_t trials = 0;
+  for (const auto& [why, count] : never.trials) trials += count;
+  if (trials == never.planned && never.trials.size() == 1) {
+    const Missed why = never.trials.begin()->first;
+    if (why == Missed::Unfired) return "no fault fired, the program did not make those calls again";
+    if (why == Missed::Late) return "no fault fired, the program did not reach those calls within the deadline";
+  }
+  std::vector<std::string> reasons;
+  for (const auto& [why, count] : never.trials) {
+    reasons.push_back(std::to_string(count) + " " + words::Filled(words::Row(why).outcome, never.journals));
+  }
+  return HowMany({trials, never.planned}, "planned faults never fired: ") + Joined(reasons, ", ");
+}
+
+std::string CleanFor(const Run& run) {
+  if (!run.message.chosen) return {};
+  std::string text = "clean for " + HowMany(*run.message.chosen, "planned faults");
+  std::uint64_t pruned = 0;
+  for (const auto& [reason, count] : run.totals.pruned) pruned += count;
+  if (pruned != 0) text += ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)";
+  return text;
+}
+
+std::string InterruptedText(const Interrupted& one, bool trials) {
+  if (one.planned == 0) return "interrupted before the first trial (" + one.signal + ")";
+  return "interrupted, " + HowMany({one.done, one.planned}, trials ? "trials" : "runs") + (one.more ? " planned so far" : "") + " (" +
+         one.signal + ")";
+}
+
+bool MakesTrials(const Run& run) { return run.mode == Mode::Sweep || run.mode == Mode::Replay; }
+
+}  // namespace
+
+std::string_view Name(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+
+std::string_view Name(DriverKind driver) { return kDrivers[static_cast<std::size_t>(driver)]; }
+
+std::string_view OutcomeName(const Run& run) { return run.outcome ? words::Name(*run.outcome) : std::string_view(); }
+
+std::string Explanation(const Run& run) {
+  const Message& message = run.message;
+  if (run.outcome == Outcome::Clean) return CleanFor(run);
+  if (run.interrupted) return InterruptedText(*run.interrupted, MakesTrials(run));
+  std::vector<std::string> parts;
+  const auto add = [&parts](std::string part) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  };
+  add(message.told);
+  if (message.nothing == NothingPlanned::NothingCanFail) add("no call of the program can be made to fail");
+  if (message.nothing == NothingPlanned::NothingChosen) add("--call or --limit left no fault to try");
+  add(NeverFiredText(message.never_fired));
+  if (message.abandoned) {
+    add(HowMany(*message.abandoned, "trials abandoned at exit, and heap blocks were not looked at") +
+        ": --host tells whether they unwound, --abandoned-is-leak reports what they left");
+  }
+  if (message.coverage) {
+    add("fault coverage is " + Percent(message.coverage->some) + ", wanted at least " + Percent(message.coverage->all) +
+        " (--coverage-at-least)");
+  }
+  if (message.bad_end) {
+    add("the program " + message.bad_end->how + ", expected exit status " + std::to_string(message.bad_end->expected) + " (--expect-exit)");
+  }
+  return Joined(parts, "; ");
+}
+
+std::string MessageLine(const Run& run) {
+  const std::string text = Explanation(run);
+  if (run.outcome == Outcome::NotExercised) return run.message.told.empty() ? "not exercised: " + text : text;
+  // Other commands make no trials after which the host could be looked at.
+  const std::string shown = run.outcome == Outcome::Clean && MakesTrials(run) ? HostNotes(run) : std::string();
+  return shown.empty() ? text : (text.empty() ? "clean" : text) + "; " + shown;
+}
+
+InWords Words(const Counted& counts) {
+  InWords texts;
+  for (const auto& [why, count] : counts) texts[words::Words(why)] += count;
+  return texts;
+}
+
+InWords Words(const std::map<Verdict, std::uint64_t>& verdicts) {
+  InWords texts;
+  for (const auto& [verdict, count] : verdicts) texts[std::string(words::Name(verdict))] += count;
+  return texts;
+}
+
+InWords Words(const std::map<Ran, std::uint64_t>& trials) {
+  InWords texts;
+  for (const auto& [ran, count] : trials) {
+    texts[std::string(words::Name(ran.in)) + (ran.instead.empty() ? "" : ": " + words::Words(ran.instead))] += count;
+  }
+  return texts;
+}
+
+std::string_view Words(const NotReached& row) {
+  return row.why == Reason::None ? words::Row(row.missed).coverage : words::Row(row.why).coverage;
+}
+
+}  // namespace cuaudit::report

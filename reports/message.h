@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// message.h: the one line of a report that says what its outcome does not say, and other parts of the model in words.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "reports/run.h"
+
+namespace cuaudit::report {
+
+std::string_view Name(Mode mode);          // "sweep"
+std::string_view Name(DriverKind driver);  // "sim"; empty for none
+std::string_view OutcomeName(const Run& run);
+
+// Why the outcome is not clean; for a clean one what of the plan it is for. Empty when there is nothing to add.
+std::string Explanation(const Run& run);
+
+// The same as a line that stands alone: "not exercised: no fault fired, ...", "clean; 1 host place left, judged with --host".
+std::string MessageLine(const Run& run);
+
+// Number by text; equal texts are added up.
+using InWords = std::map<std::string, std::uint64_t>;
+InWords Words(const Counted& counts);
+InWords Words(const std::map<Verdict, std::uint64_t>& verdicts);
+InWords Words(const std::map<Ran, std::uint64_t>& trials);
+
+std::string_view Words(const NotReached& row);
+
+}  // namespace cuaudit::report

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// words.h: the outcomes, verdicts, rules and reasons of a report as enumerations, each with its row of words.
+//
+//   Threads   values and constant tables; safe everywhere.
+//
+// The .def files beside this one hold the words: id, title, explanation, what to do. Code compares the enumerators. Only the writers of
+// reports and `cuaudit list` and `explain` ask for the words; work directories hold the ids, and Named() finds the enumerator of an id.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cuaudit::words {
+
+enum class Outcome : std::uint8_t {
+#define CUAUDIT_OUTCOME(name, ...) name,
+#include "reports/words/outcomes.def"
+#undef CUAUDIT_OUTCOME
+};
+
+enum class Verdict : std::uint8_t {
+#define CUAUDIT_VERDICT(name, ...) name,
+#include "reports/words/verdicts.def"
+#undef CUAUDIT_VERDICT
+};
+
+enum class Rule : std::uint8_t {
+#define CUAUDIT_RULE(name, ...) name,
+#include "reports/words/rules.def"
+#undef CUAUDIT_RULE
+};
+
+enum class Level : std::uint8_t { Finding, Note, Told };
+
+enum class Missed : std::uint8_t {
+#define CUAUDIT_MISSED(name, ...) name,
+#include "reports/words/missed.def"
+#undef CUAUDIT_MISSED
+};
+
+enum class ReasonGroup : std::uint8_t {
+#define CUAUDIT_REASON(...)
+#define CUAUDIT_REASON_GROUP(name, about) name,
+#include "reports/words/reasons.def"
+#undef CUAUDIT_REASON_GROUP
+#undef CUAUDIT_REASON
+};
+
+enum class Reason : std::uint8_t {
+#define CUAUDIT_REASON_GROUP(...)
+#define CUAUDIT_REASON(name, ...) name,
+#include "reports/words/reasons.def"
+#undef CUAUDIT_REASON
+#undef CUAUDIT_REASON_GROUP
+  None,  // no row: there is none
+};
+
+// What a trial ran in. Unknown: its runner has one way only.
+enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle, InProcess };
+
+struct OutcomeRow {
+  std::string_view name, exit, title, explanation, advice;
+};
+inline constexpr OutcomeRow kOutcomes[] = {
+#define CUAUDIT_OUTCOME(name, id, exit, title, explanation, advice) {id, exit, title, explanation, advice},
+#include "reports/words/outcomes.def"
+#undef CUAUDIT_OUTCOME
+};
+
+struct VerdictRow {
+  std::string_view name, title, explanation, advice;
+};
+inline constexpr VerdictRow kVerdicts[] = {
+#define CUAUDIT_VERDICT(name, id, title, explanation, advice) {id, title, explanation, advice},
+#include "reports/words/verdicts.def"
+#undef CUAUDIT_VERDICT
+};
+inline constexpr std::size_t kVerdictCount = std::size(kVerdicts);
+
+struct RuleRow {
+  std::string_view name;
+  Level level;
+  std::string_view title, explanation, advice;
+};
+inline constexpr RuleRow kRules[] = {
+#define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
+#include "reports/words/rules.def"
+#undef CUAUDIT_RULE
+};
+inline constexpr std::size_t kRuleCount = std::size(kRules);
+
+struct MissedRow {
+  std::string_view name, note, outcome, coverage;
+  Reason counted;
+  std::string_view advice;
+};
+inline constexpr MissedRow kMissed[] = {
+#define CUAUDIT_MISSED(name, id, note, outcome, coverage, reason, advice) {id, note, outcome, coverage, Reason::reason, advice},
+#include "reports/words/missed.def"
+#undef CUAUDIT_MISSED
+};
+
+inline constexpr std::string_view kReasonGroups[] = {
+#define CUAUDIT_REASON(...)
+#define CUAUDIT_REASON_GROUP(name, about) about,
+#include "reports/words/reasons.def"
+#undef CUAUDIT_REASON_GROUP
+#undef CUAUDIT_REASON
+};
+
+struct ReasonRow {
+  std::string_view name;
+  ReasonGroup group;
+  std::string_view text, of, coverage, advice;
+};
+inline constexpr ReasonRow kReasons[] = {
+#define CUAUDIT_REASON_GROUP(...)
+#define CUAUDIT_REASON(name, id, group, text, of, coverage, advice) {id, ReasonGroup::group, text, of, coverage, advice},
+#include "reports/words/reasons.def"
+#undef CUAUDIT_REASON
+#undef CUAUDIT_REASON_GROUP
+};
+
+struct NameRow {
+  std::string_view name;
+};
+inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}, {"in_process"}};
+
+constexpr std::span<const OutcomeRow> RowsOf(Outcome) { return kOutcomes; }
+constexpr std::span<const VerdictRow> RowsOf(Verdict) { return kVerdicts; }
+constexpr std::span<const RuleRow> RowsOf(Rule) { return kRules; }
+constexpr std::span<const MissedRow> RowsOf(Missed) { return kMissed; }
+constexpr std::span<const ReasonRow> RowsOf(Reason) { return kReasons; }
+constexpr std::span<const NameRow> RowsOf(Isolation) { return kIsolations; }
+
+template <typename E>
+concept HasRows = requires(E value) {
+  RowsOf(value);
+};
+
+template <HasRows E>
+constexpr const auto& Row(E value) {
+  return RowsOf(value)[static_cast<std::size_t>(value)];
+}
+template <HasRows E>
+constexpr std::string_view Name(E value) {
+  return Row(value).name;
+}
+
+// The enumerator with that id.
+template <HasRows E>
+constexpr std::optional<E> Named(std::string_view name) {
+  for (std::size_t i = 0; i < RowsOf(E{}).size(); ++i) {
+    if (RowsOf(E{})[i].name == name) return static_cast<E>(i);
+  }
+  return std::nullopt;
+}
+
+namespace verdict_column {
+inline constexpr std::optional<Verdict> None;
+#define CUAUDIT_VERDICT(name, ...) inline constexpr std::optional<Verdict> name = Verdict::name;
+#include "reports/words/verdicts.def"
+#undef CUAUDIT_VERDICT
+}  // namespace verdict_column
+inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
+#define CUAUDIT_RULE(name, id, level, verdict, ...) verdict_column::verdict,
+#include "reports/words/rules.def"
+#undef CUAUDIT_RULE
+};
+
+// What an entry of a report with that rule amounts to; its trial may amount to something worse.
+constexpr std::optional<Verdict> VerdictOf(Rule rule) { return kVerdictOfRule[static_cast<std::size_t>(rule)]; }
+
+// `words` with `of` in the place of {}.
+inline std::string Filled(std::string_view words, std::string_view of) {
+  std::string filled(words);
+  const std::size_t at = filled.find("{}");
+  if (at != std::string::npos) filled.replace(at, 2, of);
+  return filled;
+}
+
+// A reason, and the part of its text that varies.
+struct Because {
+  Reason reason = Reason::None;
+  std::string of = {};
+
+  auto operator<=>(const Because&) const = default;
+};
+// How often something was left out.
+using Counted = std::map<Because, std::uint64_t>;
+
+// Why a trial ran in nothing faster: one for each way that it could not run in.
+using Fallback = std::vector<Because>;
+
+inline std::string Words(const Because& why) { return why.reason == Reason::None ? std::string() : Filled(Row(why.reason).text, why.of); }
+inline std::string Words(Reason reason, std::string of = {}) { return Words(Because{reason, std::move(of)}); }
+inline std::string Words(const Fallback& fallback) {
+  std::string words;
+  for (const Because& why : fallback) words += (words.empty() ? "" : "; ") + Words(why);
+  return words;
+}
+
+}  // namespace cuaudit::words
