@@ -6,6 +6,7 @@
 #include "faults/sim/memory/copy.h"
 #include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/executor.h"
+#include "faults/sim/stream/join.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
