@@ -11,7 +11,7 @@ namespace cuaudit::harness {
 std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal) {
   const bool automatic = isolation == "auto";
-  // Journals and outputs of the trials, each in a file of its own, are what a spawned process leaves.
+  // --keep asks for a journal and an output file of each trial, which only spawned processes leave.
   const bool spawn = isolation == "spawn" || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
   const bool cycles = isolation == "cycle" || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
                                                WhyUnfitForCycles(rehearsal) == Reason::None);

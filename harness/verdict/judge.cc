@@ -99,7 +99,7 @@ bool IsWait(const Record& record) {
   }
 }
 
-// When the driver refused a wait, the program has already tried to finish the work that reads the host memory, and can only free it.
+// When the plan refused a wait, the program did ask for the wait that must come before it frees the host memory, and can only free it.
 void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* violations) {
   const auto frees = [](const TrialFinding& finding) { return finding.rule == Rule::HostFreedInUse; };
   if (std::none_of(violations->begin(), violations->end(), frees)) return;
