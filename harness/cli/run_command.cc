@@ -59,8 +59,7 @@ Exit RunCommand(const Options& options) {
   const Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session);
   // When the program ended by the signal that cuaudit also received, the sender ended both. The run is then neither a crash nor complete,
-  // and
-  // is reported without being judged.
+  // and is reported without being judged.
   const bool as_shells_say =
       seen->ending.exit_status == kSignalled + interrupted && seen->ending.exit_status != session->subject().expected_exit;
   if (interrupted != 0 && (seen->ending.signal == interrupted || as_shells_say)) {

@@ -69,8 +69,7 @@ bool Rises(const std::vector<std::int64_t>& deltas, std::int64_t above) {
 std::uint64_t RoundedUp(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
 // A leak of s per cycle lifts each block by s * L. The leak is missed when the noise drops by as much from one block to the next; three
-// times
-// the observed range allows for a noisier run. A lift below one quantum per block need not show in every block.
+// times the observed range allows for a noisier run. A lift below one quantum per block need not show in every block.
 std::uint64_t BlockStep(std::uint64_t noise, std::uint64_t drift, std::uint64_t quantum) { return 3 * noise + drift + quantum; }
 
 Growth JudgeBlocks(const std::vector<std::uint64_t>& blocks, std::uint64_t length, std::uint64_t quantum,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
-// have
-// no record, so the release of an unknown one is no violation here.
+// have no record, so the release of an unknown one is no violation here.
 #include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {

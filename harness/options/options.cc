@@ -230,8 +230,7 @@ Status ParseText(const std::string& text, Options* options) {
 Status ParseLifecycleOptions(const std::string& text, Options* options) {
   options->command = kLifecycle;
   // Parsing is skipped for an empty text: blocks that the parser frees would stay in the C library's caches and hide heap bytes that a
-  // lifecycle
-  // then takes from them.
+  // lifecycle then takes from them.
   Status parsed = text.empty() ? Status() : ParseText(text, options);
   if (!parsed.ok()) return parsed;
   options->outputs.clear();

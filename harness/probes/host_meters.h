@@ -46,8 +46,7 @@ struct HostChange {
 //     const HostChange left = meters.End();
 //
 // A thread that was joined, or detached and has returned, may be on the kernel's list for a moment longer. While there are more threads
-// than
-// at Begin, End reads again for at most `patience_us`. Otherwise End does not wait.
+// than at Begin, End reads again for at most `patience_us`. Otherwise End does not wait.
 class CycleMeters {
  public:
   explicit CycleMeters(HostMeterSet wanted = kCheapHostMeters, std::uint64_t patience_us = 50000) noexcept

@@ -92,8 +92,7 @@ class LiveHash {
     return Scatter(HashNumber(std::min(count, most_), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed))));
   }
   // Terms are added up, so terms of neighbouring counts must not differ by a small number, or two changes could cancel out. This is the
-  // finalizer
-  // of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+  // finalizer of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
   static std::uint64_t Scatter(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
     value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;

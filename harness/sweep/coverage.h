@@ -5,8 +5,7 @@
 //   Units     rows. A row is one place, phase, error and way, separately for first faults and for faults while unwinding.
 //
 // A row is reached when one of its faults fired where it was planned, however many calls and states belong to the row. A pruned fault has
-// no
-// row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
+// no row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
 //
 // Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
 // asked for. The number of documented errors left out by this choice is reported beside the rows.

@@ -8,8 +8,7 @@
 //   Source    faults/plan/fork_file.h.
 //
 // The records of a process before a fork are folded once, and the fork's ledger continues from there. A trial therefore costs only what
-// comes
-// after its fault.
+// comes after its fault.
 #pragma once
 
 #include <sys/types.h>

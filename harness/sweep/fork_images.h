@@ -8,8 +8,7 @@
 //   Source    faults/plan/fork_file.h.
 //
 // A fork's journal begins with the records of its parents, which an executed program cannot continue. The calls of that program therefore
-// go
-// to a separate journal, where they do not change the counts of the round. A trial with such calls is run again in a process of its own.
+// go to a separate journal, where they do not change the counts of the round. A trial with such calls is run again in a process of its own.
 #pragma once
 
 #include <cstdint>

@@ -8,10 +8,8 @@
 //
 // Before the first trial, copies without any fault are forked (fork_control.h). If one differs from the rehearsal, nothing is forked.
 // Spawned instead, each with its reason: trials where the program refused to fork (ForkRefusal), never reached the call, or ended before
-// it;
-// trials that are repeated; all trials when several processes of the rehearsal call the driver; forks that execute a program which calls
-// the
-// driver; faults addressed by site.
+// it; trials that are repeated; all trials when several processes of the rehearsal call the driver; forks that execute a program which
+// calls the driver; faults addressed by site.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials. Each line
-// has
-// the SiteKey of the planned call, because with several threads the n-th call may come from another place in each run.
+// has the SiteKey of the planned call, because with several threads the n-th call may come from another place in each run.
 //
 //     cuaudit-plan 2 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
 //     cuInit#1=NOT_INITIALIZED,refuse site=8c1f0be3a5d29e47

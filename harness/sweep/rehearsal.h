@@ -44,8 +44,7 @@ std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
 void AddRun(Observation run, Rehearsal* rehearsal);
 
 // Runs the program once, or twice to see whether it does the same each time. When the work of two runs differs, the program runs twice
-// more,
-// because a place that only some runs reach must be seen in one of them.
+// more, because a place that only some runs reach must be seen in one of them.
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted);
 
 // Drops the other runs when the first one is representative: its calls have a fixed order, and every run leaves the same.

@@ -7,9 +7,8 @@
 //   Errors    Status: a trial cannot be run at all, or the sweep was interrupted. No ending of a trial is an error.
 //
 // The engine gives a whole round at once, in the order of the plan, so that a runner can share the common beginnings of several lists.
-// While
-// a round is under way, single trials may be given again when their fault hit another place than planned. Between rounds the runner is
-// idle.
+// While a round is under way, single trials may be given again when their fault hit another place than planned. Between rounds the runner
+// is idle.
 #pragma once
 
 #include <cstddef>

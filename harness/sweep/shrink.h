@@ -21,8 +21,7 @@ struct FaultList {
 bool CanShrink(const std::vector<std::string>& faults);
 
 // All lists that are one step smaller, the smallest step first: without one of the faults, with a shorter burst (the shortest first), or
-// with
-// a single refusal instead of `persist`.
+// with a single refusal instead of `persist`.
 std::vector<FaultList> SmallerLists(const FaultList& list);
 
 // The finding of the trial that equals `finding` apart from counts and faults; null for none. An object left behind is the same whether its

@@ -7,17 +7,14 @@
 //             directory continues from there.
 //
 // A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
-// and
-// report never depend on which trial finished first.
+// and report never depend on which trial finished first.
 //
 // Faults are addressed by call stack and turn when the calls have no fixed order (fault-free runs differ, or several threads make calls).
 // Each trial is then compared with the fault-free run that explains most of it. A fault that hit another place than planned, or none, is
-// tried
-// up to six times, by site up to twelve times, and the report counts this.
+// tried up to six times, by site up to twelve times, and the report counts this.
 //
 // After the last round each finding of several faults is shrunk in extra rounds: all lists one step smaller (shrink.h) are looked up or
-// run,
-// and the smallest list that shows the same finding replaces it, until none does.
+// run, and the smallest list that shows the same finding replaces it, until none does.
 //
 // Call Prepare, then Step until Finished, then Report.
 #pragma once
@@ -84,8 +81,7 @@ class SweepEngine {
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
 
   // Fills mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished it reports the
-  // trials
-  // so far, without an outcome.
+  // trials so far, without an outcome.
   void Report(report::Run* run);
 
  private:

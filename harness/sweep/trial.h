@@ -83,8 +83,7 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
 void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result);
 
 // Judges beside the fault-free run that explains most of the trial, the first of equals. What one of these runs leaves as well is not
-// blamed
-// on the fault.
+// blamed on the fault.
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                            std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 

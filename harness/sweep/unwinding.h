@@ -4,23 +4,17 @@
 //   Errors    none. What is left out is counted by reason.
 //
 // Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
-// two
-// ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
+// two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
 //
 // Pruning (Prune::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
 // (call_state.h) and each first fault that the rehearsal tells apart by state. So two turns of a loop that begin with the same live objects
-// are
-// both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After the
-// way
-// back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the first
-// fault
-// lost for good do not count in such a state.
+// are both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After
+// the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
+// first fault lost for good do not count in such a state.
 //
 // With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
-// way
-// back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
-// fault-free
-// run. A program with several threads has no states: each place is tried once for each place of a first fault.
+// way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
+// fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,7 @@ std::string FreshParent(bool in_memory) {
 }
 
 // Removes a directory that a cuaudit of this user made and meant to remove, and that nobody has locked. The maker holds the lock until it
-// has
-// written this down.
+// has written this down.
 bool RemoveIfStale(const std::filesystem::path& path) {
   struct stat dir = {};
   if (lstat(path.c_str(), &dir) != 0 || !S_ISDIR(dir.st_mode) || dir.st_uid != geteuid()) return false;

@@ -19,13 +19,11 @@ namespace cuaudit::harness {
 class WorkDir {
  public:
   // An empty `path` makes a fresh directory in $TMPDIR. If that is unset, it is in /dev/shm when `in_memory` and a GiB is free there, else
-  // in
-  // /tmp. Unless `keep`, the lock file says that the directory may be removed. A given path is created if needed and never removed.
+  // in /tmp. Unless `keep`, the lock file says that the directory may be removed. A given path is created if needed and never removed.
   static Result<WorkDir> Open(const std::string& path, bool in_memory = false, bool keep = false);
 
   // Removes fresh directories of killed runs: those of this user that say so and that nobody has locked, at most 64. Directories that the
-  // user
-  // named or kept are not removed. Answers how many were removed.
+  // user named or kept are not removed. Answers how many were removed.
   static std::size_t RemoveStale();
 
   const std::string& path() const noexcept { return path_; }

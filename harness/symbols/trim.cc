@@ -10,8 +10,7 @@ namespace cuaudit::harness {
 namespace {
 
 // True for frames between the program and its driver call: the drop-in, cuaudit's libraries and the shared CUDA runtime. A genuine driver
-// has
-// the drop-in's name only when there is no drop-in, and then its frames are never the innermost ones of a record.
+// has the drop-in's name only when there is no drop-in, and then its frames are never the innermost ones of a record.
 bool IsBelowTheProgram(const report::Frame& frame) {
   return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || frame.module.starts_with("libcudart.so.");
 }

@@ -42,8 +42,7 @@ struct Evidence {
   const faults::JournalView* journal = nullptr;
   Ending ending;
   // Only for a lifecycle in C++ (steps.h): what the steps of the faulted cycle returned, and the clean cycle afterwards. Both are null for
-  // a
-  // program, which reports by marks and by its exit status.
+  // a program, which reports by marks and by its exit status.
   const CycleSteps* steps = nullptr;
   const NextCycle* next = nullptr;
 

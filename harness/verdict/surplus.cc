@@ -20,8 +20,7 @@ using driver::Kind;
 using faults::RecordKind;
 
 // Collects findings that agree in rule, kind and all places, in order of first appearance. Two colliding calls are one finding, however
-// many
-// buffers they collide in.
+// many buffers they collide in.
 class Groups {
  public:
   void Add(const TrialFinding& finding) {
