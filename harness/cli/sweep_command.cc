@@ -80,7 +80,8 @@ Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& text
   for (const std::string& text : texts) {
     Result<Benign> benign = ParseBenign(text);
     if (!benign.ok()) return benign.status();
-    declared.push_back(std::move(*benign));
+    const bool again = std::any_of(declared.begin(), declared.end(), [&](const Benign& one) { return one.text == text; });
+    if (!again) declared.push_back(std::move(*benign));
   }
   return declared;
 }
@@ -149,7 +150,8 @@ Exit SweepCommand(const Options& options) {
   {
     const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
-    std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
+    const Isolation wished = Named<Isolation>(options.isolation).value_or(Isolation::Unknown);  // auto
+    std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
     SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
     status = engine.Prepare(std::move(*rehearsal), subject);

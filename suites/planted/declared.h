@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
   for (const std::string& text : hit) {
     harness::TrialResult trial;
     trial.fired = fired;
-    trial.benign = {text};
+    trial.benign = {static_cast<std::size_t>(std::find(declared.begin(), declared.end(), text) - declared.begin())};
     results[results.size()] = trial;
   }
   std::vector<harness::TrialFindingText> never = harness::NeverFired(Declarations(declared), results);
