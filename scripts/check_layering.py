@@ -1,61 +1,54 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the picture of the house: who includes whom, that every source is built, and how long files are.
+"""Checks the picture of the house: which folder includes which, that every source is built, and how long files are.
 
     check_layering.py --root DIR [--compile-commands FILE]
+    check_layering.py --root DIR --rows                      print the rows that the tree would need, without judgement
 
-A room may include itself, the rooms listed for it, the C++ library, and the third-party headers listed for it.
+scripts/layers.txt has a row for each folder with the folders and files that it includes. Each entry must be used by some file, every
+include of another folder must have its entry, a row sees only rows above it, and no folders include each other in a circle.
 """
 import argparse
 import json
+import os
+import posixpath
 import re
 import sys
 from pathlib import Path
 
-ROOMS = {
-    "faults/driver": [],
-    "faults/journal": ["faults/driver"],
-    "faults/probes": [],
-    "faults/plan": ["faults/driver", "faults/journal/record.h"],
-    "faults/sim": ["faults/driver", "include"],
-    "faults/shim": ["faults/driver", "faults/journal", "faults/plan"],
-    "faults/cudart": ["faults/driver"],
-    "faults/interpose": ["faults/driver", "faults/journal", "faults/plan", "faults/probes", "faults/shim", "faults/sim/world.h", "include"],
-    "allocator": ["faults/driver"],
-    "include": ["cuaudit", "faults/driver/driver_ref.h"],
-    "reports/words": ["faults/driver/misuse.def"],
-    "reports": [],
-    "harness/ledger": ["faults/driver", "faults/journal", "reports/words"],
-    "harness/probes": ["faults/probes"],
-    "harness/symbols": ["faults/journal", "reports"],
-    "harness/verdict": ["harness/ledger", "faults/driver", "faults/journal", "faults/plan", "reports/words"],
-    "harness/sweep": ["harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan", "reports/run.h",
-                      "reports/escape.h"],
-    "harness/cycle": ["faults/probes", "include", "harness/sweep", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
-                      "reports/run.h"],
-    "harness/lifecycle": ["harness/sweep", "harness/cycle", "harness/probes", "harness/ledger", "harness/verdict", "harness/symbols", "faults/driver", "faults/journal", "faults/plan",
-                          "faults/shim", "faults/sim/world.h", "include", "reports/run.h"],
-    "harness/cli": ["harness", "faults/driver", "faults/journal", "faults/plan", "faults/interpose/world_options.h", "faults/interpose/world_options.def",
-                    "reports"],
-    "suites": ["faults", "allocator", "harness", "reports", "include", "cuaudit"],
-}
+TOPS = ("faults", "allocator", "harness", "reports", "include", "suites")
+SUFFIXES = (".h", ".cc", ".c", ".def")
+# Headers of other projects: the pattern, and the folders (with what lies below them) or files that may include them. Each must.
 THIRD_PARTY = {
-    r"^(CLI/|fmt/|nlohmann/)": ["harness/cli", "harness/sweep", "harness/cycle", "reports", "suites"],
+    r"^CLI/": ["harness/options", "suites"],
+    r"^fmt/": ["harness/cli", "reports"],
+    r"^nlohmann/": ["harness/cli", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
-    r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites"],
-    r"^(gtest/|gmock/|benchmark/)": ["suites", "include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h"],
-    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["faults", "allocator", "harness/ledger", "harness/lifecycle", "harness/sweep", "harness/cycle", "harness/cli", "harness/verdict", "suites"],
+    r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],
+    r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
+    r"^benchmark/": ["suites/bench"],
+    r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["allocator", "faults/cudart", "faults/driver", "faults/interpose", "faults/plan", "faults/sim/device", "faults/sim/image",
+                                              "faults/sim/state", "harness/cli", "harness/cycle", "harness/lifecycle", "harness/verdict", "suites"],
 }
+GENERATED = re.compile(r"^(driver|cudart)_\w+\.inc$")
 LIMIT = 400
-INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
 
 
-def room_of(path):
-    return max((room for room in ROOMS if path == room or path.startswith(room + "/")), key=len, default=None)
+def read_rows(path):
+    rows = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        folder, colon, seen = line.partition("#")[0].partition(":")
+        if not colon and not folder.strip():
+            continue
+        if not colon or folder.strip() in rows:
+            sys.exit(f"{path}:{number}: expected a folder of its own, a colon, and what it includes")
+        rows[folder.strip()] = seen.split()
+    return rows
 
 
-def inside(name, places):
-    return any(name == place or name.startswith(place + "/") for place in places)
+def inside(name, place):
+    return name == place or name.startswith(place + "/")
 
 
 def compiled(commands):
@@ -69,29 +62,108 @@ def compiled(commands):
     return files
 
 
-def check(root, commands):
+def target_of(files, folder, own, foreign):
+    """The file of the tree that an include names; None: no file of the tree."""
+    name = own or foreign
+    places = [name, f"include/{name}"] + ([posixpath.normpath(f"{folder}/{name}")] if own else [])
+    return next((place for place in places if place in files), None)
+
+
+def folder_of(name):
+    return name.rpartition("/")[0]
+
+
+class Tree:
+    """What the files of the tree include: edges[folder] is a set of (file, included file)."""
+
+    def __init__(self, root):
+        files = {os.path.relpath(os.path.join(folder, name), root) for top in TOPS for folder, _, names in os.walk(root / top) for name in names}
+        self.sources = sorted(name for name in files if name.endswith(SUFFIXES))
+        self.edges = {}
+        self.foreign = []
+        self.problems = []
+        for name in self.sources:
+            folder = folder_of(name)
+            edges = self.edges.setdefault(folder, set())
+            text = (root / name).read_text(errors="replace")
+            for own, foreign in INCLUDE.findall(text):
+                target = target_of(files, folder, own, foreign)
+                if target is None and own and "/" in own:
+                    self.problems.append(f"{name}: includes {own}, which is not there")
+                elif target is None:
+                    self.foreign.append((name, own or foreign))
+                elif folder_of(target) != folder:
+                    edges.add((name, target))
+            lines = text.count("\n")
+            if lines > LIMIT and not name.endswith(".def"):
+                self.problems.append(f"{name}: {lines} lines, at most {LIMIT}")
+
+    def seen_by(self, folder):
+        return {folder_of(target) for _, target in self.edges[folder]}
+
+
+def check_rows(tree, rows):
+    problems = [f"{folder}: has no row" for folder in tree.edges if folder not in rows]
+    problems += [f"{folder}: has a row and no source file" for folder in rows if folder not in tree.edges]
+    above = set()
+    for folder, entries in rows.items():
+        problems += [f"{folder}: sees {entry}, whose row is not above" for entry in entries
+                     if entry not in above and folder_of(entry) not in above]
+        above.add(folder)
+    for folder, edges in tree.edges.items():
+        entries = rows.get(folder, [])
+        used = set()
+        for name, target in sorted(edges):
+            covering = [entry for entry in entries if entry in (target, folder_of(target))]
+            used.update(covering)
+            if folder in rows and not covering:
+                problems.append(f"{name}: includes {target}, which {folder} may not see")
+            if len(covering) > 1:
+                problems.append(f"{folder}: allowed {target} twice, by {' and by '.join(covering)}")
+        problems += [f"{folder}: may see {entry}, and no file does" for entry in entries if entry not in used]
+    return problems
+
+
+def circles(tree):
+    """Each folder that reaches itself, with the shortest way round, once for each circle."""
     problems = []
-    sources = sorted(p for pattern in ("*.h", "*.cc", "*.c", "*.def") for top in ("faults", "allocator", "harness", "reports", "suites", "include")
-                     for p in (root / top).rglob(pattern))
-    built = compiled(commands) if commands else None
-    for path in sources:
-        name = path.relative_to(root).as_posix()
-        room = room_of(name)
-        if room is None:
-            problems.append(f"{name}: stands in no room")
-            continue
-        text = path.read_text(errors="replace")
-        for own, foreign in INCLUDE.findall(text):
-            if own and "/" in own and not inside(own, [room, *ROOMS[room]]) and not own.startswith(("driver_", "cudart_")):
-                problems.append(f"{name}: includes {own}, which {room} may not see")
-            for pattern, rooms in THIRD_PARTY.items():
-                if foreign and re.match(pattern, foreign) and not inside(room, rooms) and name not in rooms:
-                    problems.append(f"{name}: includes <{foreign}>, which {room} may not see")
-        lines = text.count("\n")
-        if lines > LIMIT and path.suffix != ".def":
-            problems.append(f"{name}: {lines} lines, at most {LIMIT}")
-        if built is not None and path.suffix in (".cc", ".c") and path.resolve() not in built:
-            problems.append(f"{name}: in no target, so never compiled")
+    told = set()
+    for start in sorted(tree.edges):
+        ways = [[start]]
+        reached = set()
+        for way in ways:
+            for after in sorted(tree.seen_by(way[-1]) if way[-1] in tree.edges else ()):
+                if after == start and start not in told:
+                    told.update(way)
+                    problems.append(f"circle: {' -> '.join([*way, start])}")
+                if after not in reached:
+                    reached.add(after)
+                    ways.append([*way, after])
+    return problems
+
+
+def check_foreign(tree):
+    problems = []
+    used = set()
+    for name, header in tree.foreign:
+        for pattern, places in THIRD_PARTY.items():
+            if not re.match(pattern, header) or GENERATED.match(header):
+                continue
+            covering = [place for place in places if inside(name, place)]
+            used.update((pattern, place) for place in covering)
+            if not covering:
+                problems.append(f"{name}: includes <{header}>, which {folder_of(name)} may not see")
+    return problems + [f"{place}: may see <{pattern}>, and no file does"
+                       for pattern, places in THIRD_PARTY.items() for place in places if (pattern, place) not in used]
+
+
+def check(root, commands):
+    tree = Tree(root)
+    problems = tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree) + check_foreign(tree)
+    if commands:
+        built = compiled(commands)
+        problems += [f"{name}: in no target, so never compiled"
+                     for name in tree.sources if name.endswith((".cc", ".c")) and (root / name).resolve() not in built]
     return problems
 
 
@@ -99,7 +171,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--compile-commands", type=Path)
+    parser.add_argument("--rows", action="store_true")
     options = parser.parse_args()
+    if options.rows:
+        tree = Tree(options.root)
+        print("\n".join(f"{folder}: {' '.join(sorted(tree.seen_by(folder)))}".rstrip() for folder in sorted(tree.edges)))
+        return
     problems = check(options.root, options.compile_commands)
     print("\n".join(problems) if problems else "layering holds")
     sys.exit(1 if problems else 0)

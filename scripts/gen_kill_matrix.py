@@ -4,7 +4,7 @@
 
     gen_kill_matrix.py --root DIR --planted PROGRAM --positive PROGRAM [--check]
 
-Each case records its rule and, row by row, what the harness said (suites/planted/case.h). A planted row is found when its rule was said, of its
+Each case records its rule and, row by row, what the harness said (suites/support/cases/case.h). A planted row is found when its rule was said, of its
 kind where the row names one, and no other finding but those that the case declares; a positive row is silent when no rule of level finding was said, nor its own. Fails when a planted row is not
 found, a positive one is not silent, or a rule or kind is without either. --check also fails when the file is not what would be written.
 """

@@ -39,6 +39,21 @@ Not empty: no colours.
 .TP
 .B SOURCE_DATE_EPOCH
 The date in reports, so that equal runs have equal reports.
+.TP
+.B CUAUDIT_SWEEP
+Options for lifecycles in C++ (cuaudit/lifecycle.h), before what the code says: those above that name CUAUDIT_SWEEP. In
+.B --format
+FORMAT=FILE,
+.B {case}
+stands for the name of the lifecycle, and
+.B --work-dir
+has a folder for each.
+.TP
+.B CUAUDIT_CASE
+The name of the one lifecycle to run; the others are skipped.
+.TP
+.B CUAUDIT_FAULT
+The faults of the one trial to run, with a semicolon between them.
 """
 
 EXAMPLES = """\

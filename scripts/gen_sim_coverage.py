@@ -5,7 +5,7 @@
     gen_sim_coverage.py --root DIR [--check]
 
 The entry points are the rows of faults/driver/effects.def; which have a model say the binding tables of faults/sim; why others have none
-says faults/sim/coverage.def. A model whose body is nothing but `return CODE;` must be listed there. --check fails when
+says faults/sim/entry/coverage.def. A model whose body is nothing but `return CODE;` must be listed there. --check fails when
 the file is not what would be written.
 """
 import argparse
@@ -42,21 +42,21 @@ def build(root):
     sim = root / "faults/sim"
     bases = [row.split(",")[0].strip() for row in rows(root / "faults/driver/effects.def", "CUAUDIT_EFFECT")]
     bound = {}
-    for table in sorted(sim.glob("*bindings.def")):
+    for table in sorted(sim.rglob("*bindings.def")):
         for row in rows(table, "CUAUDIT_SIM"):
             symbol, model = [word.strip() for word in row.split(",")][:2]
             bound.setdefault(VERSION.sub("", symbol), set()).add(model)
     strangers = sorted(set(bound) - set(bases))
     if strangers:
         fail(f"models of entry points without a row in effects.def: {' '.join(strangers)}")
-    table = sim / "coverage.def"
+    table = sim / "entry/coverage.def"
     profile = {row.strip() for row in rows(table, "CUAUDIT_FROM_PROFILE")}
     effectless = {row.strip() for row in rows(table, "CUAUDIT_WITHOUT_EFFECT")}
     none = {row.strip() for row in rows(table, "CUAUDIT_KNOWS_NONE")}
     for name in sorted((profile | effectless | none) - set(bases)):
         fail(f"coverage.def names {name}, effects.def does not")
     constant = set()
-    for source in sorted(sim.glob("*_calls.cc")):
+    for source in sorted(sim.rglob("*_calls.cc")):
         constant |= {match.group(1) for match in CONSTANT.finditer(source.read_text())}
     for base, models in bound.items():
         if models <= constant and base not in effectless | none:

@@ -16,7 +16,8 @@ struct Walk {
   std::uintptr_t address[kMaxFrames + kOwnFrames];
   std::size_t count = 0;
   std::size_t wanted = 0;
-  std::uintptr_t start = 0;  // 0: walk to the end
+  std::uintptr_t start = 0;   // 0: walk to the end
+  std::uintptr_t within = 0;  // 0: from the innermost frame
 };
 
 std::uintptr_t ThisThread() noexcept {
@@ -33,6 +34,7 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   if (address == 0) return _URC_END_OF_STACK;
   // The CFA of the callee lies below the address of the frame itself, so the walk ends after the frame of `start`.
   if (walk.start != 0 && _Unwind_GetCFA(context) > walk.start) return _URC_END_OF_STACK;
+  if (_Unwind_GetCFA(context) <= walk.within) return _URC_NO_REASON;
   walk.address[walk.count++] = address;
   return walk.count == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
@@ -61,7 +63,7 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   if (journal_->header().stack_depth.load(std::memory_order_relaxed) != 0) (void)Capture();
 }
 
-std::uint32_t StackTable::Capture() noexcept {
+std::uint32_t StackTable::Capture(const void* within) noexcept {
   const std::size_t depth = journal_->header().stack_depth.load(std::memory_order_relaxed);
   if (depth == 0) return 0;
   modules_.Refresh();
@@ -69,6 +71,7 @@ std::uint32_t StackTable::Capture() noexcept {
   walk.wanted = (depth < kMaxFrames ? depth : kMaxFrames) + kOwnFrames;
   const std::uintptr_t start = start_.load(std::memory_order_relaxed);
   if (start != 0 && start_thread_.load(std::memory_order_relaxed) == ThisThread()) walk.start = start;
+  walk.within = reinterpret_cast<std::uintptr_t>(within);
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t frames[kMaxFrames + kOwnFrames];
   modules_.Encode(walk.address, walk.count, frames);

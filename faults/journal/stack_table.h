@@ -24,8 +24,9 @@ class StackTable {
   // Ends stacks of the calling thread at the function of `frame` (from __builtin_frame_address), until the next StartAt; null: no end.
   // Stacks of one place are then equal, whatever called the code that runs the steps.
   void StartAt(const void* frame) noexcept;
-  // Takes the stack of the calling thread and returns its id.
-  std::uint32_t Capture() noexcept;
+  // Takes the stack of the calling thread and returns its id. Given the frame of a function (__builtin_frame_address), that function and
+  // what it calls are left out, so that a stack does not depend on the line from which it is taken.
+  std::uint32_t Capture(const void* within = nullptr) noexcept;
   // Key that identifies this call in another run (stack_key.h).
   std::uint64_t KeyOf(std::string_view base, std::uint32_t stack) const noexcept;
   // Called in a forked child.

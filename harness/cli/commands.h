@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 #include "harness/sweep/status.h"
 
 namespace cuaudit::harness {

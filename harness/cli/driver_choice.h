@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 #include "harness/sweep/environment.h"
 #include "harness/sweep/status.h"
 

@@ -107,6 +107,7 @@ Table OptionTable() {
     for (const CommandRow& row : Commands()) {
       if ((row.command & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
     }
+    if ((commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
     table.rows.push_back({flag, std::move(operand), fallback, help, names});
   };
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) add(flag, choices, default_value, help, commands);
@@ -115,7 +116,7 @@ Table OptionTable() {
   add(flag, #lowest "-" #highest, std::to_string(default_value), help, commands);
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) add(flag, "", "", help, commands);
 #define CUAUDIT_LIST(field, flag, operand, commands, echo, help) add(flag, operand, "", help, commands);
-#include "harness/cli/options.def"
+#include "harness/options/options.def"
 #undef CUAUDIT_CHOICE
 #undef CUAUDIT_TEXT
 #undef CUAUDIT_NUMBER
@@ -187,24 +188,17 @@ std::string AsJson(const Table& table) {
   return rows.dump(2) + "\n";
 }
 
-constexpr std::pair<const char*, Table (*)()> kLists[] = {{"calls", &Calls},           {"kinds", &Kinds},        {"outcomes", &Outcomes},
-                                                          {"verdicts", &Verdicts},     {"rules", &Rules},        {"missed", &MissedReasons},
-                                                          {"reasons", &Reasons},       {"hows", &Hows},          {"probes", &Probes},
-                                                          {"commands", &CommandTable}, {"options", &OptionTable}};
+constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,      &MissedReasons,
+                                  &Reasons, &Hows,  &Probes,   &CommandTable, &OptionTable};
+static_assert(std::size(kTables) == std::size(kListNames));
 
 }  // namespace
 
 Exit ListCommand(const Options& options) {
-  const auto list = std::find_if(std::begin(kLists), std::end(kLists), [&](const auto& one) { return options.operand == one.first; });
-  if (list == std::end(kLists)) return Exit::Usage;  // ParseOptions knows the names
-  const Table table = list->second();
+  const auto name = std::find(std::begin(kListNames), std::end(kListNames), options.operand);
+  if (name == std::end(kListNames)) return Exit::Usage;  // ParseOptions knows the names
+  const Table table = kTables[name - std::begin(kListNames)]();
   return Print(options.outputs.front().format == Format::Json ? AsJson(table) : AsText(table));
-}
-
-std::vector<std::string> ListNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, table] : kLists) names.emplace_back(name);
-  return names;
 }
 
 }  // namespace cuaudit::harness

@@ -31,6 +31,8 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
+    case kLifecycle:  // no command of its own: CUAUDIT_SWEEP
+      break;
   }
   return Exit::Failure;
 }

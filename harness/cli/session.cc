@@ -19,6 +19,7 @@
 
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
+#include "harness/options/report_files.h"
 #include "harness/sweep/shell_quote.h"
 #include "reports/escape.h"
 #include "reports/json_writer.h"
@@ -36,26 +37,6 @@ constexpr std::size_t kJobsOnRealDriver = 4;  // each trial holds a context of i
 std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
   if (options.deadline_ms != 0 || options.command == kRun) return options.deadline_ms;
   return driver == DriverChoice::Simulated ? kSimulatedDeadlineMs : kRealDeadlineMs;
-}
-
-// An output that cannot be written is found out before the work, not after it.
-Status CheckOutput(const std::string& output) {
-  if (output.empty()) return {};  // stdout
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path path(output);
-  if (fs::is_directory(path, error)) return {Exit::Usage, "--output: " + output + ": is a directory"};
-  const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(dir, error)) return {Exit::Usage, "--output: " + dir.string() + ": no such directory"};
-  const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
-  if (device) return {};
-  // Asking is not enough: root may write everywhere, and /proc still creates nothing.
-  std::string probe = (dir / ".cuaudit.XXXXXX").string();
-  const int file = mkostemp(probe.data(), O_CLOEXEC);
-  if (file < 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot create a file here: " + std::strerror(errno)};
-  close(file);
-  unlink(probe.c_str());
-  return {};
 }
 
 // The path from the root, because the program may run elsewhere. What cannot be a library is found out before the program runs.
@@ -115,41 +96,6 @@ report::Host DescribeProbes(const Options& options, HostProbes probes) {
     put(kind, probes == HostProbes::None ? none : Reason::None);
   }
   return host;
-}
-
-std::string Timestamp() {
-  std::time_t now = std::time(nullptr);
-  if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10));
-  std::tm utc = {};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-bool WantsColour() {
-  const char* const refused = std::getenv("NO_COLOR");
-  const char* const terminal = std::getenv("TERM");
-  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
-  return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && !dumb;
-}
-
-Status DeliverOne(const report::Run& run, const Output& output) {
-  std::ostringstream text;
-  bool written = false;
-  switch (output.format) {
-    case Format::Text:
-      written = report::WriteText(run, text, output.file.empty() && WantsColour());
-      break;
-    case Format::Json:
-      written = report::WriteJson(run, text);
-      break;
-    case Format::Junit:
-      written = report::WriteJunit(run, text);
-      break;
-  }
-  if (!written) return {Exit::Failure, "the report could not be written"};
-  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
 }
 
 report::Mode ModeOf(Command command) {
@@ -315,7 +261,7 @@ report::Run Session::NewReport() const {
 Exit Deliver(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);
   for (const Output& output : options.outputs) {
-    const Status status = DeliverOne(run, output);
+    const Status status = WriteReport(run, output);
     if (status.ok()) continue;
     Say(status.message());
     exit = status.exit();

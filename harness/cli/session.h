@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "harness/cli/driver_choice.h"
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 #include "harness/sweep/aggregate.h"
 #include "harness/sweep/observation.h"
 #include "harness/sweep/process.h"

@@ -12,6 +12,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/options/sweep_settings.h"
 #include "harness/sweep/make_plan.h"
 #include "harness/sweep/make_runner.h"
 #include "harness/sweep/replay.h"
@@ -62,55 +63,6 @@ Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
   return faults;
 }
 
-// "97" or "97.5": tenths of a percent.
-Result<std::uint64_t> ParsePercent(const std::string& text) {
-  const std::string wrong = "--coverage-at-least: '" + text + "': expected a percentage from 0 to 100, with at most one decimal";
-  const std::size_t point = text.find('.');
-  const std::string whole = text.substr(0, point);
-  const std::string tenth = point == std::string::npos ? "0" : text.substr(point + 1);
-  const auto digits = [](const std::string& part) { return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos; };
-  if (!digits(whole) || !digits(tenth) || whole.size() > 3 || tenth.size() > 1) return Status(Exit::Usage, wrong);
-  const std::uint64_t value = std::stoull(whole) * 10 + std::stoull(tenth);
-  if (value > 1000) return Status(Exit::Usage, wrong);
-  return value;
-}
-
-Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& texts) {
-  std::vector<Benign> declared;
-  for (const std::string& text : texts) {
-    Result<Benign> benign = ParseBenign(text);
-    if (!benign.ok()) return benign.status();
-    const bool again = std::any_of(declared.begin(), declared.end(), [&](const Benign& one) { return one.text == text; });
-    if (!again) declared.push_back(std::move(*benign));
-  }
-  return declared;
-}
-
-// What the command line says about a sweep, checked before anything runs.
-Result<SweepOptions> SweepOptionsOf(const Options& options) {
-  SweepOptions sweep;
-  sweep.plan.hows = SplitCommas(options.how);
-  sweep.plan.all_codes = options.codes == "all";
-  sweep.plan.calls = options.call;
-  sweep.plan.limit = options.limit;
-  sweep.plan.prune = options.no_prune ? Prune::None : options.prune == "all" ? Prune::All : Prune::Second;
-  sweep.depth = static_cast<int>(options.depth);
-  sweep.shrink = !options.no_shrink;
-  sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
-  sweep.judge.exit_is_said = options.strict_exit;
-  Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
-  if (!benign.ok()) return benign.status();
-  sweep.benign = std::move(*benign);
-  if (!options.coverage_at_least.empty()) {
-    const Result<std::uint64_t> tenths = ParsePercent(options.coverage_at_least);
-    if (!tenths.ok()) return tenths.status();
-    sweep.coverage_at_least = *tenths;
-  }
-  Status usable = CheckPlanOptions(sweep.plan);
-  if (!usable.ok()) return usable;
-  return sweep;
-}
-
 // A sweep that goes on in its directory does so beside the fault-free runs it began with, where others would differ from them.
 Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
@@ -153,7 +105,8 @@ Exit SweepCommand(const Options& options) {
     const Isolation wished = Named<Isolation>(options.isolation).value_or(Isolation::Unknown);  // auto
     std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce());
+    SiteTexts sites;
+    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);
     status = engine.Prepare(std::move(*rehearsal), subject);
     Progress progress;
     if (status.ok()) {

@@ -5,7 +5,7 @@
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/command_line.h"
 #include "harness/lifecycle/lifecycle_cycles.h"
-#include "harness/lifecycle/lifecycle_sweep.h"
+#include "harness/lifecycle/sweep_lifecycle.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit {
@@ -107,7 +107,7 @@ std::string Audit::Text() const {
 
 Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options) {
   Audit audit;
-  if (CanSweep(lifecycle, options, &audit)) harness::LifecycleSweep(lifecycle, options, &audit).Run(ChosenFaults());
+  if (CanSweep(lifecycle, options, &audit)) harness::SweepLifecycle(lifecycle, options, ChosenFaults(), &audit);
   return audit;
 }
 
@@ -117,7 +117,7 @@ Audit Replay(const Lifecycle& lifecycle, const std::vector<std::string>& faults,
     audit.lifecycle = lifecycle.name();
     audit.message = "expected at least one fault to replay";
   } else if (CanSweep(lifecycle, options, &audit)) {
-    harness::LifecycleSweep(lifecycle, options, &audit).Run(faults);
+    harness::SweepLifecycle(lifecycle, options, faults, &audit);
   }
   return audit;
 }

@@ -34,7 +34,7 @@ void SetTestFilter(const std::string& filter) {
   TestFilter() = filter;
 }
 
-std::string CommandLine() {
+std::vector<std::string> CommandWords() {
   const Result<std::string> bytes = ReadFile("/proc/self/cmdline");
   std::vector<std::string> words;
   if (bytes.ok()) {
@@ -46,6 +46,11 @@ std::string CommandLine() {
     }
   }
   if (words.empty()) words.emplace_back("./test");
+  return words;
+}
+
+std::string CommandLine() {
+  const std::vector<std::string> words = CommandWords();
   const std::lock_guard<std::mutex> lock(guard);
   std::string line = ShellQuote(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) {

@@ -8,8 +8,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace cuaudit::harness {
+
+// The words that started this process.
+std::vector<std::string> CommandWords();
 
 // `filter`: what --gtest_filter= is to be, set by SetTestFilter; then the process's own filters and repeats are left out.
 std::string CommandLine();

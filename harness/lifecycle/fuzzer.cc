@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fuzzer.cc: the trials of cuaudit/fuzz.h. A trial that screens as spotless is done; anything else is judged by LifecycleSweep, as a trial
-// that a person replays would be, so that fuzzing and sweeping never disagree about what a finding is.
+// fuzzer.cc: the trials of cuaudit/fuzz.h. A trial that screens as spotless is done; anything else is judged by SweepLifecycle, as a
+// trial that a person replays would be, so that fuzzing and sweeping never disagree about what a finding is.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -10,9 +10,10 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
-#include "harness/lifecycle/lifecycle_sweep.h"
-#include "harness/lifecycle/trial_verdict.h"
+#include "harness/lifecycle/sweep_lifecycle.h"
+#include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
+#include "harness/sweep/make_plan.h"
 #include "include/cuaudit/fuzz.h"
 
 namespace cuaudit {
@@ -32,11 +33,6 @@ struct Candidate {
   BaseId base{};
   std::uint32_t occurrence = 0;
 };
-
-std::string TextOf(const Fault& fault) {
-  char text[faults::kMaxFaultText];
-  return {text, faults::FormatFault(fault, text, sizeof(text))};
-}
 
 // Calls of the first cycle that can fail, behind the record at which the newest fault hit.
 std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const TrialTrace& trace, std::size_t faults) {
@@ -80,17 +76,10 @@ struct Fuzzer::Parts {
   }
   const std::vector<Candidate>& After(const std::string& key, const faults::Plan& plan);
   FuzzTrial Judge(FuzzTrial trial);
-  bool IsBenign(const Fault& fault) const {
-    const std::string text = TextOf(fault);
-    return std::any_of(lifecycle.benign().begin(), lifecycle.benign().end(), [&](const std::string& call) {
-      const std::string_view where(text.data(), text.find(call.find('#') == std::string::npos ? '#' : '='));
-      return where == call;
-    });
-  }
-
   Lifecycle lifecycle;
   FuzzOptions options;
   TrialWorld::Pointer world;
+  std::vector<Benign> benign;
   std::string broken;  // why there can be no trial
   TrialTrace trace;
   std::unordered_map<std::string, std::vector<Candidate>> after;  // by the faults before
@@ -112,7 +101,7 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
   for (const std::string& fault : trial.faults) key += fault + ";";
   if (judged.count(key) != 0) return trial;
   Audit audit;
-  LifecycleSweep(lifecycle, SweepOptions(), &audit).Run(trial.faults);
+  SweepLifecycle(lifecycle, cuaudit::SweepOptions(), trial.faults, &audit);
   // The command line of a fuzzer shows nothing again.
   for (Finding& finding : audit.findings)
     finding.replay = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
@@ -125,9 +114,11 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
 }
 
 Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_unique<Parts>(std::move(lifecycle), options)) {
+  Status status = ParseBenignOf(parts_->lifecycle, &parts_->benign);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
-  if (!world.ok()) {
-    parts_->broken = world.status().message();
+  if (status.ok() && !world.ok()) status = world.status();
+  if (!status.ok()) {
+    parts_->broken = status.message();
     return;
   }
   parts_->world = std::move(*world);
@@ -135,7 +126,7 @@ Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_uniq
   if (!parts_->Run(faults::Plan())) {
     parts_->broken = name + ": preparing the case failed, or the simulated driver got no address space\n";
   } else if (parts_->trace.first_failed != 0) {
-    parts_->broken = name + ": without any fault " + FirstFailure(parts_->trace.failed) + "\n";
+    parts_->broken = name + ": without any fault " + parts_->trace.failed.FirstFailure() + "\n";
   } else if (BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless) {
     parts_->broken = name + ": the run without faults leaves something or breaks a rule: mend that first (EXPECT_ALLOCATION_NEUTRAL)\n";
   }
@@ -149,7 +140,7 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
   FuzzTrial trial;
   if (!parts_->broken.empty()) return {true, false, "broken", {}, parts_->broken};
   faults::Plan plan;
-  PlannedFaultList planned;
+  std::vector<Fault> planned;
   std::string key;
   for (std::size_t i = 0; i < choice.count; ++i) {
     const std::vector<Candidate>& candidates = parts_->After(key, plan);
@@ -157,7 +148,7 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     const FaultChoice::One& one = choice.fault[i];
     const Fault fault = MakeFault(candidates[one.call % candidates.size()], one, parts_->options);
     if (!plan.Add(fault)) break;
-    planned.push_back({fault, parts_->IsBenign(fault)});
+    planned.push_back(fault);
     trial.faults.push_back(TextOf(fault));
     key += trial.faults.back() + ";";
   }
@@ -169,10 +160,10 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     return trial;
   }
   trial.fired = AllFired(parts_->world->Journal(), plan.size());
-  std::vector<Reason> skipped;
-  const std::optional<Verdict> verdict = Screen(parts_->lifecycle, planned, parts_->world->Journal(), parts_->trace, &skipped);
-  if (!verdict.has_value()) return parts_->Judge(std::move(trial));
-  trial.verdict = Name(*verdict);
+  const std::optional<Settled> settled = Settle(parts_->lifecycle, parts_->benign, planned, parts_->world->Journal(), parts_->trace);
+  const bool absorbed = settled && settled->verdict == Verdict::Absorbed;
+  if (!settled || (absorbed && !parts_->benign.empty())) return parts_->Judge(std::move(trial));
+  trial.verdict = Name(settled->verdict);
   return trial;
 }
 

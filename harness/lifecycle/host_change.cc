@@ -45,8 +45,8 @@ std::string_view KindOf(HostMeter meter) {
 
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
-StepFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
-  StepFinding finding{rule, std::move(detail)};
+MeterFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
+  MeterFinding finding{rule, std::move(detail)};
   finding.kind = KindOf(meter);
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
   if (IsBytes(meter)) finding.count = 1;
@@ -63,6 +63,16 @@ std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMete
 
 }  // namespace
 
+TrialFindingText TextOf(const MeterFinding& finding) {
+  TrialFindingText text;
+  text.rule = finding.rule;
+  text.meter = finding.kind;
+  text.count = finding.count;
+  text.bytes = finding.bytes;
+  text.detail = finding.detail;
+  return text;
+}
+
 HostAudit::HostAudit(bool wanted, bool genuine) : wanted_(wanted), genuine_(genuine) {
   if (!wanted_) return;
   entered_ = ++audits_begun;
@@ -78,20 +88,20 @@ HostAudit::~HostAudit() {
   if (wanted_) --audits_under_way;
 }
 
-std::vector<std::string> HostAudit::unmetered() const {
-  std::vector<std::string> texts;
+std::vector<Because> HostAudit::unmetered() const {
+  std::vector<Because> reasons;
   if (records_ == nullptr) {
     const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
-    texts.push_back(Words(Reason::NotByPlace, why));
+    reasons.push_back({Reason::NotByPlace, why});
   } else {
     const HostBlind& blind = records_->blind();
-    if (blind.heap != nullptr) texts.push_back(Words(Reason::NoBlocks, blind.heap));
-    if (blind.mutexes != nullptr) texts.push_back(Words(Reason::NoMutexes, blind.mutexes));
-    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) texts.push_back(Words(Reason::MutexesBeyondApi));
-    if (blind.libraries != nullptr) texts.push_back(Words(Reason::NoLibraries, blind.libraries));
+    if (blind.heap != nullptr) reasons.push_back({Reason::NoBlocks, blind.heap});
+    if (blind.mutexes != nullptr) reasons.push_back({Reason::NoMutexes, blind.mutexes});
+    if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) reasons.push_back({Reason::MutexesBeyondApi});
+    if (blind.libraries != nullptr) reasons.push_back({Reason::NoLibraries, blind.libraries});
   }
-  if (genuine_) texts.push_back(Words(Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))));
-  return texts;
+  if (genuine_) reasons.push_back({Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))});
+  return reasons;
 }
 
 bool HostAudit::alone() const noexcept { return last_crowded < entered_; }
@@ -127,8 +137,8 @@ void HostExcess::DropWhatDoesNotAddUp() {
   if (lowest_late_ <= highest_early_) std::erase_if(kept_, IsFewBytes);
 }
 
-std::vector<StepFinding> HostExcess::Findings() const {
-  std::vector<StepFinding> findings;
+std::vector<MeterFinding> HostExcess::Findings() const {
+  std::vector<MeterFinding> findings;
   for (const Kept& one : kept_) {
     const std::string again =
         "kept by the faulted cycle, beyond what a good one keeps, and by each of " + std::to_string(repeats_) + " repeats";

@@ -15,10 +15,20 @@
 #include <vector>
 
 #include "harness/lifecycle/host_records.h"
-#include "harness/lifecycle/trial_verdict.h"
 #include "harness/probes/host_meters.h"
+#include "harness/sweep/trial.h"
 
 namespace cuaudit::harness {
+
+// A resource of the host that a meter saw to be kept or to grow.
+struct MeterFinding {
+  Rule rule{};
+  std::string detail;
+  std::string kind = {};
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+TrialFindingText TextOf(const MeterFinding& finding);
 
 // Around every trial's faulted cycle, 3 us; and around every cycle of RunCycles, 9 us. Heap bytes only where no blocks are seen.
 inline constexpr HostMeterSet kTrialMeters = {HostMeter::Descriptors, HostMeter::Threads, HostMeter::LoadedObjects, HostMeter::HeapBytes};
@@ -40,7 +50,7 @@ class HostAudit {
   HostRecords* records() const noexcept { return records_; }
   bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == nullptr; }
   // What no probe in this process can see.
-  std::vector<std::string> unmetered() const;
+  std::vector<Because> unmetered() const;
 
  private:
   bool wanted_;
@@ -65,7 +75,7 @@ class HostExcess {
   void DropWhatDoesNotAddUp();                                     // after the last repeat
   bool empty() const { return kept_.empty(); }
   std::size_t repeats_wanted() const;  // of the trial, to be sure of what is left
-  std::vector<StepFinding> Findings() const;
+  std::vector<MeterFinding> Findings() const;
 
  private:
   struct Kept {
@@ -82,7 +92,7 @@ class HostExcess {
 
 // What grew over cycles. `changes`: one of each cycle. Noisy meters are judged where `noisy` (no kind of object grew).
 struct HostGrowth {
-  std::vector<StepFinding> findings;
+  std::vector<MeterFinding> findings;
   std::vector<std::string> unmetered;  // "heap_bytes: why"
   std::string certificate;             // what the noisy meters would have seen; empty: nothing can be said
 };

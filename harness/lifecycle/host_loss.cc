@@ -19,7 +19,22 @@ HostTally At(const HostPlaces& places, const HostPlaceKey& key) {
 // A good cycle that gives back what an earlier one kept is no measure.
 std::int64_t Floor(std::int64_t value) { return std::max<std::int64_t>(value, 0); }
 
+// What a failed expectation leaves in the results of its test.
+bool IsGoogleTests(const report::Acquired& place) {
+  return std::any_of(place.stack.begin(), place.stack.end(), [](const report::Frame& frame) {
+    return frame.function.find("testing::internal::AssertHelper::operator=") != std::string::npos ||
+           frame.function.find("testing::UnitTest::AddTestPartResult") != std::string::npos;
+  });
+}
+
 }  // namespace
+
+std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
+                                        std::size_t* of_googletest) {
+  std::vector<TrialFindingText> texts = Texts(findings, host, sites);
+  *of_googletest += std::erase_if(texts, [](const TrialFindingText& one) { return IsGoogleTests(one.acquired); });
+  return texts;
+}
 
 HostKept KeptBy(const HostRecords& records, const HostSpan& span) {
   HostKept kept = {span.net, {}};

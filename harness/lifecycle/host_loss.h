@@ -17,6 +17,7 @@
 
 #include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_trace.h"
+#include "harness/sweep/trial.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
@@ -49,6 +50,11 @@ class HostLoss {
   std::size_t repeats_ = 0;
   std::optional<HostPlaces> kept_;  // in every repeat
 };
+
+// The findings in words, by the journal of the host drop-in. What GoogleTest keeps of an expectation that failed is no loss: it is left
+// out and added to `of_googletest`.
+std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
+                                        std::size_t* of_googletest);
 
 // "leak" or "mutex_freed" at a place of the host drop-in's journal.
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);

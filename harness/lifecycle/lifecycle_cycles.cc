@@ -2,19 +2,21 @@
 #include "harness/lifecycle/lifecycle_cycles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "faults/driver/result.h"
+#include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/host_growth.h"
-#include "harness/lifecycle/trial_text.h"
-#include "harness/lifecycle/trial_verdict.h"
+#include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/trial_world.h"
+#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -28,6 +30,13 @@ std::vector<std::uint64_t> CycleEnds(const Observation& run) {
   return ends;
 }
 
+// What the cycles came to.
+struct Found {
+  std::vector<TrialFinding> findings;
+  std::vector<TrialFinding> notes;
+  std::vector<MeterFinding> meters;
+};
+
 struct Place {
   Object first;  // an object acquired there
   std::uint64_t bytes = 0;
@@ -40,7 +49,7 @@ bool Counts(const Object& object) {
          driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
 }
 
-std::map<std::pair<driver::Kind, std::uint64_t>, Place> Places(const Observation& run, const std::vector<std::uint64_t>& ends) {
+std::map<std::pair<driver::Kind, std::uint64_t>, Place> PlacesOf(const Observation& run, const std::vector<std::uint64_t>& ends) {
   std::map<std::pair<driver::Kind, std::uint64_t>, Place> places;
   for (const Object& object : run.ledger.objects) {
     if (!Counts(object)) continue;
@@ -69,8 +78,8 @@ std::vector<std::uint64_t> AfterWarmUp(const Place& place, std::uint32_t warm_up
   return {place.live.begin() + std::max(warm_up, 1U) - 1, place.live.end()};
 }
 
-void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verdict) {
-  for (const auto& [key, place] : Places(run, CycleEnds(run))) {
+void AddPlaces(const Observation& run, std::uint32_t warm_up, Found* found) {
+  for (const auto& [key, place] : PlacesOf(run, CycleEnds(run))) {
     const std::vector<std::uint64_t> after = AfterWarmUp(place, warm_up);
     if (place.live.back() == 0) continue;
     TrialFinding finding;
@@ -81,21 +90,21 @@ void AddPlaces(const Observation& run, std::uint32_t warm_up, TrialVerdict* verd
     finding.acquired = place.first.acquired;
     finding.acquired_key = key.second;
     if (finding.rule == Rule::Growth) {
-      verdict->findings.push_back(finding);
-      verdict->details.push_back(Counts(place.live));
+      finding.detail = Counts(place.live);
+      found->findings.push_back(finding);
     } else {
-      verdict->notes.push_back(finding);
+      found->notes.push_back(finding);
     }
   }
 }
 
-bool ObjectsGrow(const TrialVerdict& verdict) {
-  return std::any_of(verdict.findings.begin(), verdict.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
+bool ObjectsGrow(const Found& found) {
+  return std::any_of(found.findings.begin(), found.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
 }
 
 // One loss is told once, where it has a place: a thread that nobody joins keeps its stack. And where every block is seen, what the heap's
 // statistics say besides is the C library's.
-bool IsTold(const StepFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
+bool IsTold(const MeterFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
   if (meter.kind == driver::Name(driver::Kind::HostHeap)) return placed || sees_blocks;
   if (meter.bytes != 0) return placed;
   return std::any_of(places.findings.begin(), places.findings.end(), [&](const TrialFinding& place) {
@@ -106,19 +115,19 @@ bool IsTold(const StepFinding& meter, const HostGrown& places, bool placed, bool
 
 // Answers what a clean result is to add about the noisy meters.
 std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
-                    TrialVerdict* verdict, Audit* audit) {
+                    Found* found, Audit* audit) {
   if (!host.wanted() || !host.alone()) {
     audit->unmetered.push_back(Words(host.wanted() ? Reason::HostNotAlone : Reason::HostAsAsked));
     return {};
   }
-  HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*verdict), IsGenuine(options.driver));
-  audit->unmetered = host.unmetered();
+  HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*found), IsGenuine(options.driver));
+  for (const Because& why : host.unmetered()) audit->unmetered.push_back(Words(why));
   if (!places.why_not.empty()) audit->unmetered.push_back(Words(Reason::NoPlaces, places.why_not));
   const bool placed =
       std::any_of(places.findings.begin(), places.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
-  std::erase_if(growth.findings, [&](const StepFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
+  std::erase_if(growth.findings, [&](const MeterFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
   audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
-  verdict->step_findings = std::move(growth.findings);
+  found->meters = std::move(growth.findings);
   return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;
 }
 
@@ -131,7 +140,7 @@ Observation Observed(const faults::JournalView& journal) {
 
 // Growth that came in one cycle only.
 bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding& finding) {
-  const auto places = Places(run, CycleEnds(run));
+  const auto places = PlacesOf(run, CycleEnds(run));
   const auto place = places.find({finding.kind, finding.acquired_key});
   if (finding.rule != Rule::Growth || place == places.end()) return false;
   const std::vector<std::uint64_t> after = AfterWarmUp(place->second, warm_up);
@@ -141,7 +150,7 @@ bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding&
 }
 
 // Descriptors, threads and libraries are the process's: whoever opened one. Bytes have a rule of their own that takes many cycles.
-bool IsOfTheProcess(const StepFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
+bool IsOfTheProcess(const MeterFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
 
 // As many cycles again, with a warm-up of their own; run when somebody asks.
 class SecondSeries {
@@ -150,10 +159,10 @@ class SecondSeries {
       : lifecycle_(lifecycle), options_(options), host_(host), cycles_(cycles) {}
 
   // What grew in it, null when it could not be run: then what was found stands.
-  const TrialVerdict* Verdict() {
+  const Found* Get() {
     if (!tried_) Run();
     tried_ = true;
-    return ran_ ? &verdict_ : nullptr;
+    return ran_ ? &found_ : nullptr;
   }
 
  private:
@@ -168,8 +177,8 @@ class SecondSeries {
     const faults::JournalView journal = (*world)->Journal();
     const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == cycles_;
     if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return;
-    AddPlaces(Observed(journal), options_.warm_up, &verdict_);
-    verdict_.step_findings = GrowthOf(changes, options_.warm_up, false, IsGenuine(options_.driver)).findings;
+    AddPlaces(Observed(journal), options_.warm_up, &found_);
+    found_.meters = GrowthOf(changes, options_.warm_up, false, IsGenuine(options_.driver)).findings;
     ran_ = true;
   }
 
@@ -177,32 +186,30 @@ class SecondSeries {
   const CycleOptions& options_;
   const HostAudit& host_;
   const std::size_t cycles_;
-  TrialVerdict verdict_;
+  Found found_;
   bool tried_ = false;
   bool ran_ = false;
 };
 
 void Refute(std::string_view kind, Audit* audit) { ++audit->skipped[Words(Reason::GrewOnce, std::string(kind))]; }
 
-void ConfirmObjects(const Observation& first, const CycleOptions& options, SecondSeries* second, TrialVerdict* verdict, Audit* audit) {
-  for (std::size_t i = verdict->findings.size(); i-- > 0;) {
-    const TrialFinding& one = verdict->findings[i];
-    if (!RoseOnce(first, options.warm_up, one)) continue;
-    const TrialVerdict* const beside = second->Verdict();
+void ConfirmObjects(const Observation& first, const CycleOptions& options, SecondSeries* second, Found* found, Audit* audit) {
+  std::erase_if(found->findings, [&](const TrialFinding& one) {
+    if (!RoseOnce(first, options.warm_up, one)) return false;
+    const Found* const beside = second->Get();
     const auto same = [&](const TrialFinding& other) { return other.kind == one.kind && other.acquired_key == one.acquired_key; };
-    if (beside == nullptr || std::any_of(beside->findings.begin(), beside->findings.end(), same)) continue;
+    if (beside == nullptr || std::any_of(beside->findings.begin(), beside->findings.end(), same)) return false;
     Refute(driver::Name(one.kind), audit);
-    verdict->findings.erase(verdict->findings.begin() + static_cast<std::ptrdiff_t>(i));
-    verdict->details.erase(verdict->details.begin() + static_cast<std::ptrdiff_t>(i));
-  }
+    return true;
+  });
 }
 
-void ConfirmHost(SecondSeries* second, TrialVerdict* verdict, Audit* audit) {
-  std::erase_if(verdict->step_findings, [&](const StepFinding& one) {
-    const TrialVerdict* const beside = IsOfTheProcess(one) ? second->Verdict() : nullptr;
+void ConfirmHost(SecondSeries* second, Found* found, Audit* audit) {
+  std::erase_if(found->meters, [&](const MeterFinding& one) {
+    const Found* const beside = IsOfTheProcess(one) ? second->Get() : nullptr;
     if (beside == nullptr) return false;
-    const auto same = [&](const StepFinding& other) { return other.kind == one.kind; };
-    if (std::any_of(beside->step_findings.begin(), beside->step_findings.end(), same)) return false;
+    const auto same = [&](const MeterFinding& other) { return other.kind == one.kind; };
+    if (std::any_of(beside->meters.begin(), beside->meters.end(), same)) return false;
     Refute(one.kind, audit);
     return true;
   });
@@ -245,7 +252,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     return;
   }
   if (trace.first_failed != 0) {
-    audit->message = "without any fault " + FirstFailure(trace.failed) + " in cycle " + std::to_string(trace.first_failed);
+    audit->message = "without any fault " + trace.failed.FirstFailure() + " in cycle " + std::to_string(trace.first_failed);
     return;
   }
   const faults::JournalView journal = (*world)->Journal();
@@ -255,25 +262,31 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   }
   Observation run = Observed(journal);
   std::erase_if(run.ledger.violations, [&](const Violation& one) { return one.where.begin <= trace.cycle[0].begin; });
-  TrialVerdict verdict;
-  verdict.findings = CompareFaultFree(run);
-  verdict.details.resize(verdict.findings.size());
-  AddPlaces(run, options.warm_up, &verdict);
+  Found found;
+  found.findings = CompareViolations(nullptr, run.evidence());
+  AddPlaces(run, options.warm_up, &found);
   audit->calls = run.ledger.facts.calls.size();
   if (trace.unheard != 0) Count(Reason::Unheard, trace.unheard, &audit->skipped);
   SecondSeries second(lifecycle, options, host, cycles);
-  ConfirmObjects(run, options, &second, &verdict, audit);
+  ConfirmObjects(run, options, &second, &found, audit);
   HostGrown places;
   if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
     places.why_not = kMoreThanFollowed;
   } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
-    places = GrownByPlace(lifecycle, options, host.sees_blocks() && !ObjectsGrow(verdict), host.records());
+    places = GrownByPlace(lifecycle, options, host.sees_blocks() && !ObjectsGrow(found), host.records());
   }
-  const std::string certificate = AddHost(host, changes, places, options, &verdict, audit);
-  ConfirmHost(&second, &verdict, audit);
-  FindingTexts texts(lifecycle.name());
-  texts.Add(verdict, journal, {}, audit);
-  if (host.alone()) texts.AddHost(places.findings, places.host, verdict, journal, {}, audit);
+  const std::string certificate = AddHost(host, changes, places, options, &found, audit);
+  ConfirmHost(&second, &found, audit);
+  SiteTexts* const sites = SitesOfThread();
+  std::vector<TrialFindingText> texts = Texts(found.findings, journal, sites);
+  for (const MeterFinding& meter : found.meters) texts.push_back(TextOf(meter));
+  if (host.alone()) {
+    std::size_t of_googletest = 0;
+    std::vector<TrialFindingText> of_host = HostTexts(places.findings, places.host, sites, &of_googletest);
+    if (of_googletest != 0) Count(Reason::GoogleTestBlocks, of_googletest, &audit->skipped);
+    std::move(of_host.begin(), of_host.end(), std::back_inserter(texts));
+  }
+  AddFaultFree(texts, Texts(found.notes, journal, sites), lifecycle.name(), audit);
   if (run.ledger.facts.calls.empty()) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +

@@ -15,24 +15,9 @@
 
 #include "harness/probes/host_meters.h"
 #include "harness/probes/host_watch.h"
+#include "harness/verdict/steps.h"
 
 namespace cuaudit::harness {
-
-enum class StepName : std::uint8_t { Init, Work, Teardown, SecondTeardown, Destructor };
-inline constexpr std::size_t kSteps = 5;
-
-struct StepTrace {
-  bool ran = false;
-  bool returned = false;
-  bool failed = false;
-  bool threw = false;
-  bool can_report = false;
-  bool has_code = false;
-  CUresult code = CUDA_SUCCESS;
-  std::uint64_t begin = 0;       // the clock when the step was entered
-  char text[96] = {};            // of the exception
-  char written_output[48] = {};  // the first output that a failed step wrote; empty: none
-};
 
 // What the host drop-in saw of one cycle: heap blocks as numbers, all else as records of its journal.
 struct HostSpan {
@@ -44,19 +29,15 @@ struct HostSpan {
   std::uint32_t threads = 0;
 };
 
-struct CycleTrace {
+struct CycleTrace : CycleSteps {
   bool finished = false;
   std::size_t first_record = 0;
   std::size_t end_record = 0;  // one past the last
   std::uint64_t begin = 0;     // the clock at its begin and end
   std::uint64_t end = 0;
-  StepTrace step[kSteps];
   HostChange host;               // of the meters that were asked for
   std::uint64_t heap_bytes = 0;  // at the end, when they were
   HostSpan seen;
-
-  const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
-  StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }
 };
 
 inline constexpr std::size_t kMostCycles = 2;

@@ -30,9 +30,9 @@ constexpr std::size_t kRecords = std::size_t{1} << 20;
 constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
 
 // The steps of the runs of one trial.
-class Runner {
+class StepRunner {
  public:
-  Runner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks, const Metering& metering)
+  StepRunner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks, const Metering& metering)
       : lifecycle_(lifecycle), gate_(gate), journal_(journal), stacks_(stacks), metering_(metering), cycle_(faults::Driver(gate)) {}
 
   bool Prepare(StepTrace* trace) {
@@ -201,7 +201,7 @@ class GatedTrialWorld : public TrialWorld {
       gate_->NoteHeldPrimary(0);
     }
     const Diversion diversion(faults::Driver(&*gate_));
-    Runner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get(), metering);
+    StepRunner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get(), metering);
     if (metering.records != nullptr) metering.records->Clear();
     trace->prepared = runner.Prepare(&trace->prepare);
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {

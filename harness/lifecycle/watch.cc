@@ -16,10 +16,9 @@
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
 #include "harness/ledger/folding.h"
+#include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/own_object.h"
-#include "harness/lifecycle/trial_text.h"
-#include "harness/lifecycle/trial_verdict.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit {
@@ -171,10 +170,9 @@ struct Watch::Impl {
     const faults::JournalView tables = journal.View().Part(0, 0);
     const harness::Rehearsed empty({&nothing, &tables, {}});
     const harness::Evidence seen = {&after, &tables, {}};
-    harness::TrialVerdict verdict;
-    verdict.findings = harness::CompareViolations(&empty, seen);
-    for (harness::TrialFinding& leak : harness::CompareObjects(&empty, seen).leaks) verdict.findings.push_back(leak);
-    harness::FindingTexts("").Add(verdict, tables, {}, audit);
+    std::vector<harness::TrialFinding> findings = harness::CompareViolations(&empty, seen);
+    for (harness::TrialFinding& leak : harness::CompareObjects(&empty, seen).leaks) findings.push_back(leak);
+    harness::AddFaultFree(harness::Texts(findings, tables, harness::SitesOfThread()), {}, "", audit);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/plan_file.h"
+#include "harness/sweep/shell_quote.h"
 #include "harness/sweep/shrink.h"
 
 namespace cuaudit::harness {
@@ -41,7 +42,7 @@ constexpr Reason ReasonOf(Recovery recovery) {
   const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
   return static_cast<Reason>(first + static_cast<std::size_t>(recovery) - static_cast<std::size_t>(Recovery::NoMarks));
 }
-static_assert(ReasonOf(Recovery::Died) == Reason::RecoveryDied);
+static_assert(ReasonOf(Recovery::OlderContext) == Reason::RecoveryOlderContext);
 
 // Equal groups become one entry that counts its trials.
 class Collector {
@@ -111,7 +112,7 @@ class Adder {
   }
 
   void Trial(const TrialResult& trial) {
-    shown_ = ShownFaults(trial, reproduction_);
+    shown_.reset();
     for (const TrialFindingText& text : trial.findings) Add(text, trial);
     for (const TrialFindingText& text : trial.notes) {
       // What every run leaves has nothing to do with the fault of this one.
@@ -132,6 +133,7 @@ class Adder {
     if (trial.ending.left_behind > trial.ending.survived) Count(Reason::LeftEnded, 1, &skipped);
     if (trial.ending.survived != 0) Count(Reason::LeftSurvived, 1, &skipped);
     if (trial.host_left_out != Reason::None) Count(trial.host_left_out, 1, &skipped);
+    for (const Reason reason : trial.skipped) Count(reason, 1, &skipped);
     if (trial.verdict == Verdict::Absorbed) Became(Rule::Absorbed, trial);
     if (trial.verdict == Verdict::Benign) Became(Rule::BenignAbsorbed, trial);
     if (!trial.fired) NotFired(trial);
@@ -144,7 +146,7 @@ class Adder {
       const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
       if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second, reproduction_), trial.faults);
     }
-    Add(text, trial, shown_, {});
+    Add(text, trial, Shown(trial), {});
   }
 
   void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, std::vector<std::string> shrunk_from) {
@@ -156,13 +158,20 @@ class Adder {
     findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
   }
 
+  // Most trials have nothing to show.
+  const ShownFaults& Shown(const TrialResult& trial) {
+    if (!shown_.has_value()) shown_.emplace(trial, reproduction_);
+    return *shown_;
+  }
+
   // Of several faults the last one tells notes apart: the same release refused on the way back from a hundred faults is one note.
   void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
-    note.fault = shown_.first;
-    note.then = shown_.then;
-    note.reproduce = shown_.reproduce;
-    const std::optional<report::Fault> last = shown_.then.empty() ? shown_.first : std::optional<report::Fault>(shown_.then.back());
-    const std::uint64_t key = shown_.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
+    const std::optional<report::Fault> last = shown.then.empty() ? shown.first : std::optional<report::Fault>(shown.then.back());
+    const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
     notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
   }
 
@@ -176,9 +185,10 @@ class Adder {
     }
     host_noted_.emplace(place, faults);
     report::Finding note = ToFinding(text);
-    note.fault = shown_.first;
-    note.then = shown_.then;
-    note.reproduce = shown_.reproduce;
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
     notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
   }
 
@@ -207,7 +217,7 @@ class Adder {
       report::Finding note = Told(text);
       note.title = Filled(missed.note, std::to_string(trial.attempt));
       note.fault = FaultText(fault, trial.planned_site);
-      note.reproduce = shown_.reproduce;
+      note.reproduce = Shown(trial).reproduce;
       const std::optional<report::Fault> of = note.fault;
       notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
     }
@@ -219,13 +229,20 @@ class Adder {
   std::span<const Benign> declared_;
   Collector findings_;
   Collector notes_;
-  ShownFaults shown_;                                             // of the trial being added
+  std::optional<ShownFaults> shown_;                              // of the trial being added
   std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults up to one of a trial
 };
 
 }  // namespace
 
 std::string ReproduceLine(const Reproduction& reproduction, std::span<const std::string> faults) {
+  if (reproduction.is_test) {
+    std::string line = reproduction.lifecycle.empty() ? std::string() : "CUAUDIT_CASE=" + ShellQuote(reproduction.lifecycle) + " ";
+    std::string texts;
+    for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
+    if (!texts.empty()) line += "CUAUDIT_FAULT='" + texts + "' ";
+    return line + reproduction.program;
+  }
   std::string line = faults.empty() ? reproduction.run : reproduction.replay;
   for (const std::string& fault : faults) line += " --fault '" + fault + "'";
   return line + " -- " + reproduction.program;
@@ -263,11 +280,17 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
   }
 }
 
+void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
+                  const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  Adder adder(reproduction, groups, run, nullptr, {});
+  adder.FaultFree(findings, true);
+  adder.FaultFree(notes, false);
+}
+
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
   const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
-  Adder adder(reproduction, groups, run, nullptr, {});
-  adder.FaultFree(Texts(judgement.findings, run_seen.journal, sites), true);
-  adder.FaultFree(Texts(judgement.notes, run_seen.journal, sites), false);
+  AddFaultFree(Texts(judgement.findings, run_seen.journal, sites), Texts(judgement.notes, run_seen.journal, sites), reproduction, groups,
+               run);
   ExplainHang(run_seen.journal, run);
 }
 

@@ -24,12 +24,15 @@
 namespace cuaudit::harness {
 
 struct Reproduction {
-  std::string replay;   // "cuaudit replay --driver=sim"
-  std::string run;      // "cuaudit run --driver=sim"
-  std::string program;  // the command, quoted
+  std::string replay;          // "cuaudit replay --driver=sim"
+  std::string run;             // "cuaudit run --driver=sim"
+  std::string program;         // the command, quoted
+  bool is_test = false;        // of a lifecycle in C++: `program` is its test, which reads the environment
+  std::string lifecycle = {};  // its name; empty: whatever the test runs
 };
 
-// "cuaudit replay --driver=sim --fault 'cuInit#1=NOT_INITIALIZED,refuse' -- prog args"; without faults the run.
+// "cuaudit replay --driver=sim --fault 'cuInit#1=NOT_INITIALIZED,refuse' -- prog args"; without faults the run. Of a lifecycle
+// "CUAUDIT_CASE='pool' CUAUDIT_FAULT='cuInit#1=NOT_INITIALIZED,refuse' ./test --gtest_filter=Pool.Unwinds".
 std::string ReproduceLine(const Reproduction& reproduction, std::span<const std::string> faults);
 
 // Which entries of a report stand for which group; lives as long as entries are added to that report.
@@ -51,7 +54,10 @@ void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduc
 
 // Adds what is wrong without any fault: violations become findings. What is merely left at exit becomes a note.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run);
-// The same for a report to which nothing else is added.
+// Adds entries that no fault led to.
+void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
+                  const Reproduction& reproduction, Groups* groups, report::Run* run);
+// The first for a report to which nothing else is added.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run);
 
 // Adds a finding that no trial showed but the report as a whole.

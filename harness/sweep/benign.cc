@@ -2,6 +2,8 @@
 #include "harness/sweep/benign.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "faults/driver/call_id.h"
 #include "harness/ledger/rules.h"
@@ -9,8 +11,9 @@
 namespace cuaudit::harness {
 namespace {
 
-bool Matches(const Benign& benign, const report::Acquired& site) {
+bool Matches(const Benign& benign, const std::string& text, const report::Acquired& site) {
   if (site.call != benign.call) return false;
+  if (benign.occurrence != 0 && !text.starts_with(benign.call + "#" + std::to_string(benign.occurrence) + "=")) return false;
   if (benign.function.empty()) return true;
   return std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {
     return frame.function == benign.function && (benign.module.empty() || frame.module == benign.module);
@@ -28,15 +31,22 @@ Verdict VerdictWithoutFindings(const TrialResult& trial) {
 
 }  // namespace
 
-Result<Benign> ParseBenign(const std::string& text) {
+Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
+  const std::string given = std::string(where) + ": '" + text + "': expected ";
   Benign benign;
   benign.text = text;
   const std::size_t at = text.find('@');
-  benign.call = text.substr(0, at);
-  if (driver::FindBase(benign.call) == driver::kBaseCount) {
-    return Status(Exit::Usage, "--benign: '" + text +
-                                   "': expected a driver entry point without version suffix, such as cuMemPoolCreate, then @function "
-                                   "or @module!function");
+  const std::string counted = text.substr(0, at);
+  const std::size_t hash = counted.find('#');
+  benign.call = counted.substr(0, hash);
+  const char* const number = hash == std::string::npos ? nullptr : counted.c_str() + hash + 1;
+  const auto [end, error] = number == nullptr ? std::from_chars_result{nullptr, std::errc()}
+                                              : std::from_chars(number, counted.c_str() + counted.size(), benign.occurrence);
+  const bool no_number = number != nullptr && (error != std::errc() || *end != '\0' || benign.occurrence == 0);
+  if (driver::FindBase(benign.call) == driver::kBaseCount || no_number) {
+    return Status(Exit::Usage, given +
+                                   "a driver entry point without version suffix, such as cuMemPoolCreate or cuMemPoolCreate#2, then "
+                                   "@function or @module!function");
   }
   if (at == std::string::npos) return benign;
   const std::string place = text.substr(at + 1);
@@ -44,13 +54,13 @@ Result<Benign> ParseBenign(const std::string& text) {
   if (mark != std::string::npos) benign.module = place.substr(0, mark);
   benign.function = mark == std::string::npos ? place : place.substr(mark + 1);
   if (benign.function.empty() || (mark != std::string::npos && benign.module.empty())) {
-    return Status(Exit::Usage, "--benign: '" + text + "': expected @function or @module!function after the call");
+    return Status(Exit::Usage, given + "@function or @module!function after the call");
   }
   return benign;
 }
 
-const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acquired& site) {
-  const auto found = std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return Matches(benign, site); });
+const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site) {
+  const auto found = std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return Matches(benign, text, site); });
   return found == declared.end() ? nullptr : &*found;
 }
 
@@ -58,13 +68,14 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   if (!trial->fired || declared.empty()) return;
   const std::size_t before = trial->findings.size();
   std::erase_if(trial->findings, [&](const TrialFindingText& finding) {
-    return finding.rule == Rule::Swallowed && FindBenign(declared, finding.where) != nullptr;
+    const auto is_declared = [&](const std::string& fault) { return FindBenign(declared, fault, finding.where) != nullptr; };
+    return finding.rule == Rule::Swallowed && std::any_of(trial->faults.begin(), trial->faults.end(), is_declared);
   });
   if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
   std::vector<PlaceText> sites = {trial->fault_site};
   sites.insert(sites.end(), trial->later_sites.begin(), trial->later_sites.end());
-  for (const PlaceText& site : sites) {
-    const Benign* const benign = FindBenign(declared, site);
+  for (std::size_t i = 0; i < std::min(sites.size(), trial->faults.size()); ++i) {
+    const Benign* const benign = FindBenign(declared, trial->faults[i], sites[i]);
     if (benign != nullptr) trial->benign.push_back(static_cast<std::size_t>(benign - declared.data()));
   }
   // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.

@@ -2,6 +2,7 @@
 // benign.h: calls that a program may lose without losing anything: optional features, declared place by place.
 //
 //     cuMemPoolCreate                          wherever it is called
+//     cuMemPoolCreate#2                        its second call, where faults are addressed by count
 //     cuMemPoolCreate@make_pool                called, directly or not, by a function of that name
 //     cuMemPoolCreate@libvideo.so!make_pool    the same, in that object
 //
@@ -14,6 +15,7 @@
 // fault ever hit, which would go on excusing whatever comes to be called so.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,14 +29,16 @@ namespace cuaudit::harness {
 struct Benign {
   std::string text;
   std::string call;
-  std::string module;    // empty: any
-  std::string function;  // empty: any
+  std::uint32_t occurrence = 0;  // 0: any
+  std::string module;            // empty: any
+  std::string function;          // empty: any
 };
 
-Result<Benign> ParseBenign(const std::string& text);
+// `where` it was said, for the message.
+Result<Benign> ParseBenign(const std::string& text, std::string_view where = "--benign");
 
-// The one that a fault at `site` falls under, null for none.
-const Benign* FindBenign(const std::vector<Benign>& declared, const report::Acquired& site);
+// The one that the fault `text` falls under when it hits at `site`, null for none.
+const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site);
 
 // Calls a trial whose faults are all declared benign what it is: absorbed as declared, or not absorbed.
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);

@@ -9,12 +9,12 @@
 #include <cstddef>
 
 #include "harness/sweep/make_plan.h"
-#include "harness/verdict/judge.h"
+#include "harness/sweep/rehearsal.h"
 
 namespace cuaudit::harness {
 
 // Appends to `plan` a fault for each allocation of the rehearsal's first process and then for each thread, in their order, until it holds
 // options.limit faults. Nothing of what options.hows does not ask for.
-void AppendHostFaults(const Evidence& rehearsal, const PlanOptions& options, PlannedFaults* plan);
+void AppendHostFaults(const Rehearsal& rehearsal, const PlanOptions& options, PlannedFaults* plan);
 
 }  // namespace cuaudit::harness

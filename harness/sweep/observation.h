@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// observation.h: one run of the audited program as evidence: how it ended, its journal, and the ledger folded from it.
+// observation.h: one run of the subject as evidence: how it ended, its journal, and the ledger folded from it.
 //
 //   Owns      the mapping of the journal and the ledger; evidence() borrows from the observation, which must outlive it.
 //   Threads   values; no shared state.
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "harness/sweep/program.h"
 #include "harness/sweep/status.h"
 #include "harness/verdict/judge.h"
+#include "harness/verdict/steps.h"
 
 namespace cuaudit::harness {
 
@@ -47,8 +49,13 @@ struct Observation {
   faults::JournalView journal;
   Ledger ledger;
   Ending ending;
+  // Of a lifecycle in C++; absent for a program.
+  std::optional<CycleSteps> steps;
+  std::optional<NextCycle> next;
+  // Tickets from here on were given without faults armed: a second try of the teardown.
+  std::uint64_t armed_until = ~std::uint64_t{0};
 
-  Evidence evidence() const { return {&ledger, &journal, ending}; }
+  Evidence evidence() const { return {&ledger, &journal, ending, steps ? &*steps : nullptr, next ? &*next : nullptr}; }
   std::uint32_t flags() const { return journal.header().flags.load(); }
   bool entered() const { return ledger.facts.records != 0; }  // the drop-in was loaded into the program
   bool saw_host() const { return evidence().saw_host(); }

@@ -74,21 +74,6 @@ bool SameOrder(const Evidence& first, const Evidence& second) {
   });
 }
 
-void Take(Observation run, bool first, Rehearsal* rehearsal) {
-  rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
-  if (first) {
-    rehearsal->run = std::move(run);
-    return;
-  }
-  const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
-  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.evidence(), run.evidence()))) {
-    rehearsal->drifting = true;
-    rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
-  }
-  rehearsal->same_work = rehearsal->same_work && same_work;
-  rehearsal->others.push_back(std::move(run));
-}
-
 // What the host keeps need not be the same where the calls are: an allocator maps another pool, a cache is filled or not.
 bool LeavesMore(const Observation& run, const Observation& than) {
   const Rehearsed beside(than.evidence());
@@ -101,6 +86,21 @@ bool LeaveTheSame(const Rehearsal& rehearsal) {
 }
 
 }  // namespace
+
+void AddRun(Observation run, Rehearsal* rehearsal) {
+  rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
+  if (rehearsal->run.journal.records().empty()) {
+    rehearsal->run = std::move(run);
+    return;
+  }
+  const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
+  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.evidence(), run.evidence()))) {
+    rehearsal->drifting = true;
+    rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
+  }
+  rehearsal->same_work = rehearsal->same_work && same_work;
+  rehearsal->others.push_back(std::move(run));
+}
 
 void ForgetEqualRuns(Rehearsal* rehearsal) {
   if (!rehearsal->threaded && !rehearsal->drifting && LeaveTheSame(*rehearsal)) rehearsal->others.clear();
@@ -120,7 +120,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
-    Take(std::move(*run), number == 1, &rehearsal);
+    AddRun(std::move(*run), &rehearsal);
   }
   ForgetEqualRuns(&rehearsal);
   const auto after = ContentOfArguments(subject);
@@ -154,7 +154,7 @@ std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& di
   for (; number <= kMostRuns && access((RunName(dir, number) + ".journal").c_str(), R_OK) == 0; ++number) {
     Result<Observation> run = ReadObservation(RunName(dir, number) + ".journal", ending);
     if (!run.ok() || !CheckFaultFree(subject, *run).ok()) return std::nullopt;
-    Take(std::move(*run), number == 1, &rehearsal);
+    AddRun(std::move(*run), &rehearsal);
   }
   const bool has_order = !rehearsal.threaded && !rehearsal.drifting;
   if (number <= 2 || has_order) return std::nullopt;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/sweep/observation.h"
+#include "harness/sweep/trial.h"
 #include "harness/sweep/work_dir.h"
 #include "harness/verdict/rehearsed.h"
 
@@ -26,12 +27,22 @@ struct Rehearsal {
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
   std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
+  // Of a lifecycle in C++: what its steps ask of the host is counted, not recorded.
+  struct HostTurns {
+    std::uint32_t allocations = 0;
+    std::uint32_t threads = 0;
+  };
+  std::optional<HostTurns> host_turns;
+  std::vector<TrialFindingText> host_findings;  // rules of the host that it breaks without any fault
   // Numbers of the arguments that name files which the program wrote to (also as --option=FILE), in this directory's sweep so far.
   std::set<std::size_t> outputs;
 };
 
 // What trials are compared with: the first run and then the others. Borrows from the rehearsal.
 std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
+
+// Adds the next fault-free run; the first one comes first.
+void AddRun(Observation run, Rehearsal* rehearsal);
 
 // Runs the program once, or twice to see whether it does the same each time. Where the work of two runs differs it is run twice more: a
 // place that only some runs come to is known from any of them.

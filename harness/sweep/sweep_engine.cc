@@ -22,27 +22,36 @@ constexpr int kAttempts = 6;
 // What only some runs come to is waited for a little longer.
 constexpr int kAttemptsBySite = 12;
 
-std::uint64_t HashFaults(const std::vector<std::string>& faults) {
-  std::uint64_t hash = kHashSeed;
-  for (const std::string& fault : faults) hash = HashText(fault, hash);
-  return hash;
-}
-
 }  // namespace
 
-SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction)
-    : runner_(runner), dir_(dir), options_(options), reproduction_(reproduction) {}
+SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction,
+                         SiteTexts* sites)
+    : runner_(runner), dir_(dir), options_(options), reproduction_(reproduction), sites_(sites) {}
+
+void SweepEngine::TakeRehearsal(Rehearsal rehearsal) {
+  rehearsal_ = std::move(rehearsal);
+  rehearsed_ = Tables(*rehearsal_);
+  by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
+}
+
+Status SweepEngine::PrepareOne(Rehearsal rehearsal, std::vector<std::string> faults) {
+  TakeRehearsal(std::move(rehearsal));
+  single_ = true;
+  round_ = options_.depth;
+  possible_ = 1;
+  std::vector<std::uint64_t> sites(faults.size());
+  plan_.push_back({std::move(faults), std::move(sites), false});
+  return GiveRound(0);
+}
 
 Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
-  rehearsal_ = std::move(rehearsal);
-  rehearsed_ = Tables(*rehearsal_);
-  by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
+  TakeRehearsal(std::move(rehearsal));
   const CallStates states = CallsToPlan();
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   first_faults_ = FirstFaults(states, first);
-  AppendHostFaults(rehearsal_->run.evidence(), options_.plan, &first);
+  AppendHostFaults(*rehearsal_, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   first_sites_.insert(first.sites.begin(), first.sites.end());
   for (const PlannedWay& one : first.ways) {
@@ -133,12 +142,15 @@ Status SweepEngine::BeginRounds() {
 Status SweepEngine::GiveRound(std::size_t from) {
   std::vector<TrialOrder> orders;
   for (std::size_t index = from; index < plan_.size(); ++index) {
-    if (!results_.contains(index)) orders.push_back({index, plan_[index].faults, AttemptOf(index)});
+    if (!results_.contains(index)) orders.push_back(OrderOf(index));
   }
   return runner_->Give(std::move(orders));
 }
 
+TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[index].faults, AttemptOf(index), round_ < options_.depth}; }
+
 bool SweepEngine::PlanNext() {
+  if (single_) return false;
   const std::size_t from = plan_.size();
   if (round_ < options_.depth) {
     PlanUnwinding();
@@ -218,60 +230,6 @@ void SweepEngine::PlanUnwinding() {
   }
 }
 
-// One entry for all findings that a report would show as one.
-void SweepEngine::FindShrinkable() {
-  for (std::size_t index = 0; index < plan_.size(); ++index) {
-    trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
-    if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
-    TrialResult& trial = results_.at(index);
-    if (!CanShrink(trial.faults)) continue;
-    for (std::size_t i = 0; i < trial.findings.size(); ++i) {
-      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
-      if (fresh) shrinking_.push_back({index, i, index, {}, false});
-      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // which entry, until the report is made
-    }
-  }
-}
-
-// Every list one step smaller that may show a finding: known already, or a trial of the next round.
-void SweepEngine::PlanShrinking() {
-  for (Shrinking& one : shrinking_) {
-    if (one.settled) continue;
-    one.tries.clear();
-    const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
-    for (FaultList& smaller : SmallerLists(list)) {
-      const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
-      // Without the fault before it the program never comes to a place that only its unwinding has.
-      const bool alone = !Follows(smaller.faults.front());
-      const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
-      // Without the one before it a fault has another number: what counts is where it hits.
-      if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
-        const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
-        if (same != trials_of_way_.end()) one.tries.insert(one.tries.end(), same->second.begin(), same->second.end());
-      }
-      if (fresh && out_of_reach) {
-        trial_of_faults_.erase(known);
-        continue;
-      }
-      one.tries.push_back(known->second);
-      if (fresh) plan_.push_back({std::move(smaller.faults), std::move(smaller.sites), true});
-    }
-    one.settled = one.tries.empty();
-  }
-}
-
-void SweepEngine::TakeShrunk() {
-  for (Shrinking& one : shrinking_) {
-    if (one.settled || one.tries.empty()) continue;
-    const TrialFindingText& finding = results_.at(one.trial).findings[one.finding];
-    const auto shows = std::find_if(one.tries.begin(), one.tries.end(),
-                                    [&](std::size_t index) { return FindSame(results_.at(index), finding) != nullptr; });
-    one.settled = shows == one.tries.end() || !CanShrink(plan_[*shows].faults);
-    if (shows != one.tries.end()) one.least = *shows;
-    one.tries.clear();
-  }
-}
-
 void SweepEngine::Keep(TrialResult trial) {
   const std::size_t index = trial.index;
   if (trial.stray) {
@@ -286,11 +244,28 @@ int SweepEngine::AttemptOf(std::size_t index) const {
   return strays == strays_.end() ? 1 : strays->second.back().attempt + 1;
 }
 
+TrialResult SweepEngine::Judged(const TrialSeen& one) {
+  const PlannedTrial& planned = plan_[one.index];
+  if (!one.settled) return JudgeBesideAll(one.index, planned.faults, planned.sites, rehearsed_, one.seen, options_.judge, sites_);
+  TrialResult trial;
+  trial.index = one.index;
+  trial.faults = planned.faults;
+  trial.fired = true;
+  trial.verdict = one.settled->verdict;
+  trial.said = one.settled->said;
+  trial.skipped = one.settled->skipped;
+  if (options_.benign.empty()) return trial;
+  const auto call_of = [](const std::string& fault) { return PlaceText(fault.substr(0, fault.find_first_of("@#")), {}); };
+  trial.fault_site = call_of(planned.faults.front());
+  for (std::size_t i = 1; i < planned.faults.size(); ++i) trial.later_sites.push_back(call_of(planned.faults[i]));
+  return trial;
+}
+
 Status SweepEngine::Step() {
   Result<TrialSeen> one = runner_->Next();
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
-  TrialResult trial = JudgeBesideAll(one->index, planned.faults, planned.sites, rehearsed_, one->seen, options_.judge, &sites_);
+  TrialResult trial = Judged(*one);
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
@@ -303,13 +278,15 @@ Status SweepEngine::Step() {
                                            by_site_ ? &first_sites_ : nullptr);
     if (!trial.stray) Claim(one->index, &trial.unwinding);
   }
+  Status repeated = runner_->Repeat(&trial);
+  if (!repeated.ok()) return repeated;
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
     if (!logged.ok()) return logged;
   }
   const bool again = trial.stray;
   Keep(std::move(trial));
-  if (again) return runner_->Give({{one->index, planned.faults, AttemptOf(one->index)}});
+  if (again) return runner_->Give({OrderOf(one->index)});
   if (!RoundDone()) return {};
   const std::size_t from = plan_.size();
   finished_ = !PlanNext();
@@ -320,7 +297,7 @@ report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   if (site == 0 || !first_sites_.contains(site)) return {};
   for (const Rehearsed& one : rehearsed_) {
     const Site found = FindSite(one.run(), site);
-    if (found.record_kind != faults::RecordKind::Empty) return sites_.Text(*one.run().journal, found, site);
+    if (found.record_kind != faults::RecordKind::Empty) return sites_->Text(*one.run().journal, found, site);
   }
   return {};
 }
@@ -339,6 +316,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
 }
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
+  if (single_) return;
   const bool all_tried = finished_ && options_.plan.calls.empty() && options_.plan.limit == 0;
   for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
     if (all_tried) {
@@ -351,7 +329,7 @@ void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
 
 void SweepEngine::Report(report::Run* run) {
   Groups groups;
-  run->mode = report::Mode::Sweep;
+  run->mode = single_ ? report::Mode::Replay : report::Mode::Sweep;
   DescribeRun(rehearsal_->run, run);
   AddOutputs(rehearsal_->outputs, run);
   Count(skipped_, &run->totals.skipped);
@@ -363,7 +341,10 @@ void SweepEngine::Report(report::Run* run) {
   std::size_t again = 0;
   for (const auto& [index, strays] : strays_) again += strays.size();
   if (again != 0) Count(Reason::TriedAgain, again, &run->totals.skipped);
-  AddFaultFree(rehearsal_->run, reproduction_, &sites_, &groups, run);
+  if (!single_) {
+    AddFaultFree(rehearsal_->run, reproduction_, sites_, &groups, run);
+    AddFaultFree(rehearsal_->host_findings, {}, reproduction_, &groups, run);
+  }
   std::vector<TrialResult> in_order;
   in_order.reserve(results_.size());
   for (const auto& [index, trial] : results_) {
@@ -386,8 +367,8 @@ void SweepEngine::Report(report::Run* run) {
   }
   AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
   ReportBenign(&groups, run);
-  run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
-  for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;
+  if (!single_) run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
+  for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);

@@ -60,11 +60,14 @@ struct PlannedTrial {
 
 class SweepEngine {
  public:
-  // `dir` null: nothing is written and nothing can be gone on with.
-  SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction);
+  // `dir` null: nothing is written and nothing can be gone on with. `sites`: the names of places, kept from sweep to sweep.
+  SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction, SiteTexts* sites);
 
   // `subject`: what two sweeps must share to go on with each other's trials (SubjectHash).
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
+  // The sweep is this one trial.
+  Status PrepareOne(Rehearsal rehearsal, std::vector<std::string> faults);
+  bool prepared() const noexcept { return rehearsal_.has_value(); }
   bool Finished() const noexcept { return finished_; }
   Status Step();  // waits for one trial
 
@@ -94,6 +97,9 @@ class SweepEngine {
   void FindShrinkable();
   void TakeShrunk();
   void ReportBenign(Groups* groups, report::Run* run) const;
+  void TakeRehearsal(Rehearsal rehearsal);
+  TrialOrder OrderOf(std::size_t index) const;
+  TrialResult Judged(const TrialSeen& one);
   void Keep(TrialResult trial);
   int AttemptOf(std::size_t index) const;  // the one that runs or comes next
   bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
@@ -105,7 +111,7 @@ class SweepEngine {
   const WorkDir* const dir_;
   const SweepOptions options_;
   const Reproduction reproduction_;
-  SiteTexts sites_;
+  SiteTexts* const sites_;
   std::optional<Rehearsal> rehearsal_;
   std::vector<Rehearsed> rehearsed_;  // the runs of rehearsal_, the first one first
   FirstFaults first_faults_;
@@ -135,6 +141,7 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
+  bool single_ = false;   // PrepareOne
   bool by_site_ = false;  // the calls of the case have no order that holds, and call stacks are there
 };
 

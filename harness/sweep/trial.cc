@@ -68,6 +68,19 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
   return texts;
 }
 
+void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result) {
+  const auto name = [&](const faults::Record* hit, std::uint64_t* key) {
+    const Site site = hit == nullptr ? Site() : SiteOf(*hit);
+    *key = hit == nullptr ? 0 : SiteKey(trial.journal, site);
+    return texts->Text(trial.journal, site, *key);
+  };
+  result->fault_site = name(trial.evidence().first_hit(), &result->fault_key);
+  result->later_keys.clear();
+  result->later_sites.clear();
+  for (std::size_t i = 1; i < result->faults.size(); ++i)
+    result->later_sites.push_back(name(trial.evidence().hit(i), &result->later_keys.emplace_back()));
+}
+
 TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                        const Rehearsed& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts) {
   TrialResult result;
@@ -79,16 +92,10 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
     return result;
   }
   const Judgement judgement = Judge(&rehearsal, trial.evidence(), options);
-  result.fault_key = judgement.fault_key;
-  result.fault_site = texts->Text(trial.journal, judgement.fault_site, judgement.fault_key);
-  for (std::size_t i = 1; i < faults.size(); ++i) {
-    const faults::Record* const hit = trial.evidence().hit(i);
-    const Site site = hit == nullptr ? Site() : SiteOf(*hit);
-    result.later_keys.push_back(hit == nullptr ? 0 : SiteKey(trial.journal, site));
-    result.later_sites.push_back(texts->Text(trial.journal, site, result.later_keys.back()));
-  }
+  NamePlaces(trial, texts, &result);
   result.said = judgement.said;
   result.recovery = judgement.recovery;
+  result.skipped = judgement.skipped;
   result.host_left_out = WhyHostLeftOut(rehearsal.run(), trial);
   result.findings = Texts(judgement.findings, trial.journal, texts);
   result.notes = Texts(judgement.notes, trial.journal, texts);

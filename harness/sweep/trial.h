@@ -35,6 +35,7 @@ struct TrialFindingText {
   PlaceText acquired;
   PlaceText where;
   PlaceText other;
+  std::string meter;        // of the host: what grew, where a meter saw it and no object has a name
   std::string detail;       // what the title does not say; may be empty
   std::string apart;        // where neither kind nor place does: what tells two entries apart
   std::int64_t least = -1;  // of several faults: the trial whose fewer faults show it too; known when the report is made
@@ -42,6 +43,7 @@ struct TrialFindingText {
 
 // "stream"; empty for what is about no object.
 inline std::string_view KindName(const TrialFindingText& text) {
+  if (!text.meter.empty()) return text.meter;
   return text.kind == driver::Kind::None ? std::string_view() : driver::Name(text.kind);
 }
 
@@ -68,6 +70,7 @@ struct TrialResult {
   Recovery recovery = Recovery::NoFault;
   std::vector<std::size_t> benign;      // numbers of the declarations that its faults fall under, one for each such fault
   Reason host_left_out = Reason::None;  // why less of its host was looked at than of the fault-free run's; empty: no less
+  std::vector<Reason> skipped;          // checks that could not be made
   Unwinding unwinding;                  // what the next round may try; the engine lets go of it when that round is planned
 };
 
@@ -77,6 +80,9 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
 // do. A journal that lost records cannot be judged, unless the trial hung and filled it on the way.
 TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                        const Rehearsed& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
+
+// Where the faults of the trial hit, in words.
+void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result);
 
 // The same beside the fault-free run that explains most of it, the first of equals: what one of them leaves too is not the fault's.
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,

@@ -42,6 +42,7 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
                     {"acquired", FromSite(finding.acquired)},
                     {"where", FromSite(finding.where)},
                     {"other", FromSite(finding.other)},
+                    {"meter", finding.meter},
                     {"detail", finding.detail}});
   }
   return rows;
@@ -81,8 +82,9 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
   for (const Json& row : json) {
     TrialFindingText finding;
     finding.rule = ToEnumerator<Rule>(row.at("rule"));
+    finding.meter = row.at("meter").get<std::string>();
     const auto kind = row.at("kind").get<std::string>();
-    finding.kind = driver::KindFromName(kind);
+    if (finding.meter.empty()) finding.kind = driver::KindFromName(kind);
     if (kind != KindName(finding)) throw NoSuchName();
     finding.count = row.at("count").get<std::uint64_t>();
     finding.bytes = row.at("bytes").get<std::uint64_t>();
@@ -159,12 +161,13 @@ std::optional<TrialResult> ToTrial(const Json& json, PlaceTexts* places) {
     trial.host_left_out = ToEnumerator<Reason>(why);
   const int said = json.at("said").get<int>();
   const int recovery = json.at("recovery").get<int>();
-  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::Died))
+  if (said < 0 || said > static_cast<int>(Said::Failure) || recovery < 0 || recovery > static_cast<int>(Recovery::OlderContext))
     return std::nullopt;
   trial.said = static_cast<Said>(said);
   trial.recovery = static_cast<Recovery>(recovery);
   trial.findings = ToFindings(json.at("findings"), places);
   trial.notes = ToFindings(json.at("notes"), places);
+  for (const Json& why : json.at("skipped")) trial.skipped.push_back(ToEnumerator<Reason>(why));
   trial.unwinding = ToUnwinding(json.at("unwinding"));
   return trial;
 }
@@ -176,6 +179,8 @@ std::string FormatTrial(const TrialResult& trial) {
   for (const PlaceText& site : trial.later_sites) later.push_back(FromSite(site));
   Json fallback = Json::array();
   for (const Because& why : trial.fallback) fallback.push_back(Json::array({Name(why.reason), why.of}));
+  Json skipped = Json::array();
+  for (const Reason why : trial.skipped) skipped.push_back(Name(why));
   const Json json = {{"trial", trial.index},
                      {"attempt", trial.attempt},
                      {"stray", trial.stray},
@@ -201,6 +206,7 @@ std::string FormatTrial(const TrialResult& trial) {
                      {"recovery", static_cast<int>(trial.recovery)},
                      {"findings", FromFindings(trial.findings)},
                      {"notes", FromFindings(trial.notes)},
+                     {"skipped", std::move(skipped)},
                      {"unwinding", FromUnwinding(trial.unwinding)}};
   return Dump(json) + "\n";
 }

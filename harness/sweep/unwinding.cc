@@ -120,7 +120,8 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
                                std::span<const std::string> faults, Prune prune, const Places* by_site) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
-  const CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
+  CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
+  std::erase_if(calls.calls, [&](const CallState& call) { return call.record->begin > trial.armed_until; });
   const CallState* const hit = LastFault(calls, faults.size());
   if (hit == nullptr) return unwinding;
   const Record* const fault = hit->record;

@@ -11,6 +11,7 @@
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
+#include "harness/verdict/steps.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
@@ -122,10 +123,11 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   finding.count = 1;
   constexpr std::size_t kTold = 5;
   const std::vector<const Record*> last = LastCalls(trial, kTold);
+  if (!trial.ending.step.empty()) finding.detail = "died in " + trial.ending.step + (last.empty() ? "" : "; ");
   if (last.empty()) return finding;
   finding.where = SiteOf(*last.front());
   finding.where_key = SiteKey(*trial.journal, finding.where);
-  finding.detail = "its last calls were";
+  finding.detail += "its last calls were";
   for (auto call = last.rbegin(); call != last.rend(); ++call) {
     finding.detail.append(call == last.rbegin() ? " " : ", ")
         .append(driver::Name(driver::BaseOf(static_cast<driver::CallId>((*call)->call))));
@@ -150,7 +152,9 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.fault_site = SiteOf(*fault);
     judgement.fault_key = SiteKey(*trial.journal, judgement.fault_site);
   } else if (faulted) {
-    return judgement;  // not exercised: whatever happened, the fault has no part in it
+    // Not exercised: whatever happened, the fault has no part in it.
+    if (trial.steps != nullptr) judgement.findings = SpuriousFailure(*trial.steps);
+    return judgement;
   }
   std::vector<TrialFinding> violations = CompareViolations(rehearsal, trial);
   if (faulted) ForgiveRefusedWaits(trial, &violations);
@@ -174,9 +178,10 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   Reporting reporting;
   RecoveryCheck recovery;
   if (faulted) {
-    reporting = JudgeReporting(*rehearsal, trial, options);
+    reporting = trial.steps != nullptr ? JudgeSteps(*rehearsal, trial, options) : JudgeReporting(*rehearsal, trial, options);
     recovery = CheckRecovery(*rehearsal, trial);
   }
+  if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // Who ends with success after the fault gave nothing up. Of a child we are not told with what it ended.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
   const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
@@ -191,6 +196,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   }
   judgement.said = reporting.said;
   judgement.recovery = recovery.recovery;
+  judgement.skipped = std::move(reporting.skipped);
   if (!violations.empty()) {
     judgement.verdict = Verdict::Misuse;
   } else if (!left.leaks.empty()) {

@@ -33,12 +33,20 @@ struct Ending {
   std::size_t left_behind = 0;
   std::size_t orphans = 0;
   std::size_t survived = 0;
+  std::string step = {};  // of a lifecycle in C++ that died: the step in which it did
 };
+
+struct CycleSteps;
+struct NextCycle;
 
 struct Evidence {
   const Ledger* ledger = nullptr;
   const faults::JournalView* journal = nullptr;
   Ending ending;
+  // Of a lifecycle in C++ (steps.h): what the steps of its faulted cycle answered, and the clean cycle afterwards, where there was one.
+  // Null: a program, which speaks by its marks and its exit status.
+  const CycleSteps* steps = nullptr;
+  const NextCycle* next = nullptr;
 
   const Facts& facts() const noexcept { return ledger->facts; }
   const faults::Record& record(std::uint32_t index) const noexcept { return journal->records()[index]; }
@@ -78,6 +86,7 @@ struct Judgement {
   std::vector<TrialFinding> notes;     // rules of level Note
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
+  std::vector<Reason> skipped;  // checks that could not be made
 };
 
 class Rehearsed;
@@ -85,6 +94,7 @@ class Rehearsed;
 struct JudgeOptions {
   bool abandoned_is_leak = false;
   bool exit_is_said = false;  // an exit status of success after a fault is a promise that all went well
+  bool any_code = false;      // the steps of the lifecycle translate errors into codes of their own
 };
 
 // Of a trial beside a fault-free run; without one (null) the trial is judged as a run without faults, and nothing is process-lifetime.

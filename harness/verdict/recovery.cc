@@ -2,6 +2,7 @@
 #include "harness/verdict/recovery.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "faults/driver/result.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
+#include "harness/verdict/steps.h"
+#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -75,10 +78,31 @@ TrialFinding Finding(std::string detail) {
   return finding;
 }
 
+RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next) {
+  RecoveryCheck check;
+  check.recovery = next.recovery;
+  if (next.recovery != Recovery::Checked) return check;
+  const std::string failure = next.steps.FirstFailure();
+  if (!failure.empty()) {
+    check.findings.push_back(Finding("in a clean cycle afterwards " + failure));
+    return check;
+  }
+  const Evidence after = {&next.ledger, &next.journal, {}};
+  std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
+  Leftovers left = CompareObjects(&rehearsal, after);
+  if (wrong.empty() && left.leaks.empty()) return check;
+  check.findings.push_back(Finding("a clean cycle afterwards does not land where the rehearsal did"));
+  std::move(wrong.begin(), wrong.end(), std::back_inserter(check.findings));
+  std::move(left.leaks.begin(), left.leaks.end(), std::back_inserter(check.findings));
+  return check;
+}
+
 }  // namespace
 
 RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial) {
+  if (trial.next != nullptr) return CheckNextCycle(rehearsal, *trial.next);
   RecoveryCheck check;
+  if (trial.steps != nullptr) return check;
   const std::span<const std::uint32_t> calls = trial.own_calls();
   const auto injected =
       std::find_if(calls.rbegin(), calls.rend(), [&](std::uint32_t call) { return (trial.record(call).flags & faults::kInjected) != 0; });

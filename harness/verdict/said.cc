@@ -2,6 +2,7 @@
 #include "harness/verdict/said.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -73,14 +74,12 @@ class Work {
   std::map<driver::BaseId, std::uint64_t> got_;
 };
 
-// The refused calls whose work was never done after all.
-std::vector<const Record*> NeverDone(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) {
+// The refused calls of `tried` whose work was never done after all.
+std::vector<const Record*> LostCalls(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) {
   const Work work(rehearsed, tried);
   std::vector<const Record*> lost;
-  for (const Record* record : tried) {
-    if (!Injected(*record) || driver::IsRelease(driver::EffectOf(BaseOf(*record)).effect)) continue;
-    if (work.WasNeverDone(*record)) lost.push_back(record);
-  }
+  std::copy_if(tried.begin(), tried.end(), std::back_inserter(lost),
+               [&](const Record* record) { return Injected(*record) && work.WasNeverDone(*record); });
   return lost;
 }
 
@@ -130,10 +129,8 @@ std::string SaidCode(std::uint64_t argument) {
   return IsResult(code) ? std::string(driver::ShortResultName(static_cast<CUresult>(code))) : std::to_string(code);
 }
 
-bool MadeGood(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle) {
-  const std::vector<const Record*> tried = CycleOf(trial, cycle, std::nullopt);
-  const Work work(rehearsal.cycle(cycle), tried);
-  return std::none_of(tried.begin(), tried.end(), [&](const Record* record) { return Injected(*record) && work.WasNeverDone(*record); });
+std::vector<const Record*> NeverDone(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle) {
+  return LostCalls(rehearsal.cycle(cycle), CycleOf(trial, cycle, std::nullopt));
 }
 
 Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options) {
@@ -153,7 +150,8 @@ Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, cons
   if (!declared) reporting.said = trial.ending.exit_status == rehearsal.run().ending.exit_status ? Said::Success : Said::Failure;
   // A program that reports and did not come to it this time has said nothing of this cycle; its exit status is the second best.
   if (reporting.said != Said::Success || !(declared || options.exit_is_said)) return reporting;
-  for (const Record* const lost : NeverDone(rehearsal.cycle(fault->cycle), tried)) {
+  for (const Record* const lost : LostCalls(rehearsal.cycle(fault->cycle), tried)) {
+    if (driver::IsRelease(driver::EffectOf(BaseOf(*lost)).effect)) continue;  // teardown often has nobody to tell
     TrialFinding finding = FindingAt(Rule::Swallowed, journal, lost, {});
     const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
                                    [&](const TrialFinding& known) { return known.where_key == finding.where_key; });

@@ -25,6 +25,7 @@ namespace cuaudit::harness {
 struct Reporting {
   Said said = Said::Nothing;
   std::vector<TrialFinding> findings;
+  std::vector<Reason> skipped;  // checks that could not be made
 };
 
 // Of a trial in which a fault fired.
@@ -33,8 +34,9 @@ struct Reporting {
 // Of a run without faults.
 [[nodiscard]] std::vector<TrialFinding> SpuriousFailures(const Evidence& run);
 
-// Whether as many calls of each refused entry point succeeded in that cycle as in the rehearsal's: what was refused was done after all.
-[[nodiscard]] bool MadeGood(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle);
+// The refused calls of that cycle, releases among them, whose work was never done after all: fewer calls of that entry point succeeded than
+// in the rehearsal's cycle.
+[[nodiscard]] std::vector<const faults::Record*> NeverDone(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle);
 
 // "OUT_OF_MEMORY", or the number where it is no CUresult.
 std::string SaidCode(std::uint64_t argument);

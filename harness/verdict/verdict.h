@@ -40,7 +40,7 @@ using words::Words;
 enum class Said : std::uint8_t { Nothing, Success, Failure };
 
 // Whether the clean cycle after the faulted one was looked at, and if not, why.
-enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died };
+enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died, GivenContext, LostKept, OlderContext };
 
 // How often something was left out, by reason.
 using Tally = std::map<Reason, std::uint64_t>;

@@ -216,8 +216,8 @@ class Lifecycle {
     retry_teardown_ = true;
     return *this;
   }
-  // Names a call that may fail without being reported: every "cuDeviceGetAttribute", or one call, "cuMemAlloc#2". The audit checks that
-  // the failure is absorbed.
+  // Names a call that may fail without being reported: every "cuDeviceGetAttribute", one call, "cuMemAlloc#2", or the calls below a
+  // function, "cuMemAlloc@make_pool". The audit checks that the failure is absorbed, and that some fault hits the call.
   Lifecycle& Benign(std::string call) {
     benign_.push_back(std::move(call));
     return *this;
@@ -277,7 +277,7 @@ struct SweepOptions {
   // and host_thread.
   std::vector<std::string> hows = {"refuse"};
   bool all_codes = false;               // try every documented error of a call, not only the likeliest one
-  std::vector<std::string> calls = {};  // base entry points for first faults; empty: all
+  std::vector<std::string> calls = {};  // base entry points that are made to fail; empty: all
   int depth = 2;                        // most faults in one trial; from the second on they hit calls made while unwinding
   Prune prune = Prune::Second;          // the default tries every first fault
   std::size_t limit = 0;                // most trials; 0: no limit
@@ -289,6 +289,10 @@ struct SweepOptions {
   // with the place that made it.
   bool host = true;
   AuditedDriver driver = AuditedDriver::Chosen;
+  bool shrink = true;                     // look for the fewest faults that show a finding of several
+  std::string coverage_at_least = {};     // percent; a sweep that reaches fewer ways to fail is not exercised
+  std::string work_dir = {};              // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
+  std::vector<std::string> formats = {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
 };
 
 struct CycleOptions {
@@ -335,6 +339,8 @@ struct Audit {
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> number of checks or trials left out
   std::map<std::string, std::uint64_t> pruned;   // reason -> number of faults not tried because an equal one was
+  std::uint64_t reachable = 0;                   // ways to fail (call, call stack, error, way) that the lifecycle comes to
+  std::uint64_t reached = 0;                     // those of them that a fault reached
   std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
   std::vector<Finding> findings;
   std::vector<Finding> notes;
@@ -345,7 +351,8 @@ struct Audit {
 
 // Makes every fallible call fail in turn, each in a world of its own, and runs a clean cycle in the same world afterwards.
 // The environment variable CUAUDIT_FAULT restricts the sweep to one trial ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."),
-// CUAUDIT_CASE to one lifecycle.
+// CUAUDIT_CASE to one lifecycle. CUAUDIT_SWEEP has options as `cuaudit sweep` takes them, and goes before what the code says:
+// CUAUDIT_SWEEP='--depth 1 --codes all --format json={case}.json' ./test
 [[nodiscard]] CUAUDIT_PUBLIC Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options = {});
 
 // Runs one trial with these faults, written as in Finding::faults.

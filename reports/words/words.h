@@ -65,7 +65,7 @@ enum class Reason : std::uint8_t {
 };
 
 // What a trial ran in. Unknown: its runner has one way only.
-enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle };
+enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle, InProcess };
 
 struct OutcomeRow {
   std::string_view name, exit, title, explanation, advice;
@@ -133,7 +133,7 @@ inline constexpr ReasonRow kReasons[] = {
 struct NameRow {
   std::string_view name;
 };
-inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}};
+inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}, {"in_process"}};
 
 constexpr std::span<const OutcomeRow> RowsOf(Outcome) { return kOutcomes; }
 constexpr std::span<const VerdictRow> RowsOf(Verdict) { return kVerdicts; }

@@ -13,8 +13,8 @@ namespace cuaudit::contract {
 // Sends each code at once, so that the words before a crash arrive.
 class Teller {
  public:
-  Teller(driver::DriverRef driver, int pipe) : d(driver), pipe_(pipe) {}
-  driver::DriverRef d;
+  Teller(Driver driver, int pipe) : d(driver), pipe_(pipe) {}
+  Driver d;
   CUresult operator()(CUresult result);
   void Value(long long value);
 

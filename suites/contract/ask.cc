@@ -19,16 +19,9 @@ constexpr int kPatienceMs = 30000;  // a first cuInit can take seconds
 std::string AskSimulated(const Question& question, int devices) {
   sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .device_count = devices});
   if (world == nullptr) return "no world";
-  Asker asker(sim::Driver(world));
-  question.ask(asker);
+  const std::string answer = Answer(question, sim::Driver(world));
   sim::DestroyWorld(world);
-  return asker.answer();
-}
-
-std::string AskGenuine(const Question& question, driver::DriverRef driver) {
-  Asker asker(driver);
-  question.ask(asker);
-  return asker.answer();
+  return answer;
 }
 
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library) {

@@ -16,8 +16,6 @@ std::string AskSimulated(const Question& question, int devices = 1);
 // Asks behind the gate with a journal, scope=process. Answers "no record" when the gate wrote no record.
 std::string AskGated(const Question& question);
 
-std::string AskGenuine(const Question& question, driver::DriverRef driver);
-
 // The library, `driver` says which, in a process of its own, so that a crash or a hang is an answer too: "crash", "hang".
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library);
 

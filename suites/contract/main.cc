@@ -81,7 +81,7 @@ bool OpenDriver(const Options& options, driver::GenuineDriver* genuine) {
 
 std::string Ask(const Options& options, const Question& question, driver::GenuineDriver* genuine) {
   if (options.driver == "sim") return AskSimulated(question, options.devices);
-  return options.driver == "gate" ? AskGated(question) : AskGenuine(question, driver::Driver(genuine));
+  return options.driver == "gate" ? AskGated(question) : Answer(question, driver::Driver(genuine));
 }
 
 int AnswerPartner(const Options& options) {
@@ -110,7 +110,7 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
 bool AskAll(const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
   if (!OpenDriver(options, &genuine)) return false;
-  const auto questions = AllQuestions();
+  const std::vector<Question>& questions = AllQuestions();
   std::vector<const Question*> apart;
   for (const Question& question : questions) {
     if (options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options) && IsAsked(question, options))
@@ -124,7 +124,7 @@ bool AskAll(const Options& options, bool print, Answers* answers) {
     const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
     if (print) {
-      std::printf("%s\t%s\n", question.name, answer.c_str());
+      std::printf("%s\t%s\n", question.name.c_str(), answer.c_str());
       std::fflush(stdout);
     }
     (*answers)[question.name] = answer;

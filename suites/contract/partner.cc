@@ -21,7 +21,7 @@ struct Told {
   std::string library = "libcuda.so.1";
 };
 
-Told& Driver() {
+Told& DriverOfPartners() {
   static Told told;
   return told;
 }
@@ -53,7 +53,7 @@ void WriteAll(int fd, const char* from, std::size_t count) {
 
 }  // namespace
 
-void SetPartnerDriver(const std::string& driver, const std::string& library) { Driver() = {driver, library}; }
+void SetPartnerDriver(const std::string& driver, const std::string& library) { DriverOfPartners() = {driver, library}; }
 
 Partner::Partner(Asker& asker, const char* role, int fd) : asker_(asker) {
   int ends[2];
@@ -65,7 +65,8 @@ Partner::Partner(Asker& asker, const char* role, int fd) : asker_(asker) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs, kPartnerSocket);
   if (gift >= 0) posix_spawn_file_actions_adddup2(&actions, gift, kInherited);
-  std::string words[] = {"cuaudit_contract", "--driver", Driver().driver, "--library", Driver().library, "--partner", role};
+  std::string words[] = {"cuaudit_contract", "--driver", DriverOfPartners().driver, "--library", DriverOfPartners().library,
+                         "--partner",        role};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
                        words[4].data(), words[5].data(), words[6].data(), nullptr};
   if (posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, arguments, environ) != 0) process_ = 0;
@@ -117,7 +118,12 @@ bool PartnerTake(void* bytes, std::size_t count) {
 }
 
 const Question* FindPartnerQuestion(const std::string& role) {
-  for (const Question& question : PartnerQuestions()) {
+  static const Questions questions = [] {
+    Questions ask;
+    partner_questions::List(ask);
+    return ask;
+  }();
+  for (const Question& question : questions.all()) {
     if (role == question.name) return &question;
   }
   return nullptr;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // partner.h: a second process for questions that need one. It asks the same kind of driver a short question of its own.
 //
-// A Partner starts this program again in the role of a question of PartnerQuestions(); the two talk over a socket pair. A Partner owns
-// the process and the socket and ends both. A partner that dies or hangs answers "crash" or "hang".
+// A Partner starts this program again in the role of a question of memory/partner_questions.cc; the two talk over a socket pair. A Partner
+// owns the process and the socket and ends both. A partner that dies or hangs answers "crash" or "hang".
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
-#include <span>
 #include <string>
 
 #include "suites/contract/question.h"
@@ -48,7 +47,9 @@ bool PartnerTake(void* bytes, std::size_t count);
 inline constexpr int kPartnerSocket = 3;
 inline constexpr int kInherited = 4;
 
-std::span<const Question> PartnerQuestions();
+namespace partner_questions {
+void List(Questions& ask);
+}
 // Null: there is no such role.
 const Question* FindPartnerQuestion(const std::string& role);
 void PartnerAnswer(const std::string& answer);

@@ -18,11 +18,24 @@
 #include <vector>
 
 #include "suites/contract/comparison.h"
-#include "suites/cudart/differences.h"
 #include "suites/cudart/question.h"
 
 namespace cuaudit::cudart {
 namespace {
+
+// Where cuaudit's runtime answers otherwise than the genuine one, with the reasons: differences of the runtime itself and, unless
+// `genuine_driver`, those that come from the simulated driver.
+std::vector<contract::Difference> AcceptedDifferences(bool genuine_driver) {
+  std::vector<contract::Difference> accepted;
+#define CUAUDIT_LIBRARY_DIFFERENCE(question, answer, reason) accepted.push_back({question, answer, reason});
+#define CUAUDIT_DRIVER_DIFFERENCE(question, answer, reason) \
+  if (!genuine_driver) accepted.push_back({question, answer, reason});
+#include "suites/cudart/differences.def"
+#undef CUAUDIT_LIBRARY_DIFFERENCE
+#undef CUAUDIT_DRIVER_DIFFERENCE
+  static_cast<void>(genuine_driver);
+  return accepted;
+}
 
 constexpr int kPatienceMs = 60000;  // a first initialisation can take seconds
 

@@ -4,7 +4,7 @@
 
 #include "harness/sweep/fork_runner.h"
 #include "harness/sweep/sweep_engine.h"
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::fork_cost_test {
 namespace {
@@ -38,7 +38,8 @@ Cost SweepOf(int calls) {
     harness::ForkRunner runner(subject, *dir, {2, false, subject.record_capacity}, *rehearsal);
     harness::SweepOptions options;
     options.plan.prune = harness::Prune::None;
-    harness::SweepEngine engine(&runner, nullptr, options, {});
+    harness::SiteTexts sites;
+    harness::SweepEngine engine(&runner, nullptr, options, {}, &sites);
     Status status = engine.Prepare(std::move(*rehearsal), 0);
     while (status.ok() && !engine.Finished()) status = engine.Step();
     EXPECT_TRUE(status.ok()) << status.message();

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::host_oom_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "faults/journal/layout.h"
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::host_test {
 namespace {

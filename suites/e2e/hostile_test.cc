@@ -6,7 +6,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::hostile_test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::input_test {
 namespace {

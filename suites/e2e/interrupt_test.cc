@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::interrupt_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "faults/journal/layout.h"
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::journal_cut_test {
 namespace {

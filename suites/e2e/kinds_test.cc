@@ -11,7 +11,7 @@
 #include <string>
 
 #include "suites/e2e/host_kinds.h"
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::kinds_test {
 namespace {

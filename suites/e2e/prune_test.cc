@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::prune_test {
 namespace {

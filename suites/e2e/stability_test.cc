@@ -7,7 +7,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e::stability_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "faults/sim/image.h"
+#include "faults/sim/image/image.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/memory_file.h"
 #include "suites/fuzz/require.h"

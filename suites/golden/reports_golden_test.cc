@@ -10,7 +10,7 @@
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/text_writer.h"
-#include "suites/golden/sample_runs.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites::reports_golden_test {
 namespace {

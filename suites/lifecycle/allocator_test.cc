@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "suites/lifecycle/allocator_steps.h"
+#include "suites/support/allocator_steps.h"
 
 namespace cuaudit::testing::allocator_test {
 namespace {

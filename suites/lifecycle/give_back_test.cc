@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::harness::give_back_test {
 namespace {

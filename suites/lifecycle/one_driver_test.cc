@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "suites/lifecycle/allocator_steps.h"
 #include "suites/lifecycle/findings.h"
+#include "suites/support/allocator_steps.h"
 
 namespace cuaudit::testing::one_driver_test {
 namespace {
@@ -214,7 +214,7 @@ TEST_F(OneDriver, DeathTestALostContextEndsTheSweep) {
   };
   EXPECT_EXIT(
       sweep(), ::testing::ExitedWithCode(0),
-      "the genuine driver's context is lost \\(CUDA_ERROR_ILLEGAL_ADDRESS\\) after the trial 'cuEventCreate#1=OUT_OF_MEMORY,refuse'; 4 "
+      "the genuine driver's context is lost \\(CUDA_ERROR_ILLEGAL_ADDRESS\\) after the trial 'cuEventCreate#1=OUT_OF_MEMORY,refuse'; 1 "
       "known trials need another process");
 }
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "include/cuaudit/semaphore.h"
-#include "suites/planted/case.h"
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::testing::accepted_test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Declarations that do not hold: what is declared benign is not absorbed, or never hit.
-#include "suites/planted/case.h"
-#include "suites/planted/declared.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/declared.h"
 
 namespace cuaudit::testing::benign_test {
 namespace {

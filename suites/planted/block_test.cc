@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Blocks that the program's own pool cuts out of device memory, as it tells of them itself (cuaudit/mark.h).
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::block_test {
 namespace {

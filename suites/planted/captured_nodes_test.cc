@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "suites/planted/capturing.h"
+#include "suites/support/cases/capturing.h"
 
 namespace cuaudit::testing::captured_nodes_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a stream capture that is over, or was never there, no longer takes over: memory acquired then is the program's own.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::captures_test {
 namespace {

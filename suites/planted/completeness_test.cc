@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
 
 namespace cuaudit::testing::completeness_test {
 namespace {

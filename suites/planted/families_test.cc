@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Programs of common patterns with one thing wrong; their right twins are in suites/positive/families_test.cc.
-#include "suites/planted/families.h"
+#include "suites/support/cases/families.h"
 
-#include "suites/planted/case.h"
-#include "suites/planted/endings.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/endings.h"
 
 namespace cuaudit::testing::families_test {
 namespace {

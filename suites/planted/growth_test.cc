@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Growth: each kind of resource, one more a cycle; and meters that rise.
 #include "harness/cycle/meters.h"
-#include "suites/planted/case.h"
-#include "suites/planted/grown.h"
-#include "suites/planted/kind_cases.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/grown.h"
+#include "suites/support/cases/kind_cases.h"
 
 namespace cuaudit::testing::growth_test {
 namespace {

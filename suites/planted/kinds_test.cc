@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rules that hold for every kind of resource, kind by kind: orphaned, used after release, its release refused, retried.
 #include "harness/ledger/arguments.h"
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
-#include "suites/planted/uses.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
+#include "suites/support/cases/uses.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::kinds_test {
 namespace {

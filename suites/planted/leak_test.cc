@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <string>
 
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::leak_test {
 namespace {

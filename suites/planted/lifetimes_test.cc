@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Objects that live longer or shorter than a program may think: references, ranges, contexts in contexts.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::lifetimes_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a simulated world proves, from its records to the finding: the rule, both calls, the memory it is about. That the world proves
 // it is shown with programs (suites/e2e).
-#include "suites/planted/case.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::misuse_test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rules about releasing: twice, the unknown, in the wrong context, more references than held.
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
 
 namespace cuaudit::testing::release_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the program says of its errors, and whether it works again after one.
-#include "suites/planted/case.h"
-#include "suites/unit/ledger/marked_cycles.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/marked_cycles.h"
 
 namespace cuaudit::testing::said_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::use_test {
 namespace {

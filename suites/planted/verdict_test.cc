@@ -2,8 +2,8 @@
 // Rules that only a verdict raises: how the process ended, and the notes.
 #include <csignal>
 
-#include "suites/planted/case.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::verdict_test {
 namespace {

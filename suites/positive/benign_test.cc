@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Declarations that hold: an optional feature is lost, and the program goes on without it.
-#include "suites/planted/case.h"
-#include "suites/planted/declared.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/declared.h"
 
 namespace cuaudit::testing::benign_test {
 namespace {

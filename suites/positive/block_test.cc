@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pools that are in order: not a word about them.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::block_test {
 namespace {

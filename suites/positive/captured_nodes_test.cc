@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Nodes that a stream capture made, changed or gone before their memory is.
 #define __CUDA_API_VERSION_INTERNAL
-#include "suites/planted/capturing.h"
+#include "suites/support/cases/capturing.h"
 
 namespace cuaudit::testing::captured_nodes_test {
 namespace {

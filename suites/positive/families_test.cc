@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Programs of common patterns that look suspicious and are right, under every fault and every second fault of their unwinding, and over
 // cycles. Their wrong twins are in suites/planted/families_test.cc.
-#include "suites/planted/families.h"
+#include "suites/support/cases/families.h"
 
-#include "suites/planted/case.h"
-#include "suites/planted/endings.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/endings.h"
 
 namespace cuaudit::testing::families_test {
 namespace {

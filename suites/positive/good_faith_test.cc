@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Programs that believe what the plan told them: of an object that is gone, or of one that still lives.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::good_faith_test {
 namespace {

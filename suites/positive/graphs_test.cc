@@ -3,8 +3,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <utility>
 
-#include "suites/planted/case.h"
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::testing::graphs_test {
 namespace {

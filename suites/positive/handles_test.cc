@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lifecycles that look suspicious and are right: handles and addresses.
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
 
 namespace cuaudit::testing::handles_test {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every kind of resource treated right, kind by kind: the neighbours of suites/planted/kinds_test.cc.
-#include "suites/planted/case.h"
-#include "suites/planted/kind_cases.h"
-#include "suites/planted/uses.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/kind_cases.h"
+#include "suites/support/cases/uses.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::kinds_test {
 namespace {

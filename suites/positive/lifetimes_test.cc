@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lifetimes that overlap: of host memory and its registration, of graphs and what was made of them, of cycles and what came before.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::lifetimes_test {
 namespace {

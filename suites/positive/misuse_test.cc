@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Proofs of misuse that are nobody's finding: what the rehearsal does at the same two places as often, and records that prove nothing.
 // That correct programs give no cause for a proof is shown with programs (suites/e2e).
-#include "suites/planted/case.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::misuse_test {
 namespace {

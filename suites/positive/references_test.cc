@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lifecycles that look suspicious and are right: references, contexts and graphs.
-#include "suites/planted/case.h"
+#include "suites/support/cases/case.h"
 
 namespace cuaudit::testing::references_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Programs that say what happened, and work again afterwards: not a word about them.
-#include "suites/planted/case.h"
-#include "suites/unit/ledger/marked_cycles.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/marked_cycles.h"
 
 namespace cuaudit::testing::said_test {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Trials that a verdict must not blame.
-#include "suites/planted/case.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::verdict_test {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "suites/e2e/tool.h"
 #include "suites/reducers/vectors.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::reducers {
 

@@ -14,7 +14,6 @@
 
 #include "allocator/allocator.h"
 #include "cuaudit/block.h"
-#include "suites/reducers/only_simulated.h"
 #include "suites/reducers/small_pool.h"
 #include "suites/reducers/vectors.h"
 
@@ -23,6 +22,10 @@
   if (const CUresult code_of_step = (call); code_of_step != CUDA_SUCCESS) return code_of_step
 
 namespace cuaudit::reducers {
+
+// Why a test is skipped on a genuine driver: an access that nothing orders before the next owner's, memory given back under a queued
+// access.
+inline constexpr const char* kOrder = "no genuine driver tells which operations nothing orders: memory is spoiled, or is not, in silence";
 
 inline CUresult First(CUresult one, CUresult two) { return one != CUDA_SUCCESS ? one : two; }
 

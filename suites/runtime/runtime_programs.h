@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/e2e/tool.h"
+#include "suites/support/tool.h"
 
 namespace cuaudit::e2e {
 

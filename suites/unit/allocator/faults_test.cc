@@ -15,7 +15,7 @@
 #include "faults/driver/result.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
-#include "suites/unit/journal/temporary_journal.h"
+#include "suites/support/temporary_journal.h"
 
 namespace cuaudit::alloc::faults_test {
 namespace {

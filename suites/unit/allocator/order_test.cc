@@ -3,8 +3,8 @@
 #include <string>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/gate.h"
+#include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc::order_test {
 namespace {

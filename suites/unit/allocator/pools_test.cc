@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc::pools_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc {
 

@@ -10,7 +10,7 @@
 #include "allocator/backends/driver_backend.h"
 #include "allocator/owned_block.h"
 #include "allocator/plugin/memory_resource.h"
-#include "suites/unit/sim/sim_world.h"
+#include "suites/support/sim_world.h"
 
 namespace cuaudit::alloc::resource_test {
 namespace {

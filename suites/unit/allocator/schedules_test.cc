@@ -11,7 +11,7 @@
 #include "faults/driver/result.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
-#include "suites/lifecycle/allocator_steps.h"
+#include "suites/support/allocator_steps.h"
 
 namespace cuaudit::alloc::schedules_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/failing_calls.h"
 #include "suites/unit/allocator/gate.h"
+#include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc::slots_test {
 namespace {

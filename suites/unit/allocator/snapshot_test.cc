@@ -15,7 +15,7 @@
 #include "allocator/allocator.h"
 #include "allocator/observe/snapshot_pickle.h"
 #include "allocator/settings.h"
-#include "suites/unit/sim/sim_world.h"
+#include "suites/support/sim_world.h"
 
 namespace cuaudit::alloc::snapshot_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/files.h"
+#include "suites/support/temporary_dir.h"
 #include "suites/unit/cli/tool.h"
-#include "suites/unit/sweep/temporary_dir.h"
 
 namespace cuaudit::harness::audit_test {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/options.h"
+#include "harness/options/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/sweep/files.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::options_test {
 namespace {

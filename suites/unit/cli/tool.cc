@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "harness/sweep/files.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "faults/journal/journal_file.h"
 #include "harness/sweep/work_dir.h"
+#include "suites/support/temporary_dir.h"
 #include "suites/unit/cli/tool.h"
-#include "suites/unit/sweep/temporary_dir.h"
 
 namespace cuaudit::harness::usage_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "suites/unit/journal/temporary_journal.h"
+#include "suites/support/temporary_journal.h"
 
 namespace cuaudit::faults::journal_test {
 namespace {

@@ -18,7 +18,7 @@
 #include <iterator>
 #include <string>
 
-#include "suites/unit/journal/temporary_journal.h"
+#include "suites/support/temporary_journal.h"
 
 namespace cuaudit::faults::module_table_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/journal/temporary_journal.h"
+#include "suites/support/temporary_journal.h"
 
 namespace cuaudit::faults::stack_table_test {
 namespace {

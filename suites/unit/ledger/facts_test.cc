@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/ledger/ledger.h"
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::facts_test {
 namespace {

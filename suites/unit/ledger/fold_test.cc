@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::fold_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::folding_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::graph_memory_test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::green_test {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "suites/planted/kind_cases.h"
-#include "suites/unit/ledger/trace.h"
+#include "suites/support/cases/kind_cases.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::injected_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/golden/sample_runs.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::json_writer_test {
 namespace {

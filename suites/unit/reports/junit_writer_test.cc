@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "suites/golden/sample_runs.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::junit_writer_test {
 namespace {

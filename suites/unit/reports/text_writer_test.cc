@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "reports/text_findings.h"
-#include "suites/golden/sample_runs.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::text_writer_test {
 namespace {

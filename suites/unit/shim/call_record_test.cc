@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::call_record_test {
 namespace {

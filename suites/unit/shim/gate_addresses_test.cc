@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_addresses_test {
 namespace {

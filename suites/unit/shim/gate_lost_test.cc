@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "faults/shim/gate.h"
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_lost_test {
 namespace {

@@ -3,7 +3,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_pin_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/unit/shim/gated_world.h"
+#include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::pinned_contexts_test {
 namespace {

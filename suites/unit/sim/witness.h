@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/sim/sim_world.h"
+#include "suites/support/sim_world.h"
 
 namespace cuaudit::sim {
 

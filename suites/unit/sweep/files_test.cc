@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::files_test {
 namespace {

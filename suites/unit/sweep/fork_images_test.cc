@@ -10,7 +10,7 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_view.h"
 #include "harness/sweep/files.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::fork_images_test {
 namespace {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "harness/sweep/process.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::left_behind_test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <set>
 
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::process_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "harness/sweep/files.h"
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::program_test {
 namespace {

@@ -97,7 +97,8 @@ class Scripted final : public Runner {
 report::Run Swept(Scripted* runner, const SweepOptions& options) {
   Rehearsal rehearsal;
   rehearsal.run = runner->Run({});
-  SweepEngine engine(runner, nullptr, options, {"replay", "run", "program"});
+  SiteTexts sites;
+  SweepEngine engine(runner, nullptr, options, {"replay", "run", "program"}, &sites);
   EXPECT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
   while (!engine.Finished()) EXPECT_TRUE(engine.Step().ok());
   report::Run run;
@@ -142,7 +143,8 @@ TEST(SweepEngine, TrialsOfTheLastRoundHaveNoWayBack) {
     options.shrink = false;
     Rehearsal rehearsal;
     rehearsal.run = runner.Run({});
-    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"});
+    SiteTexts sites;
+    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"}, &sites);
     ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
     while (!engine.Finished()) ASSERT_TRUE(engine.Step().ok());
     const Result<std::string> text = ReadFile(dir->File("trials.jsonl"));
@@ -165,7 +167,8 @@ TEST(SweepEngine, ARoundThatCannotBeGivenEndsTheSweep) {
     runner.gives = gives;
     Rehearsal rehearsal;
     rehearsal.run = runner.Run({});
-    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"});
+    SiteTexts sites;
+    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"}, &sites);
     Status status = engine.Prepare(std::move(rehearsal), 1);
     while (status.ok() && !engine.Finished()) status = engine.Step();
     EXPECT_EQ(status.message(), "no process") << gives;

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "suites/unit/sweep/temporary_dir.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::work_dir_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::driver_owned_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <csignal>
 
 #include "harness/verdict/driver_owned.h"
-#include "suites/unit/ledger/marked_cycles.h"
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/marked_cycles.h"
 
 namespace cuaudit::testing::judge_details_test {
 namespace {

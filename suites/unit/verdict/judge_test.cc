@@ -5,7 +5,7 @@
 #include <csignal>
 #include <map>
 
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::judge_test {
 namespace {

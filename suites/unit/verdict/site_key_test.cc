@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "suites/unit/verdict/journal_image.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::site_key_test {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
-#include "suites/unit/allocator/failing_calls.h"
+#include "suites/unit/allocator/model/failing_calls.h"
 #include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
 #include "suites/unit/allocator/model/workers.h"

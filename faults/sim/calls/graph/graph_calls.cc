@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/entry/entry.h"
+#include "faults/sim/graph/graph.h"
+#include "faults/sim/graph/memory_node.h"
+
+namespace cuaudit::sim {
+namespace {
+
+template <typename F>
+CUresult List(CUgraphNode* out, std::size_t* count, const Vector<Node*>& nodes, F wanted) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::size_t found = 0;
+  for (const Node* const node : nodes) {
+    if (!wanted(node)) continue;
+    if (out != nullptr && found < *count) out[found] = ToHandle<CUgraphNode>(node);
+    ++found;
+  }
+  if (out != nullptr) {
+    for (std::size_t i = found; i < *count; ++i) out[i] = nullptr;
+    if (found > *count) found = *count;
+  }
+  *count = found;
+  return CUDA_SUCCESS;
+}
+
+// A graph that a program may change: not one of a node of another graph's clone, not one being captured into.
+CUresult FindGraph(World& world, CUgraph handle, Graph** graph) {
+  *graph = world.Find<Graph>(handle);
+  return *graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult api::GraphCreate(Call& call, CUgraph* out, unsigned int flags) {
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const Graph* const graph = MakeGraph(call.world, true);
+  if (graph == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUgraph>(graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphDestroy(Call& call, CUgraph handle) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr || graph->parent != nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  DestroyGraph(call.world, graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphClone(Call& call, CUgraph* out, CUgraph original) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Graph* graph = nullptr;
+  const CUresult result = FindGraph(call.world, original, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  if (OwnsMemory(graph) || HasConditional(graph)) return CUDA_ERROR_NOT_SUPPORTED;
+  const Graph* const clone = CloneGraph(call.world, graph, true);
+  if (clone == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUgraph>(clone);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphNodeFindInClone(Call& call, CUgraphNode* out, CUgraphNode original, CUgraph handle) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Node* const wanted = call.world.Find<Node>(original);
+  const Graph* const clone = call.world.Find<Graph>(handle);
+  if (wanted == nullptr || clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const Node* const node : clone->nodes) {
+    if (node->origin_handle != wanted->handle) continue;
+    *out = ToHandle<CUgraphNode>(node);
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult api::GraphGetNodes(Call& call, CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  return graph == nullptr ? CUDA_ERROR_INVALID_VALUE : List(nodes, count, graph->nodes, [](const Node*) { return true; });
+}
+
+CUresult api::GraphGetRootNodes(Call& call, CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return List(nodes, count, graph->nodes, [](const Node* node) { return node->dependencies.empty(); });
+}
+
+CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
+  Node* const node = call.world.Find<Node>(handle);
+  if (node == nullptr || node->graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (OwnsMemory(node->graph) || node->updatable) return CUDA_ERROR_NOT_SUPPORTED;
+  DestroyNode(call.world, node);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* type) {
+  const Node* const node = call.world.Find<Node>(handle);
+  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::UserObjectCreate(Call& call, CUuserObject* out, void* argument, CUhostFn destroy, unsigned int references,
+                               unsigned int flags) {
+  constexpr unsigned kMost = 0x7fffffffU;
+  if (call.thread->inside != Inside::Nothing) return CUDA_ERROR_NOT_PERMITTED;  // what needs no cuInit is not asked on the way in
+  if (out == nullptr || destroy == nullptr || references == 0 || references > kMost) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) return CUDA_ERROR_INVALID_VALUE;
+  UserObject* const object = call.world.Make<UserObject>(nullptr);
+  if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  object->destroy = destroy;
+  object->argument = argument;
+  object->references = references;
+  object->client_references = references;
+  *out = ToHandle<CUuserObject>(object);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::UserObjectRetain(Call& call, CUuserObject handle, unsigned int count) {
+  UserObject* const object = call.world.Find<UserObject>(handle);
+  if (object == nullptr || count == 0 || count > 0x7fffffffU) return CUDA_ERROR_INVALID_VALUE;
+  object->references += count;
+  object->client_references += count;
+  return CUDA_SUCCESS;
+}
+
+// Counts are not compared, as on a device: whoever gives back more than there is ends the object, and the ledger tells of it.
+CUresult api::UserObjectRelease(Call& call, CUuserObject handle, unsigned int count) {
+  UserObject* const object = call.world.Find<UserObject>(handle);
+  if (count == 0 || (object == nullptr && !call.world.IsStale(handle))) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr) return CUDA_SUCCESS;
+  object->client_references -= count < object->client_references ? count : object->client_references;
+  ReleaseReferences(call.world, object, count);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphRetainUserObject(Call& call, CUgraph handle, CUuserObject object_handle, unsigned int count, unsigned int flags) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  UserObject* const object = call.world.Find<UserObject>(object_handle);
+  if (graph == nullptr || object == nullptr || count == 0 || count > 0x7fffffffU) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & ~static_cast<unsigned>(CU_GRAPH_USER_OBJECT_MOVE)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool move = (flags & CU_GRAPH_USER_OBJECT_MOVE) != 0;
+  if (move && count > object->client_references) return CUDA_ERROR_INVALID_VALUE;
+  if (!Hold(call.world, &graph->holdings, object, count)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (move) {
+    object->client_references -= count;
+    object->references -= count;
+  }
+  return CUDA_SUCCESS;
+}
+
+// No more than the graph holds is taken.
+CUresult api::GraphReleaseUserObject(Call& call, CUgraph handle, CUuserObject object_handle, unsigned int count) {
+  Graph* const graph = call.world.Find<Graph>(handle);
+  UserObject* const object = call.world.Find<UserObject>(object_handle);
+  if (graph == nullptr || object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < graph->holdings.size(); ++i) {
+    Holding& holding = graph->holdings[i];
+    if (holding.object != object->handle) continue;
+    if (count > holding.count) count = static_cast<unsigned>(holding.count);
+    holding.count -= count;
+    if (holding.count == 0) graph->holdings.Erase(i);
+    ReleaseReferences(call.world, object, count);
+    break;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult api::GraphConditionalHandleCreate(Call& call, CUgraphConditionalHandle* out, CUgraph handle, CUcontext context, unsigned int value,
+                                           unsigned int flags) {
+  World& world = call.world;
+  Graph* const graph = world.Find<Graph>(handle);
+  if (out == nullptr || graph == nullptr || (flags & ~static_cast<unsigned>(CU_GRAPH_COND_ASSIGN_DEFAULT)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Context* const owner = world.Find<Context>(context);
+  if (owner == nullptr) return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+  Conditional* const conditional = world.Make<Conditional>(nullptr, false);
+  if (conditional == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!graph->conditionals.Push(world.arena, conditional)) {
+    world.Destroy(conditional);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  conditional->graph = graph;
+  conditional->context = owner;
+  conditional->value = value;
+  conditional->flags = flags;
+  *out = conditional->handle;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/context/context.h"
+
+#include "faults/sim/context/coredump.h"
+#include "faults/sim/context/limits.h"
+#include "faults/sim/graph/capture.h"
+#include "faults/sim/kernel/module.h"
+#include "faults/sim/memory/freeing.h"
+#include "faults/sim/memory/pool.h"
+#include "faults/sim/memory/share.h"
+#include "faults/sim/order/lifetime.h"
+#include "faults/sim/order/marker.h"
+#include "faults/sim/state/call.h"
+#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/stream.h"
+#include "faults/sim/work/semaphore.h"
+
+namespace cuaudit::sim {
+
+bool PrepareDevices(World* world) noexcept {
+  for (int i = 0; i < world->device_count; ++i) {
+    DeviceState& device = world->devices[i];
+    device.primary = world->Make<Context>(nullptr, false);
+    device.default_pool = world->Make<Pool>(nullptr, false);
+    if (device.primary == nullptr || device.default_pool == nullptr || !world->pools.Push(world->arena, device.default_pool)) return false;
+    device.primary->device = i;
+    device.primary->primary = true;
+    device.primary->id = world->next_id++;
+    device.default_pool->is_default = true;
+    device.default_pool->device = i;
+    device.default_pool->properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    device.default_pool->properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    device.default_pool->properties.location.id = i;
+    device.default_pool->access[i] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    device.current_pool = device.default_pool;
+  }
+  return true;
+}
+
+CUresult CurrentContext(World& world, const Thread* thread, Context** context) noexcept {
+  if (thread->stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  const std::uint64_t handle = thread->stack[thread->stack.size() - 1];
+  if (handle == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  Context* const found = world.Find<Context>(handle);
+  if (found == nullptr || !found->active) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  *context = found->green == nullptr ? found : found->green->primary;
+  return (*context)->sticky;
+}
+
+bool StartContext(World& world, Context* context) noexcept {
+  context->legacy = MakeStream(world, context, false);
+  if (context->legacy == nullptr) return false;
+  context->legacy->legacy = true;
+  context->active = true;
+  context->sticky = CUDA_SUCCESS;
+  context->api_version = 3020;
+  context->cache = CU_FUNC_CACHE_PREFER_NONE;
+  StartLimits(world, context);
+  return true;
+}
+
+// Other contexts no longer reach it.
+static void ForgetPeer(World& world, const Context* gone) {
+  for (Object* at = world.free_standing.first; at != nullptr; at = at->next) {
+    if (at->tag == Tag::Context) static_cast<Context*>(at)->peers.EraseValue(gone->handle);
+  }
+}
+
+CUresult StateAfterWait(const World& world, std::uint64_t handle) noexcept {
+  const Context* const context = world.Find<Context>(handle);
+  return context == nullptr || !context->active ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->sticky;
+}
+
+// Runs the context's work until none is left. False: another thread ended the context meanwhile.
+static bool FinishWork(Call& call, Context* context) {
+  World& world = call.world;
+  const std::uint64_t handle = context->handle;
+  ++context->ending;
+  for (bool busy = true; busy;) {
+    DrainContext(call, context);
+    if (world.Find<Context>(handle) != context) return false;
+    busy = false;
+    for (const Stream* const stream : world.busy_streams) busy = busy || stream->owner == context;
+  }
+  --context->ending;
+  return context->active;
+}
+
+static void Dismantle(World& world, Context* context) {
+  world.handles.ending = Ending::Context;
+  while (context->children.first != nullptr) {
+    Object* const object = context->children.first;
+    switch (object->tag) {
+      case Tag::Stream:
+        FreeStream(world, static_cast<Stream*>(object));
+        break;
+      case Tag::Event: {
+        Event* const event = static_cast<Event*>(object);
+        ForgetEvent(world, event);
+        DropMarker(world, event->marker);
+        EndShare(world, event->share);
+        world.Destroy(event);
+        break;
+      }
+      case Tag::Array:
+        if (MipmappedArray* const parent = static_cast<Array*>(object)->parent; parent != nullptr) {
+          FreeMipmappedArray(world, parent);
+        } else {
+          FreeArray(world, static_cast<Array*>(object));
+        }
+        break;
+      case Tag::MipmappedArray:
+        FreeMipmappedArray(world, static_cast<MipmappedArray*>(object));
+        break;
+      case Tag::External:
+        FreeExternal(world, static_cast<External*>(object));
+        break;
+      case Tag::ExternalSemaphore:
+        FreeSemaphore(world, static_cast<ExternalSemaphore*>(object));
+        break;
+      case Tag::Texture:
+        world.Destroy(static_cast<Texture*>(object));
+        break;
+      case Tag::Surface:
+        world.Destroy(static_cast<Surface*>(object));
+        break;
+      case Tag::GreenContext:
+        --context->greens;
+        DropMarker(world, static_cast<GreenContext*>(object)->gate);
+        world.Destroy(static_cast<GreenContext*>(object)->view);
+        world.Destroy(static_cast<GreenContext*>(object));
+        break;
+      case Tag::TextureReference:
+        if (Module* const module = static_cast<TextureReference*>(object)->module; module != nullptr) {
+          FreeModule(world, module);
+        } else {
+          world.Destroy(static_cast<TextureReference*>(object));
+        }
+        break;
+      case Tag::Module:
+        FreeModule(world, static_cast<Module*>(object));
+        break;
+      case Tag::LinkState:
+        FreeLinkState(world, static_cast<LinkState*>(object));
+        break;
+      case Tag::None:
+      case Tag::Callback:
+      case Tag::SurfaceReference:
+      case Tag::ResourceDescriptor:
+      case Tag::Function:
+      case Tag::Context:
+      case Tag::Pool:
+      case Tag::Library:
+      case Tag::Kernel:
+      case Tag::Graph:
+      case Tag::Node:
+      case Tag::Executable:
+      case Tag::Conditional:
+      case Tag::UserObject:
+      case Tag::Physical:
+        world.Retire(object);
+        break;
+    }
+  }
+  world.handles.ending = Ending::Nothing;
+  while (context->ranges != nullptr) {
+    ObserveRelease(world, context->ranges);
+    GiveBack(world, context->ranges);
+  }
+  context->own_streams.Clear(world.arena);
+  context->fresh_slots.Clear(world.arena);
+  context->legacy = nullptr;
+  context->carrier = nullptr;
+  DropMarker(world, context->gate);
+  context->gate = nullptr;
+  context->peers.Clear(world.arena);
+  context->attachments = 0;
+  if (context->coredump != nullptr) world.arena.Delete(context->coredump);
+  context->coredump = nullptr;
+  ForgetPeer(world, context);
+  context->active = false;
+  context->sticky = CUDA_SUCCESS;
+  TrimPools(world);
+}
+
+bool EndContext(Call& call, Context* context) noexcept {
+  if (!FinishWork(call, context)) return false;
+  Dismantle(call.world, context);
+  return true;
+}
+
+void EndUnlessHeld(Call& call, Context* primary) noexcept {
+  const auto held = [primary] { return primary->references != 0 || primary->greens != 0; };
+  if (primary->active && !held() && FinishWork(call, primary) && !held()) Dismantle(call.world, primary);
+}
+
+}  // namespace cuaudit::sim

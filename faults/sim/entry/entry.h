@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// entry.h: the code around every simulated call: it takes the lock, finds the calling thread, checks that the call is allowed, and runs the
+// model.
+//
+//   ModelOf<id> its Type is the function type of the model of entry point `id`: a Call, then the entry point's parameters. bindings.def
+//               binds models.
+//   Threads     the model runs with the world's lock held.
+//   Errors      checked in this order: DEINITIALIZED when the process exits; NOT_INITIALIZED in a forked child or before cuInit;
+//               NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context; CONTEXT_IS_DESTROYED when
+//               the current context is gone; the sticky code of a lost context; STREAM_CAPTURE_UNSUPPORTED for a call that is forbidden
+//               while a stream is captured, which also invalidates the capture.
+//   Source      CUDA Driver API 13.0.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "define __CUDA_API_VERSION_INTERNAL before every include of this translation unit"
+#endif
+
+#include "driver_present.inc"
+#include "faults/driver/call_shape.h"
+#include "faults/sim/state/call.h"
+
+namespace cuaudit::sim {
+
+using driver::CallId;
+
+inline constexpr unsigned kSecondInterface = 3020;  // CUDA 3.2
+
+enum class Needs : std::uint8_t {
+  Nothing,  // without the lock
+  Lock,     // with the lock; callable before cuInit
+  Init,
+  Object,        // Init, and the current context is not dead or lost; without one, the object's context serves (Borrow)
+  UnsafeObject,  // Object, and forbidden while a stream is captured
+  Context,       // Init, and a current, live context
+  Unsafe,        // Context, and forbidden while a stream is captured
+};
+
+// Number of the device attribute that the entry point requires; 0: none.
+constexpr int RequiredAttribute(driver::BaseId base) noexcept {
+  switch (base) {
+#define CUAUDIT_REQUIRES(base, number, name) \
+  case driver::BaseId::base:                 \
+    return number;
+#include "faults/sim/entry/requirements.def"
+#undef CUAUDIT_REQUIRES
+    default:
+      return 0;
+  }
+}
+
+// True if a 32-bit entry point of the same name exists. A context made by that interface accepts only the 32-bit one.
+constexpr bool HasOldTwin(driver::BaseId base) noexcept {
+  switch (base) {
+#define CUAUDIT_SIM_OLD(base) case driver::BaseId::base:
+#include "faults/sim/entry/old_bindings.def"
+#undef CUAUDIT_SIM_OLD
+    return true;
+    default:
+      return false;
+  }
+}
+
+// The only calls that a host function may make, as measured on an H200 (suites/contract, questions inside.*).
+constexpr bool AnswersInside(driver::BaseId base) noexcept {
+  return base == driver::BaseId::StreamQuery || base == driver::BaseId::EventQuery || base == driver::BaseId::EventRecord ||
+         base == driver::BaseId::LaunchHostFunc;
+}
+
+CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // inside: see AnswersInside
+
+// The result when Enter returns NOT_INITIALIZED. These few calls check their first argument before anything else.
+template <CallId id, typename First, typename... P>
+CUresult NotInitialized(First first, P...) noexcept {
+  constexpr driver::BaseId base = driver::BaseOf(id);
+  if constexpr (base == driver::BaseId::StreamDestroy || base == driver::BaseId::EventDestroy) {
+    if (first == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  } else if constexpr (base == driver::BaseId::CtxDestroy || base == driver::BaseId::StreamCreate) {
+    if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_ERROR_NOT_INITIALIZED;
+}
+template <CallId id>
+CUresult NotInitialized() noexcept {
+  return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+void Leave(Call& call) noexcept;
+
+template <CallId id, typename F = typename driver::CallType<id>::Function>
+struct ModelOf;
+template <CallId id, typename... P>
+struct ModelOf<id, CUresult(P...)> {
+  using Type = CUresult(Call&, P...);
+  template <Needs needs, Type* model>
+  static CUresult Entry(void* self, P... arguments) noexcept {
+    Call call{*static_cast<World*>(self), nullptr, nullptr, driver::Row(id).per_thread};
+    if constexpr (needs == Needs::Nothing) {
+      if (call.world.closed.load(std::memory_order_relaxed)) return CUDA_ERROR_DEINITIALIZED;
+      return model(call, arguments...);
+    } else {
+      CUresult result = Enter(call, needs, AnswersInside(driver::BaseOf(id)));
+      if (result == CUDA_ERROR_NOT_INITIALIZED) return NotInitialized<id>(arguments...);
+      if (result != CUDA_SUCCESS) return result;
+      constexpr int required = RequiredAttribute(driver::BaseOf(id));
+      if (required != 0 && call.world.profile->Attribute(required) == 0) {
+        result = CUDA_ERROR_NOT_SUPPORTED;
+      } else if (HasOldTwin(driver::BaseOf(id)) && call.context != nullptr && call.context->api_version < kSecondInterface) {
+        result = CUDA_ERROR_INVALID_CONTEXT;
+      } else {
+        result = model(call, arguments...);
+      }
+      Leave(call);
+      return result;
+    }
+  }
+  static CUresult Absent(void*, P...) noexcept { return CUDA_ERROR_NOT_SUPPORTED; }
+  // The 32-bit interface: see old_bindings.def.
+  static CUresult Outdated(void* self, P...) noexcept {
+    Call call{*static_cast<World*>(self), nullptr, nullptr, false};
+    const CUresult result = Enter(call, Needs::Context);
+    if (result != CUDA_SUCCESS) return result;
+    const bool old = call.context->api_version < kSecondInterface;
+    Leave(call);
+    return old ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+  }
+};
+
+// Declares the models with exactly the types of their entry points. A definition with another type does not compile.
+namespace api {
+#define CUAUDIT_SIM(id, model, needs) ModelOf<CallId::id>::Type model;
+#include "faults/sim/entry/bindings.def"
+#undef CUAUDIT_SIM
+}  // namespace api
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/memory/pool.h"
+
+#include "faults/sim/memory/chunks.h"
+#include "faults/sim/memory/memory.h"
+
+namespace cuaudit::sim {
+namespace {
+
+constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
+constexpr unsigned kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+constexpr int kManaged = 2;  // CU_MEM_ALLOCATION_TYPE_MANAGED, which older headers lack
+
+bool Charges(World& world, const Pool* pool, std::uint64_t bytes) { return !IsOnDevice(pool) || Charge(world, pool->device, bytes); }
+
+}  // namespace
+
+PoolsOf FindPools(World& world, const CUmemLocation& location, CUmemAllocationType type) noexcept {
+  const bool managed = static_cast<int>(type) == kManaged;
+  if (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED) return {};
+  int place = -1;
+  switch (static_cast<int>(location.type)) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      if (location.id < 0 || location.id >= world.device_count) return {};
+      if (!managed) return {&world.devices[location.id].default_pool, &world.devices[location.id].current_pool};
+      place = location.id;
+      break;
+    case CU_MEM_LOCATION_TYPE_HOST:
+      place = kMaxDevices;
+      break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      if (location.id == 0) place = kMaxDevices + 1;
+      break;
+    case CU_MEM_LOCATION_TYPE_INVALID:
+      if (managed) place = kMaxDevices + 2;  // no preferred place
+      break;
+    default:
+      break;
+  }
+  if (place < 0) return {};
+  PlacePools& pools = world.place_pools[managed ? 1 : 0][place];
+  return {&pools.standard, &pools.current};
+}
+
+CUresult CheckPool(World& world, const CUmemPoolProps* properties) noexcept {
+  if (properties == nullptr || FindPools(world, properties->location, properties->allocType).standard == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  if ((static_cast<unsigned>(properties->handleTypes) & ~kFd) != 0 || properties->win32SecurityAttributes != nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (const unsigned char byte : properties->reserved) {
+    if (byte != 0) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+Pool* MakePool(World& world, const CUmemPoolProps& properties, bool is_default) noexcept {
+  Pool* const pool = world.Make<Pool>(nullptr, !is_default);
+  if (pool == nullptr || !world.pools.Push(world.arena, pool)) {
+    if (pool != nullptr) world.Destroy(pool);
+    return nullptr;
+  }
+  pool->is_default = is_default;
+  pool->device = properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE ? properties.location.id : 0;
+  pool->properties = properties;
+  if (properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE) pool->access[pool->device] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return pool;
+}
+
+Pool* DefaultPool(World& world, const CUmemLocation& location, CUmemAllocationType type) noexcept {
+  const PoolsOf pools = FindPools(world, location, type);
+  if (pools.standard == nullptr) return nullptr;
+  if (*pools.standard == nullptr) {
+    CUmemPoolProps properties{};
+    properties.allocType = type;
+    properties.location = location;
+    *pools.standard = MakePool(world, properties, true);
+  }
+  return *pools.standard;
+}
+
+Range* TakeFromPool(World& world, Context* context, Pool* pool, std::uint64_t bytes) noexcept {
+  const std::uint64_t rounded = (bytes + 511) / 512 * 512;
+  if (rounded < bytes) return nullptr;
+  const std::uint64_t occupied = pool->occupied + rounded;
+  std::uint64_t grow = 0;
+  if (occupied > pool->reserved) {
+    grow = (occupied - pool->reserved + kPoolStep - 1) / kPoolStep * kPoolStep;
+    const std::uint64_t most = (pool->properties.maxSize + kPoolStep - 1) / kPoolStep * kPoolStep;
+    if (most != 0 && pool->reserved + grow > most) return nullptr;
+    if (!Charges(world, pool, grow)) {
+      grow = occupied - pool->reserved;
+      if (!Charges(world, pool, grow)) return nullptr;
+    }
+  }
+  Range* range = nullptr;
+  if (IsOnDevice(pool)) {
+    range = TakeDevice(world, context, bytes, Kind::StreamOrderedMemory);
+    if (range == nullptr) {
+      Discharge(world, pool->device, grow);
+      return nullptr;
+    }
+  } else {
+    range = TakeHost(world, context, bytes, Kind::StreamOrderedMemory);
+    if (range == nullptr) return nullptr;
+    range->charged = rounded;
+    range->on_device = pool->properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED;
+  }
+  range->pool = pool;
+  ++pool->allocations;
+  pool->reserved += grow;
+  pool->occupied = occupied;
+  pool->used += bytes;
+  if (pool->reserved > pool->reserved_high) pool->reserved_high = pool->reserved;
+  if (pool->used > pool->used_high) pool->used_high = pool->used;
+  return range;
+}
+
+void FreePool(World& world, Pool* pool) noexcept {
+  if (IsOnDevice(pool)) Discharge(world, pool->device, pool->reserved);
+  if (!pool->destroyed) world.Retire(pool);
+  world.pools.EraseValue(pool);
+  world.arena.Delete(pool);
+}
+
+void TrimPools(World& world) noexcept {
+  for (Pool* const pool : world.pools) {
+    if (pool->reserved == 0) continue;
+    std::uint64_t keep = pool->occupied > pool->threshold ? pool->occupied : pool->threshold;
+    keep = keep > pool->reserved ? pool->reserved : (keep + kPoolStep - 1) / kPoolStep * kPoolStep;
+    if (keep >= pool->reserved) continue;
+    if (IsOnDevice(pool)) Discharge(world, pool->device, pool->reserved - keep);
+    pool->reserved = keep;
+  }
+}
+
+}  // namespace cuaudit::sim

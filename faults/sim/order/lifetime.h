@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// lifetime.h: when memory may be used: after its allocation and before its free.
+//
+//   Owns      the histories of allocations.
+//   Threads   the caller holds the world's lock.
+//   Errors    without on_misuse nothing is kept and nothing compared.
+//   Source    the rules of faults/driver/misuse.def.
+#pragma once
+
+#include "faults/sim/order/history.h"
+#include "faults/sim/state/call.h"
+
+namespace cuaudit::sim {
+
+// What a Conflict callback needs to report.
+struct Teller {
+  World& world;
+  const Range* range;
+  driver::MisuseRule rule;
+  std::uint64_t origin;
+};
+
+// The history of the range's bytes, without what cannot be in conflict any more; nullptr when the arena is full.
+History* HistoryOf(World& world, Range* range) noexcept;
+// A stream-ordered allocation, which the stream's later operations may use.
+void ObserveAllocation(World& world, Stream* stream, Range* range) noexcept;
+// The host frees memory. Call it before the driver waits for that memory if the manual does not promise the wait, else after.
+void ObserveRelease(World& world, const Range* range) noexcept;
+void ForgetHistory(World& world, Range* range) noexcept;
+
+// Memory must be allocated before it is used and not yet freed.
+void CheckLifetime(World& world, const Stream* stream, const Range* range, const History* history, const Trace& trace) noexcept;
+// The stream frees the memory: every access must come before.
+void CheckFree(World& world, const Stream* stream, CUdeviceptr address, const Trace& trace) noexcept;
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// call.h: the call in progress, as every model of an entry point sees it.
+//
+//   Threads   the caller holds the world's lock.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "define __CUDA_API_VERSION_INTERNAL before every include of this translation unit"
+#endif
+
+#include <cstring>
+
+#include "faults/sim/state/world_state.h"
+
+namespace cuaudit::sim {
+
+using driver::Kind;
+
+struct Call {
+  World& world;
+  Thread* thread;
+  Context* context;  // the current context; null unless `needs` asks for one, and with Needs::Object if none is current
+  bool per_thread;   // called through a _ptsz or _ptds entry point: stream 0 is the per-thread default stream
+};
+
+// For models that need an object: if no context is current, the object's context becomes current. Returns its sticky code, if it has one.
+inline CUresult Borrow(Call& call, Context* owner) noexcept {
+  if (call.context != nullptr || owner == nullptr) return CUDA_SUCCESS;
+  call.context = owner;
+  return owner->sticky;
+}
+
+}  // namespace cuaudit::sim

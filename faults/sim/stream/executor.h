@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// executor.h: runs queued operations. schedule.h decides which one runs next.
+//
+//   Threads   the caller holds the world's lock. Host functions run with the lock released and their stream marked busy; other threads may
+//             run operations of other streams meanwhile.
+//   Errors    an operation that fails makes its context sticky; waiting then returns that code.
+//   Source    CUDA Driver API 13.0, Stream synchronization behavior.
+#pragma once
+
+#include "faults/sim/state/call.h"
+#include "faults/sim/state/work.h"
+
+namespace cuaudit::sim {
+
+// Performs work at once, without the queue. Requires that nothing is queued in the world. Counts as a wait of the host.
+void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept;
+
+// Which host threads may notice, without a driver call, that an operation has run.
+enum class Seen : std::uint8_t { ByNobody, ByOthers, ByAll };  // ByOthers: all but the thread in whose call it ran
+// Runs the stream's first operation, which must be runnable, and removes it from the queue.
+void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept;
+
+}  // namespace cuaudit::sim

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/audit_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <string_view>
+
+#include "harness/lifecycle/command_line.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
+bool IsGate(const report::Frame& frame) {
+  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc",   "faults/shim/",       "faults/journal/", "faults/interpose/",
+                                         "harness/lifecycle/diversion.cc", "lifecycle/block.cc", "cuaudit/mark.h"};
+  if (frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit.so")) return true;
+  for (const std::string_view file : kFiles) {
+    if (frame.file.find(file) != std::string::npos) return true;
+  }
+  return frame.function.starts_with("cuaudit::driver::DriverRef::") || frame.function.starts_with("cuaudit::faults::") ||
+         frame.function.find(" cuaudit::faults::Gate::") != std::string::npos;
+}
+
+// Where the harness calls a step. Inlined frames have bare names, so their files tell.
+bool CallsTheStep(const report::Frame& frame) {
+  return frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::") ||
+         frame.file.find("cuaudit/lifecycle.h") != std::string::npos || frame.file.find("harness/lifecycle/") != std::string::npos;
+}
+
+// The standard library's way from a std::function to what it holds.
+bool IsFunctionCall(const report::Frame& frame) {
+  return frame.file.ends_with("/bits/std_function.h") || frame.file.ends_with("/bits/invoke.h") ||
+         frame.function.starts_with("std::function<");
+}
+
+// From the program's innermost frame to the last one before the step was called.
+std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
+  std::vector<std::string> lines;
+  const auto first = std::find_if_not(frames.begin(), frames.end(), IsGate);
+  auto last = std::find_if(first, frames.end(), CallsTheStep);
+  while (last != first && last != frames.end() && IsFunctionCall(*std::prev(last))) --last;
+  for (auto at = first; at != last; ++at) {
+    const report::Frame& frame = *at;
+    std::string line = frame.function;
+    if (line.empty()) {
+      char offset[32];
+      std::snprintf(offset, sizeof(offset), "+0x%llx", static_cast<unsigned long long>(frame.offset));
+      line = frame.module + offset;
+    }
+    if (!frame.file.empty()) {
+      line.append(" ").append(frame.file, frame.file.rfind('/') + 1).append(":").append(std::to_string(frame.line));
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+Finding ToFinding(const report::Finding& from) {
+  Finding finding;
+  finding.rule = Name(from.rule);
+  finding.title = from.title;
+  finding.kind = from.kind;
+  finding.count = from.count;
+  finding.bytes = from.bytes;
+  finding.detail = from.other.call.empty() ? from.detail : "collides with " + from.other.call;
+  if (from.fault) {
+    finding.faults.push_back(from.fault->text);
+    finding.fault_stack = Lines(from.fault->stack);
+  }
+  for (const report::Fault& then : from.then) finding.faults.push_back(then.text);
+  finding.acquired = from.acquired.call;
+  finding.acquired_stack = Lines(from.acquired.stack);
+  finding.where = from.where;
+  finding.where_stack = Lines(from.where_stack);
+  finding.fingerprint = from.fingerprint;
+  finding.replay = from.reproduce;
+  finding.trials = from.trials;
+  return finding;
+}
+
+void Add(const Counted& from, TallyInWords* to) {
+  for (const auto& [reason, count] : from) (*to)[Words(reason)] += count;
+}
+
+}  // namespace
+
+SiteTexts* SitesOfThread() {
+  thread_local SiteTexts sites;
+  return &sites;
+}
+
+Reproduction ReproductionOf(const std::string& lifecycle) { return {"", "", CommandLine(), true, lifecycle}; }
+
+void AddReport(const report::Run& run, Audit* audit) {
+  audit->trials += run.totals.trials;
+  audit->fired += run.totals.fired;
+  if (run.coverage) audit->reachable = run.coverage->reachable;
+  if (run.coverage) audit->reached = run.coverage->reached;
+  for (const auto& [verdict, count] : run.totals.verdicts) audit->verdicts[std::string(Name(verdict))] += count;
+  Add(run.totals.skipped, &audit->skipped);
+  Add(run.totals.pruned, &audit->pruned);
+  std::transform(run.findings.begin(), run.findings.end(), std::back_inserter(audit->findings), ToFinding);
+  std::transform(run.notes.begin(), run.notes.end(), std::back_inserter(audit->notes), ToFinding);
+}
+
+void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes, const std::string& lifecycle,
+                  Audit* audit) {
+  Groups groups;
+  report::Run run;
+  AddFaultFree(findings, notes, ReproductionOf(lifecycle), &groups, &run);
+  AddReport(run, audit);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// in_process_runner.h: the trials of a lifecycle in this process, each in a simulated world of its own, or on the one genuine driver.
+//
+//   Owns      its worlds and what a good cycle keeps of the host; borrows the lifecycle, its options and the names of places.
+//   Threads   one thread; the steps of the lifecycle may use more.
+//   Errors    Status: the lifecycle fails without any fault, there is no world, faults of the host cannot be made.
+//   Faults    makes no driver calls but the lifecycle's.
+//
+// A trial runs without call stacks first (trial_evidence.h). What it keeps of the host is known only when it is run again (README.md), so
+// that is asked once it is judged.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/lifecycle/host_change.h"
+#include "harness/lifecycle/host_loss.h"
+#include "harness/lifecycle/isolation.h"
+#include "harness/lifecycle/trial_evidence.h"
+#include "harness/lifecycle/trial_world.h"
+#include "harness/sweep/rehearsal.h"
+#include "harness/sweep/runner.h"
+#include "include/cuaudit/lifecycle.h"
+
+namespace cuaudit::harness {
+
+class InProcessRunner final : public Runner {
+ public:
+  // `host_faults`: allocations or threads of the host are to be refused.
+  InProcessRunner(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, std::vector<Benign> benign, bool host_faults,
+                  SiteTexts* sites);
+
+  Result<Rehearsal> Rehearse();
+  Status Give(std::vector<TrialOrder> orders) override;
+  Result<TrialSeen> Next() override;
+  Status Repeat(TrialResult* trial) override;
+  bool idle() const noexcept override { return orders_.empty(); }
+  int interrupted() const noexcept override { return 0; }
+
+  // Which driver it is, in words; empty before Rehearse opened it.
+  std::string driver() const { return world_ == nullptr ? std::string() : world_->driver(); }
+  bool genuine() const { return genuine_; }
+  // An error once the genuine driver's context is lost: no later trial of this process could be believed. `left`: trials not yet run.
+  Status WhyLost(std::size_t left) const;
+  const Counted& skipped() const { return skipped_; }
+  std::vector<Because> unmetered() const;
+
+ private:
+  Status CheckHostFaults() const;
+  Result<Observation> RunFaultFree(TrialWorld* world, bool first);
+  Metering MeteringOfRuns() const;
+  // One run of the lifecycle, in a process of its own where that was asked for.
+  Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
+  Result<Ending> ExecuteForked(const faults::Plan& plan, Stacks stacks);
+
+  // in_process_host.cc
+  Status KnowGoodByPlace();
+  Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
+  Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);
+  std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& places);
+  Status RepeatByPlace(bool blocks, bool descriptors, std::vector<TrialFinding>* places);
+
+  const Lifecycle& lifecycle_;
+  const cuaudit::SweepOptions& options_;
+  const std::vector<Benign> benign_;
+  const bool host_faults_;
+  const bool genuine_;
+  SiteTexts* const sites_;
+  std::vector<TrialWorld::Pointer> rehearsed_in_;  // their journals are the rehearsal's and stay as they are
+  TrialWorld::Pointer world_;
+  std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
+  std::optional<LastWords> last_words_;
+  std::deque<TrialOrder> orders_;
+  std::vector<faults::Fault> faults_;  // of the last trial
+  faults::Plan plan_;                  // the same
+  TrialTrace trace_;                   // of the last run
+  bool died_ = false;                  // the last trial
+  bool spotless_ = false;              // the rehearsal
+  HostAudit host_;
+  HostChange good_host_;  // of a good cycle, everything that is done once having been done
+  HostSpan good_span_;    // the same by the host drop-in, without places
+  HostKept good_kept_;
+  std::optional<HostKept> good_by_place_;
+  bool host_stacks_ = false;  // of the runs from now on
+  Counted skipped_;
+};
+
+}  // namespace cuaudit::harness

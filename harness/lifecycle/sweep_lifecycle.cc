@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/sweep_lifecycle.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "faults/plan/fault.h"
+#include "harness/lifecycle/audit_report.h"
+#include "harness/lifecycle/command_line.h"
+#include "harness/lifecycle/in_process_runner.h"
+#include "harness/options/options.h"
+#include "harness/options/report_files.h"
+#include "harness/options/sweep_settings.h"
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/subject_content.h"
+#include "harness/sweep/sweep_engine.h"
+#include "harness/sweep/work_dir.h"
+#include "reports/message.h"
+
+namespace cuaudit::harness {
+namespace {
+
+const char* PruneWord(cuaudit::Prune prune) { return prune == cuaudit::Prune::All ? "all" : "second"; }
+
+std::string WithCommas(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list.append(list.empty() ? "" : ",").append(word);
+  return list;
+}
+
+// What the code says as a command line would, and then what CUAUDIT_SWEEP says.
+Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Options* settings) {
+  settings->how = WithCommas(options.hows);
+  settings->codes = options.all_codes ? "all" : "default";
+  settings->call = options.calls;
+  settings->limit = options.limit;
+  settings->depth = static_cast<std::uint64_t>(options.depth);
+  settings->prune = PruneWord(options.prune);
+  settings->no_prune = options.prune == cuaudit::Prune::None;
+  settings->no_shrink = !options.shrink;
+  settings->coverage_at_least = options.coverage_at_least;
+  settings->no_host = !options.host;
+  settings->deadline_ms = options.deadline_ms;
+  settings->work_dir = options.work_dir;
+  settings->format = options.formats;
+  settings->abandoned_is_leak = true;  // a step returns to its caller, whatever happens
+  const char* const said = std::getenv("CUAUDIT_SWEEP");
+  Status status = ParseLifecycleOptions(said == nullptr ? "" : said, settings);
+  for (Output& output : settings->outputs) {
+    const std::size_t at = output.file.find("{case}");
+    if (at != std::string::npos) output.file.replace(at, 6, lifecycle.name());
+    if (status.ok()) status = CheckOutput(output.file);
+  }
+  return status;
+}
+
+// A folder of its own in the work directory, named as the lifecycle.
+Result<WorkDir> OpenWorkDir(const std::string& path, const std::string& lifecycle) {
+  std::string name = lifecycle;
+  std::replace(name.begin(), name.end(), '/', '_');
+  const Result<WorkDir> outer = WorkDir::Open(path);
+  if (!outer.ok()) return outer.status();
+  return WorkDir::Open(outer->File(name));
+}
+
+// Two sweeps may go on with each other's trials when this is the same: the lifecycle, the file it is in, and what it does.
+std::uint64_t SubjectOf(const Lifecycle& lifecycle, const Rehearsal& rehearsal) {
+  const std::uint64_t hash = HashText(lifecycle.name(), HashNumber(FileContent("/proc/self/exe"), kHashSeed));
+  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
+}
+
+bool AsksForHost(const std::vector<std::string>& hows, const std::vector<std::string>& only) {
+  const auto asked = [](const std::string& how) { return faults::HostFaultAsked(how) != nullptr; };
+  const auto is_one = [](const std::string& text) { return faults::HostFaultOf(std::string_view(text)) != nullptr; };
+  return only.empty() ? std::any_of(hows.begin(), hows.end(), asked) : std::any_of(only.begin(), only.end(), is_one);
+}
+
+Status Run(SweepEngine* engine, InProcessRunner* runner) {
+  while (!engine->Finished()) {
+    Status status = engine->Step();
+    if (status.ok()) status = runner->WhyLost(engine->total() - engine->done());
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+void Fail(const Status& status, Audit* audit) {
+  audit->outcome = status.not_exercised() ? AuditOutcome::NotExercised : AuditOutcome::Error;
+  audit->message = status.message();
+}
+
+void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
+  if (!audit->findings.empty()) {
+    audit->outcome = AuditOutcome::Findings;
+  } else if (audit->fired == 0 || audit->fired != audit->trials) {
+    audit->outcome = AuditOutcome::NotExercised;
+    audit->message = audit->trials == 0 ? "no call of the lifecycle can fail"
+                                        : std::to_string(audit->trials - audit->fired) + " of " + std::to_string(audit->trials) +
+                                              " planned faults did not fire";
+  } else if (!audit->drift.empty() && !may_drift) {
+    audit->outcome = AuditOutcome::NotExercised;
+    audit->message = "two fault-free runs differ, so faults may have hit other calls than planned (SweepOptions::may_drift)";
+  } else if (run.message.coverage && run.message.coverage->some < run.message.coverage->all) {
+    audit->outcome = AuditOutcome::NotExercised;
+    audit->message = report::Explanation(run);
+  } else {
+    audit->outcome = AuditOutcome::Clean;
+    audit->message = std::to_string(audit->fired) + " faults fired, each unwound cleanly";
+    std::uint64_t pruned = 0;
+    for (const auto& [reason, count] : audit->pruned) pruned += count;
+    if (pruned != 0) audit->message += "; " + std::to_string(pruned) + " pruned as equal (SweepOptions::prune = Prune::None tries them)";
+  }
+}
+
+// What a report of a program has from its session.
+void CompleteReport(const Audit& audit, const InProcessRunner& runner, report::Run* run) {
+  run->command = CommandWords();
+  run->scope = runner.genuine() ? "process" : "pinned";
+  run->driver.kind = runner.genuine() ? report::DriverKind::Genuine : report::DriverKind::Simulated;
+  run->tool_version = std::string(ToolVersion());
+  run->generated = Timestamp();
+  for (const Because& why : runner.unmetered()) run->totals.skipped[why] = 1;
+  run->outcome = audit.outcome == AuditOutcome::Clean      ? words::Outcome::Clean
+                 : audit.outcome == AuditOutcome::Findings ? words::Outcome::Findings
+                                                           : words::Outcome::NotExercised;
+  if (audit.outcome == AuditOutcome::NotExercised && !run->message.coverage) run->message.told = audit.message;
+}
+
+}  // namespace
+
+Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign) {
+  for (const std::string& text : lifecycle.benign()) {
+    Result<Benign> one = ParseBenign(text, "Lifecycle::Benign");
+    if (!one.ok()) return one.status();
+    const bool again = std::any_of(benign->begin(), benign->end(), [&](const Benign& other) { return other.text == text; });
+    if (!again) benign->push_back(std::move(*one));
+  }
+  return {};
+}
+
+void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
+  audit->lifecycle = lifecycle.name();
+  Options settings;
+  Status status = ReadSettings(lifecycle, options, &settings);
+  if (!status.ok()) return Fail(status, audit);
+  Result<harness::SweepOptions> engine_options = SweepOptionsOf(settings);
+  if (!engine_options.ok()) return Fail(engine_options.status(), audit);
+  status = ParseBenignOf(lifecycle, &engine_options->benign);
+  if (!status.ok()) return Fail(status, audit);
+  engine_options->judge.any_code = lifecycle.any_code();
+  cuaudit::SweepOptions how = options;
+  how.host = !settings.no_host;
+  how.deadline_ms = static_cast<std::uint32_t>(settings.deadline_ms);
+  std::optional<WorkDir> dir;
+  if (!settings.work_dir.empty() && only.empty()) {
+    Result<WorkDir> opened = OpenWorkDir(settings.work_dir, lifecycle.name());
+    if (!opened.ok()) return Fail(opened.status(), audit);
+    dir = std::move(*opened);
+  }
+
+  InProcessRunner runner(lifecycle, how, engine_options->benign, AsksForHost(engine_options->plan.hows, only), SitesOfThread());
+  Result<Rehearsal> rehearsal = runner.Rehearse();
+  audit->driver = runner.driver();
+  if (!rehearsal.ok()) return Fail(rehearsal.status(), audit);
+  audit->calls = rehearsal->run.ledger.facts.calls.size();
+  if (!rehearsal->same_work) audit->drift = rehearsal->drift;
+
+  SweepEngine engine(&runner, dir ? &*dir : nullptr, *engine_options, ReproductionOf(lifecycle.name()), SitesOfThread());
+  const std::uint64_t subject = dir ? SubjectOf(lifecycle, *rehearsal) : 0;
+  status = only.empty() ? engine.Prepare(std::move(*rehearsal), subject) : engine.PrepareOne(std::move(*rehearsal), only);
+  if (status.ok()) status = Run(&engine, &runner);
+  report::Run run;
+  if (engine.prepared()) engine.Report(&run);
+  for (const auto& [reason, count] : runner.skipped()) run.totals.skipped[reason] += count;
+  AddReport(run, audit);
+  if (!status.ok()) return Fail(status, audit);
+  for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
+  Conclude(how.may_drift, run, audit);
+  for (const Output& output : settings.outputs) {
+    CompleteReport(*audit, runner, &run);
+    status = WriteReport(run, output);
+    if (!status.ok()) return Fail(status, audit);
+  }
+}
+
+}  // namespace cuaudit::harness

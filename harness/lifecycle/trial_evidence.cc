@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "harness/lifecycle/trial_evidence.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "faults/driver/effects.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+
+bool IsOwed(const Object& object) {
+  return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
+}
+
+// The ledger as if only the objects and violations of that cycle were in it.
+Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uint64_t end) {
+  for (Object& object : ledger.objects) {
+    if (object.cycle != cycle) object.state = State::Released;
+  }
+  std::erase_if(ledger.violations, [&](const Violation& one) { return one.where.begin <= begin || one.where.begin > end; });
+  return ledger;
+}
+
+// After a lost context a lifecycle may go on only in a context of its own, made anew.
+Recovery RecoveryOf(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
+                    const TrialTrace& trace) {
+  const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
+  if (!lost) return Recovery::Checked;
+  if (lifecycle.with_context()) return Recovery::GivenContext;
+  const Ledger ledger = FoldObjects(journal.Part(0, trace.cycle[0].end_record).records());
+  for (const Object& object : ledger.objects) {
+    const driver::Family family = driver::FamilyOf(object.kind);
+    const bool context =
+        family == driver::Family::Context || family == driver::Family::PrimaryContext || family == driver::Family::GreenContext;
+    if (!context) continue;
+    if (object.state == State::ReleaseRefused) return Recovery::LostKept;
+    if (object.cycle == 0 && object.state == State::Live) return Recovery::OlderContext;
+  }
+  return Recovery::Checked;
+}
+
+// Which faults are declared benign is known without their call stacks: none of the declarations names a function.
+enum class Declared : std::uint8_t { No, All, Unknown };
+Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
+  bool all = !benign.empty();
+  for (const faults::Fault& fault : benign.empty() ? std::span<const faults::Fault>() : faults) {
+    bool declared = false;
+    for (const Benign& one : benign) {
+      if (one.call != driver::Name(fault.base) || (one.occurrence != 0 && one.occurrence != fault.occurrence)) continue;
+      if (!one.function.empty() || fault.site != 0) return Declared::Unknown;
+      declared = true;
+    }
+    all = all && declared;
+  }
+  return all ? Declared::All : Declared::No;
+}
+
+bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
+
+}  // namespace
+
+Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
+  const CycleTrace& cycle = trace.cycle[0];
+  // The last calls of a process that died are evidence wherever they were made.
+  const std::size_t end = cycle.finished && !Died(ending) ? cycle.end_record : journal.records().size();
+  const std::size_t first = std::min(cycle.first_record, end);
+  Observation seen;
+  seen.ledger = OfCycle(FoldObjects(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
+  seen.journal = journal.Part(first, end - first);
+  seen.ledger.facts = FactsOf(seen.journal.records());
+  seen.ending = ending;
+  if (const StepTrace& second = cycle.at(StepName::SecondTeardown); second.ran) seen.armed_until = second.begin;
+  return seen;
+}
+
+Observation Observe(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
+                    const TrialTrace& trace, const Ending& ending) {
+  Observation seen = ObserveCycle(journal, trace, ending);
+  const bool second = trace.cycle[0].finished;
+  if (Died(ending)) {
+    seen.ending.step = trace.cycle[second ? 1 : 0].RunningAt(~std::uint64_t{0});
+    if (second) seen.ending.step += " of the clean cycle afterwards";
+    seen.steps = trace.cycle[0];
+    return seen;
+  }
+  seen.steps = trace.cycle[0];
+  if (!second) return seen;
+  const CycleTrace& again = trace.cycle[1];
+  NextCycle& next = seen.next.emplace();
+  next.recovery = RecoveryOf(lifecycle, faults, journal, trace);
+  next.steps = again;
+  next.journal = journal;
+  if (next.recovery == Recovery::Checked) next.ledger = OfCycle(Fold(journal.records()), 2, again.begin, again.end);
+  return seen;
+}
+
+bool AllFired(const faults::JournalView& journal, std::size_t faults) {
+  for (std::size_t i = 0; i < faults; ++i) {
+    if (journal.header().fired[i].load(std::memory_order_relaxed) == 0) return false;
+  }
+  return true;
+}
+
+Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
+  const Ledger ledger = FoldObjects(journal.records());
+  const CycleTrace& cycle = trace.cycle[0];
+  for (const Violation& violation : ledger.violations) {
+    if (violation.where.begin > cycle.begin) return Balance::Upset;
+  }
+  const StepTrace& second = cycle.at(StepName::SecondTeardown);
+  const std::uint64_t until = second.ran ? second.begin : cycle.end;  // what a second teardown gives back is for the judge
+  Balance balance = Balance::Spotless;
+  for (const Object& object : ledger.objects) {
+    if (!IsOwed(object)) continue;
+    if (object.state == State::ReleaseRefused && object.cycle == 1) {
+      balance = Balance::ReleaseRefused;
+      continue;
+    }
+    if (object.state != State::Released || (object.cycle == 1 && object.released.begin > until)) return Balance::Upset;
+  }
+  return balance;
+}
+
+std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Benign>& benign, std::span<const faults::Fault> faults,
+                              const faults::JournalView& journal, const TrialTrace& trace) {
+  if (!trace.cycle[1].finished || trace.unguarded != 0 || !AllFired(journal, faults.size())) return {};
+  if ((journal.header().flags.load(std::memory_order_relaxed) & faults::kRecordsDropped) != 0) return {};
+  if (trace.cycle[1].failed() || RecoveryOf(lifecycle, faults, journal, trace) != Recovery::Checked) return {};
+  const Balance balance = BalanceOf(journal, trace);
+  if (balance == Balance::Upset) return {};
+  std::vector<const Record*> refused;
+  for (const Record& record : journal.records()) {
+    if (record.fault != 0 && record.begin != 0) refused.push_back(&record);
+  }
+  std::sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
+  // Whether a call that was refused was made good takes a full judgement: here none was.
+  Reporting reporting = JudgeSteps(trace.cycle[0], refused, refused, journal, lifecycle.any_code());
+  const bool failed = trace.cycle[0].failed();
+  const Declared declared = AreDeclared(benign, faults);
+  if (declared == Declared::Unknown || (declared == Declared::All && failed)) return {};
+  if (declared == Declared::No && !reporting.findings.empty()) return {};
+  Settled settled;
+  settled.said = failed ? Said::Failure : Said::Success;
+  settled.verdict = balance == Balance::ReleaseRefused ? Verdict::ReleaseRefused : failed ? Verdict::Pass : Verdict::Absorbed;
+  settled.skipped = std::move(reporting.skipped);
+  return settled;
+}
+
+}  // namespace cuaudit::harness

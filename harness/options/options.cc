@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "harness/options/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "harness/sweep/files.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr CommandRow kCommands[] = {
+    {kDoctor, "doctor", "", "Say what this machine offers: driver, device, drop-in libraries, limits"},
+    {kRun, "run", " -- PROGRAM [ARGS]", "Run a program once under audit and list what it acquired and left"},
+    {kCycles, "cycles", " -- PROGRAM [ARGS with {n}]", "Compare what is alive after 1 and after 10 cycles, kind by kind and site by site"},
+    {kSweep, "sweep", " -- PROGRAM [ARGS]", "Make every driver call of a program fail in turn and judge how it unwinds"},
+    {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
+    {kExplain, "explain", " JOURNAL | --rule ID",
+     "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
+    {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
+};
+
+const CommandRow& RowOf(Command command) {
+  return *std::find_if(std::begin(kCommands), std::end(kCommands), [&](const CommandRow& row) { return row.command == command; });
+}
+
+void AddOptions(CLI::App* app, Command command, Options* options) {
+  const auto has = [command](std::uint32_t commands) { return (commands & command) != 0; };
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->option_text(operand_name);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help)                                                 \
+  if (has(commands)) {                                                                                                                    \
+    app->add_option(flag, options->field, help)->check(CLI::Range(std::uint64_t{lowest}, std::uint64_t{highest}))->capture_default_str(); \
+  }
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  if (has(commands)) app->add_flag(flag, options->field, help);
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->allow_extra_args(false)->option_text(operand_name);
+#include "harness/options/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+}
+
+Status CheckOptions(const Options& options) {
+  const CommandRow& row = RowOf(options.command);
+  const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
+  const bool takes_program = (options.command & kAudit) != 0;
+  if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
+  if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
+  if (options.command == kExplain && options.operand.empty() == options.rule.empty())
+    return {Exit::Usage, "expected a journal or --rule: " + usage};
+  if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
+  if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
+  return {};
+}
+
+// "json" or "json=FILE".
+Result<Output> ParseOutput(const std::string& text) {
+  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
+  const std::size_t equals = text.find('=');
+  for (const auto& [name, format] : kFormats) {
+    if (text.substr(0, equals) != name) continue;
+    if (equals + 1 == text.size()) break;
+    return Output{format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+  }
+  return Status(Exit::Usage, "--format: '" + text + "': expected text, json or junit, or one of these and =FILE");
+}
+
+Status ReadOutputs(Options* options) {
+  for (const std::string& text : options->format.empty() ? std::vector<std::string>{"text"} : options->format) {
+    Result<Output> output = ParseOutput(text);
+    if (!output.ok()) return output.status();
+    const bool to_output = output->file.empty();
+    if (to_output) output->file = options->output;
+    for (const Output& other : options->outputs) {
+      if (other.file != output->file) continue;
+      return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
+    }
+    options->outputs.push_back(std::move(*output));
+  }
+  const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
+  if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {
+    return {Exit::Usage, "--output: expected a --format without =FILE, whose result goes there"};
+  }
+  const Output& first = options->outputs.front();
+  if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || first.format == Format::Junit)) {
+    return {Exit::Usage, "--format: list prints text or json to stdout"};
+  }
+  return {};
+}
+
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> SplitCommas(std::string_view list) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    words.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return words;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// A device or a pipe would be read for ever, and what is no text would be quoted at length.
+std::string WhyNoConfig(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};  // said by who reads it
+  if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
+  if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status().message();
+  const auto strange = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f; };
+  const auto found = std::find_if(text->begin(), text->end(), strange);
+  if (found == text->end()) return {};
+  return path + ": line " + std::to_string(1 + std::count(text->begin(), found, '\n')) + ": expected text, options in TOML";
+}
+
+struct OptionsParser::Parts {
+  CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
+  std::vector<std::pair<Command, CLI::App*>> commands;
+  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
+  std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
+};
+
+OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
+  CLI::App& app = parts_->app;
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
+  app.set_config("--config", "", "TOML file with options, one section per command")->check(&WhyNoConfig);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
+    const CommandRow& row = kCommands[i];
+    Options& copy = parts_->copies[i];
+    CLI::App* const sub = app.add_subcommand(row.name, row.help);
+    sub->fallthrough();
+    sub->allow_config_extras(CLI::config_extras_mode::error);
+    sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
+    AddOptions(sub, row.command, &copy);
+    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
+    if (row.command == kList) {
+      sub->add_option("what", copy.operand, "the table")
+          ->required()
+          ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
+    }
+    parts_->commands.emplace_back(row.command, sub);
+  }
+}
+
+OptionsParser::~OptionsParser() = default;
+
+Result<Options> ParseOptions(std::span<const std::string> arguments) { return OptionsParser().Parse(arguments); }
+
+Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
+  Options options;
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  // CLI11 takes its arguments last first.
+  std::vector<std::string> ours(arguments.begin(), dashes);
+  std::reverse(ours.begin(), ours.end());
+  if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
+  CLI::App& app = parts_->app;
+  std::vector<Options>& copies = parts_->copies;
+  const std::vector<std::pair<Command, CLI::App*>>& commands = parts_->commands;
+  std::fill(copies.begin(), copies.end(), Options());
+  try {
+    app.parse(std::move(ours));
+  } catch (const CLI::CallForHelp&) {
+    options.done = true;
+    options.message = app.help();
+    return options;
+  } catch (const CLI::CallForVersion& version) {
+    options.done = true;
+    options.message = std::string(version.what()) + "\n";
+    return options;
+  } catch (const CLI::ExtrasError& error) {
+    return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
+  } catch (const CLI::ConfigError& error) {
+    return Status(Exit::Usage, "--config: " + OneLine(error.what()));
+  } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty())
+      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain or list");
+    return Status(Exit::Usage, OneLine(error.what()));
+  }
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (!commands[i].second->parsed()) continue;
+    std::vector<std::string> program = std::move(options.program);
+    options = std::move(copies[i]);
+    options.program = std::move(program);
+    options.command = commands[i].first;
+  }
+  Status usable = CheckOptions(options);
+  if (usable.ok()) usable = ReadOutputs(&options);
+  if (!usable.ok()) return usable;
+  return options;
+}
+
+namespace {
+
+Status ParseText(const std::string& text, Options* options) {
+  CLI::App app("", "CUAUDIT_SWEEP");
+  app.set_help_flag();
+  AddOptions(&app, kLifecycle, options);
+  try {
+    app.parse(text, false);
+  } catch (const CLI::ParseError& error) {
+    return {Exit::Usage, "CUAUDIT_SWEEP: " + OneLine(error.what())};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status ParseLifecycleOptions(const std::string& text, Options* options) {
+  options->command = kLifecycle;
+  // Blocks that a parser frees stay in the C library's caches, where heap bytes by statistics miss what a lifecycle then takes from them.
+  Status parsed = text.empty() ? Status() : ParseText(text, options);
+  if (!parsed.ok()) return parsed;
+  options->outputs.clear();
+  for (const std::string& one : options->format) {
+    Result<Output> output = ParseOutput(one);
+    if (!output.ok()) return output.status();
+    if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
+    options->outputs.push_back(std::move(*output));
+  }
+  return {};
+}
+
+std::vector<std::string> EchoOptions(const Options& options, Command command) {
+  const Options defaults;
+  std::vector<std::string> flags;
+  const auto wanted = [command](std::uint32_t commands, Echo echo) { return echo == Echo::kEcho && (commands & command) != 0; };
+  const auto add = [&flags](const char* flag, const std::string& value) { flags.push_back(std::string(flag) + "=" + value); };
+  using enum Echo;
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, std::to_string(options.field));
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  if (wanted(commands, echo) && options.field) flags.emplace_back(flag);
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  if (wanted(commands, echo)) {                                       \
+    for (const std::string& value : options.field) add(flag, value);  \
+  }
+#include "harness/options/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+  return flags;
+}
+
+std::span<const CommandRow> Commands() { return kCommands; }
+
+std::string_view CommandName(Command command) { return RowOf(command).name; }
+
+std::string_view ToolVersion() { return CUAUDIT_VERSION; }
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// options.h: the command line as a value.
+//
+//   Owns      its strings.
+//   Threads   one thread.
+//   Units     in the names and the help texts of options.def.
+//   Errors    ParseOptions answers a Status with one line; --help and --version answer their text with done set.
+//   Faults    makes no driver calls.
+//   Source    options.def; CLI11 reads flags and the TOML of --config.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/status.h"
+
+namespace cuaudit::harness {
+
+enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64, kLifecycle = 128 };
+inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
+enum class Echo : std::uint8_t { kQuiet, kEcho };
+
+enum class Format : std::uint8_t { Text, Json, Junit };
+
+// One form of the result, and where it goes.
+struct Output {
+  Format format = Format::Text;
+  std::string file;  // empty: stdout
+};
+
+struct Options {
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) std::string field = default_value;
+#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) std::string field = default_value;
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) std::uint64_t field = default_value;
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) bool field = false;
+#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) std::vector<std::string> field;
+#include "harness/options/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+
+  Command command = kDoctor;
+  std::string tool = "cuaudit";      // how reproduce lines call it
+  std::string operand;               // explain: the journal; list: what
+  std::vector<std::string> program;  // after "--"
+  std::vector<Output> outputs;       // what --format and --output ask for; one goes to stdout at most
+  bool done = false;                 // only `message` was wanted
+  std::string message;
+};
+
+// `arguments` without the tool's own name.
+Result<Options> ParseOptions(std::span<const std::string> arguments);
+
+// `text`: the options of a lifecycle, as on a command line: "--depth 1 --format json=audit.json". What it does not name stays as it is.
+Status ParseLifecycleOptions(const std::string& text, Options* options);
+
+// The same, for many command lines: what is accepted is built once.
+class OptionsParser {
+ public:
+  OptionsParser();
+  ~OptionsParser();
+  OptionsParser(const OptionsParser&) = delete;
+  OptionsParser& operator=(const OptionsParser&) = delete;
+  Result<Options> Parse(std::span<const std::string> arguments);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// The flags that `command` needs to do the same again: those of its rows marked kEcho that are not at their default.
+std::vector<std::string> EchoOptions(const Options& options, Command command);
+
+// "a,b" -> a, b. Empty words are kept, so that they can be refused.
+std::vector<std::string> SplitCommas(std::string_view list);
+
+struct CommandRow {
+  Command command;
+  const char* name;
+  const char* usage;  // what follows the options
+  const char* help;
+};
+std::span<const CommandRow> Commands();
+
+// What `cuaudit list` can print.
+inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",  "missed",
+                                                  "reasons", "hows",  "probes",   "commands", "options"};
+
+std::string_view CommandName(Command command);
+std::string_view ToolVersion();
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "harness/options/sweep_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/sweep/make_plan.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// "97" or "97.5": tenths of a percent.
+Result<std::uint64_t> ParsePercent(const std::string& text) {
+  const std::string wrong = "--coverage-at-least: '" + text + "': expected a percentage from 0 to 100, with at most one decimal";
+  const std::size_t point = text.find('.');
+  const std::string whole = text.substr(0, point);
+  const std::string tenth = point == std::string::npos ? "0" : text.substr(point + 1);
+  const auto digits = [](const std::string& part) { return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos; };
+  if (!digits(whole) || !digits(tenth) || whole.size() > 3 || tenth.size() > 1) return Status(Exit::Usage, wrong);
+  const std::uint64_t value = std::stoull(whole) * 10 + std::stoull(tenth);
+  if (value > 1000) return Status(Exit::Usage, wrong);
+  return value;
+}
+
+}  // namespace
+
+Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& texts) {
+  std::vector<Benign> declared;
+  for (const std::string& text : texts) {
+    Result<Benign> benign = ParseBenign(text);
+    if (!benign.ok()) return benign.status();
+    const bool again = std::any_of(declared.begin(), declared.end(), [&](const Benign& one) { return one.text == text; });
+    if (!again) declared.push_back(std::move(*benign));
+  }
+  return declared;
+}
+
+Result<SweepOptions> SweepOptionsOf(const Options& options) {
+  SweepOptions sweep;
+  sweep.plan.hows = SplitCommas(options.how);
+  sweep.plan.all_codes = options.codes == "all";
+  sweep.plan.calls = options.call;
+  sweep.plan.limit = options.limit;
+  sweep.plan.prune = options.no_prune ? Prune::None : options.prune == "all" ? Prune::All : Prune::Second;
+  sweep.depth = static_cast<int>(options.depth);
+  sweep.shrink = !options.no_shrink;
+  sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
+  sweep.judge.exit_is_said = options.strict_exit;
+  Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
+  if (!benign.ok()) return benign.status();
+  sweep.benign = std::move(*benign);
+  if (!options.coverage_at_least.empty()) {
+    const Result<std::uint64_t> tenths = ParsePercent(options.coverage_at_least);
+    if (!tenths.ok()) return tenths.status();
+    sweep.coverage_at_least = *tenths;
+  }
+  Status usable = CheckPlanOptions(sweep.plan);
+  if (!usable.ok()) return usable;
+  return sweep;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// sweep_shrinking.cc: the rounds of a SweepEngine that look for the fewest faults of each finding.
+#include <algorithm>
+#include <utility>
+
+#include "harness/sweep/fault_text.h"
+#include "harness/sweep/plan_file.h"
+#include "harness/sweep/shrink.h"
+#include "harness/sweep/sweep_engine.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::uint64_t HashFaults(const std::vector<std::string>& faults) {
+  std::uint64_t hash = kHashSeed;
+  for (const std::string& fault : faults) hash = HashText(fault, hash);
+  return hash;
+}
+
+}  // namespace
+
+// One entry for all findings that a report would show as one.
+void SweepEngine::FindShrinkable() {
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
+    if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
+    TrialResult& trial = results_.at(index);
+    if (!CanShrink(trial.faults)) continue;
+    for (std::size_t i = 0; i < trial.findings.size(); ++i) {
+      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
+      if (fresh) shrinking_.push_back({index, i, index, {}, false});
+      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // which entry, until the report is made
+    }
+  }
+}
+
+// Every list one step smaller that may show a finding: known already, or a trial of the next round.
+void SweepEngine::PlanShrinking() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled) continue;
+    one.tries.clear();
+    const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
+    for (FaultList& smaller : SmallerLists(list)) {
+      const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
+      // Without the fault before it the program never comes to a place that only its unwinding has.
+      const bool alone = !Follows(smaller.faults.front());
+      const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
+      // Without the one before it a fault has another number: what counts is where it hits.
+      if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
+        const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
+        if (same != trials_of_way_.end()) one.tries.insert(one.tries.end(), same->second.begin(), same->second.end());
+      }
+      if (fresh && out_of_reach) {
+        trial_of_faults_.erase(known);
+        continue;
+      }
+      one.tries.push_back(known->second);
+      if (fresh) plan_.push_back({std::move(smaller.faults), std::move(smaller.sites), true});
+    }
+    one.settled = one.tries.empty();
+  }
+}
+
+void SweepEngine::TakeShrunk() {
+  for (Shrinking& one : shrinking_) {
+    if (one.settled || one.tries.empty()) continue;
+    const TrialFindingText& finding = results_.at(one.trial).findings[one.finding];
+    const auto shows = std::find_if(one.tries.begin(), one.tries.end(),
+                                    [&](std::size_t index) { return FindSame(results_.at(index), finding) != nullptr; });
+    one.settled = shows == one.tries.end() || !CanShrink(plan_[*shows].faults);
+    if (shows != one.tries.end()) one.least = *shows;
+    one.tries.clear();
+  }
+}
+
+}  // namespace cuaudit::harness

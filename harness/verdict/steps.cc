@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/steps.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "harness/verdict/rehearsed.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::string_view kStepNames[kSteps] = {"init", "work", "teardown", "the second teardown", "the destructor"};
+
+std::string CodeText(CUresult code) {
+  return "CUDA_" + std::string(code == CUDA_SUCCESS ? "" : "ERROR_") + std::string(driver::ShortResultName(code));
+}
+
+// The step that was running at ticket `when`: the last that had begun. kSteps: none.
+std::size_t StepAt(const CycleSteps& steps, std::uint64_t when) {
+  std::size_t at = kSteps;
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const StepTrace& step = steps.step[i];
+    if (step.ran && step.begin < when && (at == kSteps || steps.step[at].begin <= step.begin)) at = i;
+  }
+  return at;
+}
+
+std::string Answer(const CycleSteps& steps, std::size_t at) {
+  const StepTrace& step = steps.step[at];
+  const std::string name(kStepNames[at]);
+  if (step.threw) return name + " threw" + (step.text[0] == '\0' ? "" : ": " + std::string(step.text));
+  if (step.has_code) return name + " returned " + CodeText(step.code);
+  return name + (step.failed ? " reported a failure" : " reported success");
+}
+
+TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record& call, std::string detail) {
+  TrialFinding finding;
+  finding.rule = rule;
+  finding.count = 1;
+  finding.detail = std::move(detail);
+  finding.where = SiteOf(call);
+  finding.where_key = SiteKey(journal, finding.where);
+  return finding;
+}
+
+bool IsOfHost(const Record* record) { return record->kind == RecordKind::Host; }
+
+void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* const> refused, const faults::JournalView& journal,
+               bool any_code, Reporting* reporting) {
+  const StepTrace& step = steps.step[at];
+  const auto answered = [&](const Record* record) {
+    return (IsOfHost(record) ? CUDA_ERROR_OUT_OF_MEMORY : static_cast<CUresult>(record->result)) == step.code;
+  };
+  const bool known = std::any_of(refused.begin(), refused.end(), answered);
+  const bool of_host = std::any_of(refused.begin(), refused.end(), IsOfHost);
+  if (!step.has_code || any_code || (of_host && !known)) {
+    reporting->skipped.push_back(Reason::CodesDiffer);
+  } else if (!known) {
+    reporting->findings.push_back(
+        AtCall(Rule::WrongCode, journal, *refused.front(),
+               Answer(steps, at) + "; the driver had answered " + CodeText(static_cast<CUresult>(refused.front()->result))));
+  }
+}
+
+bool IsOwed(const Object& object) {
+  return object.cycle == 1 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
+}
+
+}  // namespace
+
+std::string CycleSteps::FirstFailure() const {
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    if (step[i].failed) return Answer(*this, i);
+  }
+  return {};
+}
+
+std::string CycleSteps::RunningAt(std::uint64_t when) const {
+  const std::size_t at = StepAt(*this, when);
+  return at == kSteps ? std::string() : std::string(kStepNames[at]);
+}
+
+Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> refused, std::span<const Record* const> lost,
+                     const faults::JournalView& journal, bool any_code) {
+  Reporting reporting;
+  const std::size_t first = refused.empty() ? kSteps : StepAt(steps, refused.front()->begin);
+  if (first == kSteps) return reporting;
+  const auto failed = std::find_if(std::begin(steps.step), std::end(steps.step), [](const StepTrace& one) { return one.failed; });
+  if (failed != std::end(steps.step)) {
+    reporting.said = Said::Failure;
+    const auto at = static_cast<std::size_t>(failed - std::begin(steps.step));
+    if (failed->written_output[0] != '\0') {
+      reporting.findings.push_back(AtCall(Rule::OutputWritten, journal, *refused.front(),
+                                          Answer(steps, at) + " and wrote its output '" + failed->written_output + "'"));
+    }
+    // Later steps may answer what follows from the first failure.
+    JudgeCode(steps, at, refused, journal, any_code, &reporting);
+    return reporting;
+  }
+  reporting.said = Said::Success;
+  if (!steps.step[first].can_report) reporting.skipped.push_back(Reason::StepSilent);
+  for (const Record* const call : lost) {
+    const std::size_t at = StepAt(steps, call->begin);
+    if (at == kSteps || !steps.step[at].can_report) continue;
+    // On the way back from another failure a release has nobody to tell.
+    const bool on_the_way_back = call != refused.front();
+    if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
+    TrialFinding finding = AtCall(Rule::Swallowed, journal, *call,
+                                  "the fault in " + std::string(kStepNames[at]) + " was reported by no step: " + Answer(steps, at));
+    const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
+                                   [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
+    if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));
+  }
+  return reporting;
+}
+
+Reporting JudgeSteps(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options) {
+  std::vector<const Record*> refused;
+  for (const std::uint32_t call : trial.own_calls()) {
+    if ((trial.record(call).flags & faults::kInjected) != 0) refused.push_back(&trial.record(call));
+  }
+  for (const Hit& hit : trial.facts().hits) {
+    if (hit.begin != 0 && IsOfHost(&trial.record(hit.record))) refused.push_back(&trial.record(hit.record));
+  }
+  std::stable_sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
+  return JudgeSteps(*trial.steps, refused, NeverDone(rehearsal, trial, 1), *trial.journal, options.any_code);
+}
+
+std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps) {
+  const std::string failure = steps.FirstFailure();
+  if (failure.empty()) return {};
+  TrialFinding finding;
+  finding.rule = Rule::Spurious;
+  finding.count = 1;
+  finding.detail = failure + "; no fault had fired";
+  return {finding};
+}
+
+std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
+  std::vector<TrialFinding> given;
+  const StepTrace& second = trial.steps->at(StepName::SecondTeardown);
+  if (!second.ran) return given;
+  for (const Object& object : trial.ledger->objects) {
+    const bool told = object.retried.record_kind != RecordKind::Empty;
+    if (told || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
+    TrialFinding finding;
+    finding.rule = Rule::RetainedForRetry;
+    finding.kind = object.kind;
+    finding.count = 1;
+    finding.bytes = object.bytes;
+    finding.acquired = object.acquired;
+    finding.acquired_key = SiteKey(*trial.journal, object.acquired);
+    given.push_back(finding);
+  }
+  return given;
+}
+
+}  // namespace cuaudit::harness

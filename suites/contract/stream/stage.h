@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// stage.h: two streams and two events of a current context. A host function keeps one stream busy until LetGo.
+//
+// The host function spins for two seconds at most. It does not spin when the asking thread runs it, because then no thread could end the
+// wait. The destructor lets the stream go and waits for it. A preparation that fails shows in the answer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "suites/contract/question.h"
+
+namespace cuaudit::contract {
+
+struct Hold {
+  std::atomic<int> open{0};
+  std::atomic<int> passed{0};
+  std::thread::id asker;
+};
+
+inline void PassHold(void* argument) {
+  Hold* const hold = static_cast<Hold*>(argument);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (hold->asker != std::this_thread::get_id() && hold->open.load() == 0 && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+  hold->passed.store(1);
+}
+
+struct Stage : Ready {
+  explicit Stage(const Asker& asker, unsigned flags = CU_STREAM_NON_BLOCKING) : Ready(asker) {
+    static Hold only;
+    hold = &only;
+    hold->open.store(0);
+    hold->passed.store(0);
+    hold->asker = std::this_thread::get_id();
+    Prepare(d.StreamCreate(&s, flags));
+    Prepare(d.StreamCreate(&t, flags));
+    Prepare(d.EventCreate(&e, 0));
+    Prepare(d.EventCreate(&f, 0));
+  }
+  ~Stage() {
+    hold->open.store(1);
+    (void)d.CtxSynchronize(nullptr);
+    if (f != nullptr) (void)d.EventDestroy(f);
+    if (e != nullptr) (void)d.EventDestroy(e);
+    if (t != nullptr) (void)d.StreamDestroy(t);
+    if (s != nullptr) (void)d.StreamDestroy(s);
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  // The stream is busy from here until LetGo.
+  void KeepBusy(CUstream stream) { Prepare(d.LaunchHostFunc(stream, PassHold, hold)); }
+  void LetGo() { hold->open.store(1); }
+  // Whether the busy stream had finished by now.
+  void Passed() { Value(hold->passed.load()); }
+  // Lets the busy stream go and waits for the event.
+  void LetGoAndWait(CUevent event) {
+    LetGo();
+    (*this)(d.EventSynchronize(event));
+    Passed();
+  }
+
+  CUstream s = nullptr;
+  CUstream t = nullptr;
+  CUevent e = nullptr;
+  CUevent f = nullptr;
+  Hold* hold = nullptr;
+};
+
+// Its streams wait for the legacy stream and it for them.
+struct BlockingStage : Stage {
+  explicit BlockingStage(const Asker& asker) : Stage(asker, CU_STREAM_DEFAULT) {}
+};
+
+}  // namespace cuaudit::contract

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "cuaudit/lifecycle.h"
+#include "suites/lifecycle/findings.h"
+
+namespace cuaudit::testing::settings_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Settings : public ::testing::Test {
+ protected:
+  Settings() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cuaudit_settings.XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~Settings() override {
+    unsetenv("CUAUDIT_SWEEP");
+    std::filesystem::remove_all(folder_);
+  }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Content(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(Path(name)).rdbuf();
+    return text.str();
+  }
+
+ private:
+  std::string folder_;
+};
+
+int inits = 0;
+
+// Loses its stream when the event cannot be made.
+struct LosesAStream {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUresult Init(DriverRef driver) {
+    ++inits;
+    const CUresult code = driver.StreamCreate(&stream, 0);
+    return code == CUDA_SUCCESS ? driver.EventCreate(&event, 0) : code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.EventDestroy(event);
+    const CUresult two = driver.StreamDestroy(stream);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+Lifecycle Losing() { return Lifecycle::Of<LosesAStream>("loses_a_stream").WithCurrentContext(); }
+
+TEST_F(Settings, TheEnvironmentGoesBeforeTheCode) {
+  EXPECT_EQ(Sweep(Losing(), {.depth = 2}).trials, 6U);
+  setenv("CUAUDIT_SWEEP", "--depth 1 --call cuEventCreate", 1);
+  EXPECT_EQ(Sweep(Losing(), {.depth = 2}).trials, 1U);
+  setenv("CUAUDIT_SWEEP", "--depth 1 --codes all --call cuEventCreate", 1);
+  EXPECT_GT(Sweep(Losing()).trials, 1U);
+}
+
+TEST_F(Settings, AWrongOptionIsOneClearLine) {
+  setenv("CUAUDIT_SWEEP", "--dept 1", 1);
+  const Audit audit = Sweep(Losing());
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_THAT(audit.message, HasSubstr("CUAUDIT_SWEEP: "));
+  EXPECT_THAT(audit.message, HasSubstr("--dept"));
+  unsetenv("CUAUDIT_SWEEP");
+  EXPECT_THAT(Sweep(Losing(), {.formats = {"json"}}).message, HasSubstr("--format: 'json': expected json=FILE"));
+  EXPECT_THAT(Sweep(Losing(), {.formats = {"json=" + Path("none/report.json")}}).message, HasSubstr("no such directory"));
+  EXPECT_THAT(Sweep(Losing(), {.coverage_at_least = "all"}).message, HasSubstr("--coverage-at-least: 'all': expected a percentage"));
+}
+
+TEST_F(Settings, AReportIsWrittenInEachFormat) {
+  const Audit audit =
+      Sweep(Losing(), {.formats = {"json=" + Path("{case}.json"), "junit=" + Path("{case}.xml"), "text=" + Path("report.txt")}});
+  EXPECT_EQ(audit.outcome, AuditOutcome::Findings) << audit.Text();
+  const std::string json = Content("loses_a_stream.json");
+  EXPECT_THAT(json, HasSubstr("\"cuaudit.report/1\""));
+  EXPECT_THAT(json, HasSubstr("\"outcome\": \"findings\""));
+  EXPECT_THAT(json, HasSubstr("CUAUDIT_CASE=loses_a_stream CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse'"));
+  EXPECT_THAT(Content("loses_a_stream.xml"), HasSubstr("<testsuite"));
+  EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
+}
+
+TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
+  inits = 0;
+  const SweepOptions options = {.work_dir = Path("work")};
+  const Audit first = Sweep(Losing(), options);
+  const int of_the_first = inits;
+  inits = 0;
+  const Audit second = Sweep(Losing(), options);
+  EXPECT_EQ(inits, 4) << "two fault-free runs of two cycles";
+  EXPECT_GT(of_the_first, inits);
+  EXPECT_EQ(first.Text(), second.Text());
+  EXPECT_THAT(Texts(second), ElementsAre("leak stream 1 after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_THAT(Sweep(Losing(), {.depth = 1, .work_dir = Path("work")}).message, HasSubstr("holds the plan of another sweep"));
+}
+
+TEST_F(Settings, TooLittleCoverageIsNotExercised) {
+  const auto clean = Lifecycle("an_event").WithCurrentContext().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
+  });
+  const Audit whole = Sweep(clean, {.coverage_at_least = "100"});
+  EXPECT_EQ(whole.outcome, AuditOutcome::Clean) << whole.Text();
+  EXPECT_EQ(whole.reached, whole.reachable);
+  EXPECT_GT(whole.reached, 0U);
+  const Audit part = Sweep(clean, {.limit = 1, .coverage_at_least = "100"});
+  EXPECT_EQ(part.outcome, AuditOutcome::NotExercised) << part.Text();
+  EXPECT_THAT(part.message, HasSubstr("wanted at least 100.0 %"));
+}
+
+CUresult make_optional(DriverRef driver, CUevent* event) { return driver.EventCreate(event, 0); }
+
+TEST_F(Settings, ACallBelowAFunctionIsBenign) {
+  const auto lifecycle = [](const char* declared) {
+    return Lifecycle("an_optional_event")
+        .WithCurrentContext()
+        .Init([](DriverRef driver) {
+          CUevent event = nullptr;
+          if (make_optional(driver, &event) != CUDA_SUCCESS) return CUDA_SUCCESS;
+          return driver.EventDestroy(event);
+        })
+        .Benign(declared);
+  };
+  const Audit absorbed = Sweep(lifecycle("cuEventCreate@make_optional"));
+  EXPECT_TRUE(absorbed.clean()) << absorbed.Text();
+  EXPECT_EQ(absorbed.verdicts.at("benign"), 1U);
+  EXPECT_EQ(Sweep(lifecycle("cuEventCreate@somewhere_else")).outcome, AuditOutcome::Findings);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::settings_test

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// families.h: programs with common patterns that look suspicious and are right. Each has a twin in which one thing is wrong.
+//
+// `Wrong` is false for the program on which the harness must stay silent under every fault and every pair of faults. What a program
+// keeps for the process is static, and Reset() resets it.
+#pragma once
+
+#include <cuaudit/lifecycle.h>
+
+#include <string>
+
+#include "suites/support/seen.h"
+
+namespace cuaudit::testing {
+
+// The audit, its findings noted (seen.h).
+inline Audit Noted(Audit audit) {
+  for (const Finding& finding : audit.findings) Saw(finding.rule, finding.kind.empty() ? "none" : finding.kind);
+  return audit;
+}
+
+// A handle that is made when first needed and kept for the process. Wrong: the handle is made again each time.
+template <bool Wrong>
+struct LazyCache {
+  static inline CUevent cached = nullptr;
+  static void Reset() { cached = nullptr; }
+  CUresult Init(DriverRef driver) {
+    if (cached != nullptr && !Wrong) return CUDA_SUCCESS;
+    CUevent made = nullptr;
+    const CUresult code = driver.EventCreate(&made, 0);
+    if (code == CUDA_SUCCESS) cached = made;
+    return code;
+  }
+  CUresult Work(DriverRef driver) { return driver.EventRecord(cached, nullptr); }
+};
+
+// A stream with two owners, destroyed with the last one. Wrong: an owner that fails to start keeps its share.
+template <bool Wrong>
+struct SharedStream {
+  static inline CUstream stream = nullptr;
+  static inline int owners = 0;
+  static void Reset() {
+    stream = nullptr;
+    owners = 0;
+  }
+  static CUresult Take(DriverRef driver) {
+    const CUresult code = owners == 0 ? driver.StreamCreate(&stream, 0) : CUDA_SUCCESS;
+    owners += code == CUDA_SUCCESS;
+    return code;
+  }
+  static CUresult Give(DriverRef driver) { return --owners == 0 ? driver.StreamDestroy(stream) : CUDA_SUCCESS; }
+
+  struct Owner {
+    CUevent event = nullptr;
+    CUresult Start(DriverRef driver) {
+      CUresult code = Take(driver);
+      if (code != CUDA_SUCCESS) return code;
+      code = driver.EventCreate(&event, 0);
+      if (code != CUDA_SUCCESS && !Wrong) (void)Give(driver);
+      return code;
+    }
+    CUresult Stop(DriverRef driver) {
+      const CUresult one = driver.EventDestroy(event);
+      const CUresult two = Give(driver);
+      return one == CUDA_SUCCESS ? two : one;
+    }
+  };
+  Owner first;
+  Owner second;
+  CUresult Init(DriverRef driver) {
+    CUresult code = first.Start(driver);
+    if (code != CUDA_SUCCESS) return code;
+    code = second.Start(driver);
+    if (code != CUDA_SUCCESS) (void)first.Stop(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = first.Stop(driver);
+    const CUresult two = second.Stop(driver);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+// When memory runs out, cached memory is freed and the allocation is tried again. Wrong: the cached memory is forgotten instead of
+// freed.
+template <bool Wrong>
+struct RetryOnOutOfMemory {
+  CUdeviceptr cached = 0;
+  CUdeviceptr memory = 0;
+  CUresult Trim(DriverRef driver) {
+    const CUdeviceptr old = cached;
+    cached = 0;
+    return old == 0 || Wrong ? CUDA_SUCCESS : driver.MemFree(old);
+  }
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.MemAllocManaged(&cached, 4096, CU_MEM_ATTACH_GLOBAL);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemAlloc(&memory, 256);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+      code = Trim(driver);
+      if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory, 256);
+    }
+    if (code != CUDA_SUCCESS) (void)Trim(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.MemFree(memory);
+    const CUresult two = cached == 0 ? CUDA_SUCCESS : driver.MemFree(cached);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+// Stream-ordered memory, freed while its work is pending. Wrong: the memory is not freed when the work could not be queued.
+template <bool Wrong>
+struct StreamOrdered {
+  CUstream stream = nullptr;
+  CUresult Init(DriverRef driver) { return driver.StreamCreate(&stream, 0); }
+  CUresult Work(DriverRef driver) {
+    CUdeviceptr memory = 0;
+    CUresult code = driver.MemAllocAsync(&memory, 4096, stream);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemsetD8Async(memory, 0, 4096, stream);
+    if (code != CUDA_SUCCESS && Wrong) return code;
+    const CUresult freed = driver.MemFreeAsync(memory, stream);
+    return code == CUDA_SUCCESS ? freed : code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.StreamSynchronize(stream);
+    const CUresult two = driver.StreamDestroy(stream);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+// A memory pool that is optional. Wrong: the pool is declared optional, but Init fails without it.
+template <bool Wrong>
+struct OptionalPool {
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr memory = 0;
+  CUresult Init(DriverRef driver) {
+    CUmemPoolProps properties = {};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUresult code = driver.MemPoolCreate(&pool, &properties);
+    if (code != CUDA_SUCCESS) pool = nullptr;
+    if (code != CUDA_SUCCESS && Wrong) return code;
+    code = pool != nullptr ? driver.MemAllocFromPoolAsync(&memory, 4096, pool, nullptr) : driver.MemAllocAsync(&memory, 4096, nullptr);
+    if (code != CUDA_SUCCESS && pool != nullptr) (void)driver.MemPoolDestroy(pool);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.MemFreeAsync(memory, nullptr);
+    const CUresult two = driver.StreamSynchronize(nullptr);
+    const CUresult three = pool == nullptr ? CUDA_SUCCESS : driver.MemPoolDestroy(pool);
+    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
+  }
+};
+
+// A user object whose reference is moved into a graph. It dies with the executable graph. Wrong: the reference is not moved, and nobody
+// releases it.
+template <bool Wrong>
+struct LateUserObject {
+  CUgraphExec executable = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUgraph graph = nullptr;
+    CUuserObject object = nullptr;
+    CUresult code = driver.GraphCreate(&graph, 0);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.UserObjectCreate(
+        &object, nullptr, [](void*) {}, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (code == CUDA_SUCCESS) {
+      code = driver.GraphRetainUserObject(graph, object, 1, Wrong ? 0 : CU_GRAPH_USER_OBJECT_MOVE);
+      if (code != CUDA_SUCCESS) (void)driver.UserObjectRelease(object, 1);
+    }
+    if (code == CUDA_SUCCESS) code = driver.GraphInstantiateWithFlags(&executable, graph, 0);
+    const CUresult destroyed = driver.GraphDestroy(graph);
+    if (code == CUDA_SUCCESS && destroyed != CUDA_SUCCESS) (void)driver.GraphExecDestroy(executable);
+    return code == CUDA_SUCCESS ? destroyed : code;
+  }
+  CUresult Work(DriverRef driver) { return driver.GraphLaunch(executable, nullptr); }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.StreamSynchronize(nullptr);
+    const CUresult two = driver.GraphExecDestroy(executable);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+}  // namespace cuaudit::testing

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// journal_image.h: a journal in memory (faults/journal/layout.h), built from a trace, stacks and modules, as one run of a program would
+// leave it.
+//
+// Owns the bytes, which are mostly untouched zero pages; the view borrows them. view() aborts the test when the bytes are not a journal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "faults/journal/journal_view.h"
+#include "harness/verdict/judge.h"
+#include "suites/support/trace.h"
+
+namespace cuaudit::testing {
+
+// Evidence whose judgement is noted (seen.h).
+struct NotedEvidence : harness::Evidence {};
+[[nodiscard]] harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& trial, bool faulted,
+                                       const harness::JudgeOptions& options);
+
+class JournalImage {
+ public:
+  explicit JournalImage(const Trace& trace);
+
+  // Modules count from 0, in order; an empty build id leaves the path to name the module.
+  JournalImage& Module(std::string_view path, std::vector<std::uint8_t> build_id = {});
+  // Fills stack `id` (as Step::Stack names it), innermost frame first.
+  JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
+  JournalImage& DriverPath(std::string_view path);
+  JournalImage& Driver(faults::DriverKind kind);
+  JournalImage& Flags(std::uint32_t flags);
+  static std::uint64_t Frame(std::uint64_t module, std::uint64_t offset) { return module << 48 | offset; }
+
+  const faults::JournalView& view() const { return view_; }
+  const harness::Ledger& ledger() const { return ledger_; }
+  NotedEvidence Evidence(int exit_status = 0, int signal = 0, bool timed_out = false) const;
+
+ private:
+  struct Free {
+    void operator()(void* bytes) const noexcept;
+  };
+  template <typename T>
+  T* At(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(bytes_.get() + offset);
+  }
+
+  std::unique_ptr<char, Free> bytes_;
+  faults::JournalView view_;
+  harness::Ledger ledger_;
+  std::uint32_t modules_ = 0;
+};
+
+}  // namespace cuaudit::testing

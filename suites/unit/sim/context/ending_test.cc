@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Two threads in one context's end, while a host function of its streams lets the second one in.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "faults/sim/state/world_state.h"
+#include "suites/support/sim_world.h"
+
+namespace cuaudit::sim::ending_test {
+namespace {
+
+// A host function that makes another thread act and waits for it, but not for ever: the other may be waiting for this one.
+class Interruption {
+ public:
+  explicit Interruption(std::function<void()> act) : act_(std::move(act)) {}
+  ~Interruption() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  static void Run(void* self) { static_cast<Interruption*>(self)->Run(); }
+  void Join() { thread_.join(); }
+
+ private:
+  void Run() {
+    thread_ = std::thread([this] {
+      act_();
+      const std::lock_guard<std::mutex> locked(lock_);
+      over_ = true;
+      told_.notify_all();
+    });
+    std::unique_lock<std::mutex> locked(lock_);
+    (void)told_.wait_for(locked, std::chrono::seconds(2), [this] { return over_; });
+  }
+  std::function<void()> act_;
+  std::mutex lock_;
+  std::condition_variable told_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+CUcontext Another(const Simulated& sim, CUstream* stream) {
+  CUcontext context = nullptr;
+  EXPECT_OK(sim.d.CtxCreate(&context, nullptr, 0, 0));
+  EXPECT_OK(sim.d.StreamCreate(stream, CU_STREAM_NON_BLOCKING));
+  return context;
+}
+
+TEST(Ending, OfTwoThreadsThatDestroyAContextOneIsRefused) {
+  const Simulated sim;
+  CUstream stream = nullptr;
+  CUcontext context = Another(sim, &stream);
+  CUresult second = CUDA_SUCCESS;
+  Interruption other([&] { second = sim.d.CtxDestroy(context); });
+  EXPECT_OK(sim.d.LaunchHostFunc(stream, Interruption::Run, &other));
+  EXPECT_OK(sim.d.CtxDestroy(context));
+  other.Join();
+  EXPECT_EQ(second, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_EQ(sim.Live(driver::Kind::Context), 0U);
+  EXPECT_EQ(sim.Live(driver::Kind::Stream), 0U);
+  // The record is in nobody's free list twice.
+  CUcontext one = nullptr;
+  CUcontext two = nullptr;
+  EXPECT_OK(sim.d.CtxCreate(&one, nullptr, 0, 0));
+  EXPECT_OK(sim.d.CtxCreate(&two, nullptr, 0, 0));
+  EXPECT_NE(one, two);
+  EXPECT_OK(sim.d.CtxDestroy(two));
+  EXPECT_OK(sim.d.CtxDestroy(one));
+}
+
+TEST(Ending, WhoRetainsThePrimaryContextWhileItsWorkFinishesKeepsIt) {
+  const Simulated sim;
+  CUstream stream = nullptr;
+  EXPECT_OK(sim.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUcontext again = nullptr;
+  Interruption other([&] { EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&again, 0)); });
+  EXPECT_OK(sim.d.LaunchHostFunc(stream, Interruption::Run, &other));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  other.Join();
+  EXPECT_OK(sim.d.StreamQuery(stream));  // it is the same context still
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_EQ(sim.d.StreamQuery(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_EQ(sim.Live(driver::Kind::Stream), 0U);
+}
+
+TEST(Ending, OfTwoThreadsThatResetADeviceBothSucceedAndOneEndsIt) {
+  const Simulated sim;
+  CUstream stream = nullptr;
+  EXPECT_OK(sim.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUresult second = CUDA_ERROR_UNKNOWN;
+  std::thread resetter;
+  Interruption other([&] {
+    resetter = std::thread([&] { second = sim.d.DevicePrimaryCtxReset(0); });  // waits for the host function
+  });
+  EXPECT_OK(sim.d.LaunchHostFunc(stream, Interruption::Run, &other));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  other.Join();
+  resetter.join();
+  EXPECT_OK(second);
+  EXPECT_EQ(sim.Live(driver::Kind::Stream), 0U);
+}
+
+// A host function that ends once another thread waits for it.
+struct Hold {
+  World* world;
+  std::atomic<bool> entered{false};
+  static void Run(void* self) { static_cast<Hold*>(self)->Run(); }
+  void Run() {
+    entered.store(true);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    for (bool waits = false; !waits && std::chrono::steady_clock::now() < end; std::this_thread::yield()) {
+      pthread_mutex_lock(&world->lock);
+      waits = world->waiting_turns != 0;
+      pthread_mutex_unlock(&world->lock);
+    }
+  }
+};
+
+// What was waited for has run, and its context is gone before the waiting thread gets its turn.
+TEST(Ending, AWaitInAContextThatAnotherThreadDestroysSaysSo) {
+  enum class Wait { Stream, Legacy, Event, Context };
+  for (const Wait wait : {Wait::Stream, Wait::Legacy, Wait::Event, Wait::Context}) {
+    const Simulated sim;
+    Hold hold{sim.world};
+    CUcontext context = nullptr;
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    EXPECT_OK(sim.d.CtxCreate(&context, nullptr, 0, 0));
+    EXPECT_OK(sim.d.StreamCreate(&stream, 0));
+    EXPECT_OK(sim.d.EventCreate(&event, 0));
+    EXPECT_OK(sim.d.LaunchHostFunc(stream, Hold::Run, &hold));
+    EXPECT_OK(sim.d.EventRecord(event, stream));
+    std::thread destroyer([&] { EXPECT_OK(sim.d.CtxDestroy(context)); });
+    while (!hold.entered.load()) std::this_thread::yield();
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    if (wait == Wait::Stream) result = sim.d.StreamSynchronize(stream);
+    if (wait == Wait::Legacy) result = sim.d.StreamSynchronize(nullptr);
+    if (wait == Wait::Event) result = sim.d.EventSynchronize(event);
+    if (wait == Wait::Context) result = sim.d.CtxSynchronize(nullptr);
+    destroyer.join();
+    EXPECT_EQ(result, CUDA_ERROR_CONTEXT_IS_DESTROYED) << static_cast<int>(wait);
+    EXPECT_EQ(sim.Live(driver::Kind::Context), 0U);
+  }
+}
+
+TEST(Ending, AnAllocationWhosePoolAnotherThreadDestroysIsRefused) {
+  const Simulated sim;
+  CUstream stream = nullptr;
+  CUmemoryPool pool = nullptr;
+  CUmemPoolProps shape{};
+  shape.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  shape.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
+  CUdeviceptr all = 0;
+  CUdeviceptr p = 0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  EXPECT_OK(sim.d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  EXPECT_OK(sim.d.MemPoolCreate(&pool, &shape));
+  EXPECT_OK(sim.d.MemGetInfo(&free, &total));
+  EXPECT_OK(sim.d.MemAlloc(&all, free));
+  Interruption other([&] { EXPECT_OK(sim.d.MemPoolDestroy(pool)); });
+  EXPECT_OK(sim.d.LaunchHostFunc(stream, Interruption::Run, &other));
+  EXPECT_EQ(sim.d.MemAllocFromPoolAsync(&p, 4096, pool, stream), CUDA_ERROR_INVALID_VALUE);
+  other.Join();
+  EXPECT_OK(sim.d.MemFree(all));
+}
+
+// The memory went with its context, and its address is another allocation's when the queued free has its turn.
+TEST(QueuedFree, OfMemoryThatWentWithItsContextFreesNothingElse) {
+  const Simulated sim;
+  CUcontext other = nullptr;
+  CUdeviceptr gone = 0;
+  CUdeviceptr kept = 0;
+  EXPECT_OK(sim.d.MemAlloc(&gone, 0x200));
+  EXPECT_OK(sim.d.CtxCreate(&other, nullptr, 0, 0));
+  EXPECT_OK(sim.d.MemFreeAsync(gone, nullptr));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(sim.d.MemAlloc(&kept, 0x10000));
+  EXPECT_EQ(kept, gone);
+  EXPECT_OK(sim.d.StreamSynchronize(nullptr));
+  EXPECT_OK(sim.d.MemFree(kept));
+}
+
+// A pool's memory outlives the context it was taken in, so that its address is nobody else's before the queued free has had its turn.
+TEST(QueuedFree, FreesAlthoughTheContextOfTheMemoryIsGone) {
+  const Simulated sim;
+  CUcontext other = nullptr;
+  CUdeviceptr gone = 0;
+  CUdeviceptr kept = 0;
+  EXPECT_OK(sim.d.MemAllocAsync(&gone, 0x200, nullptr));
+  EXPECT_OK(sim.d.CtxCreate(&other, nullptr, 0, 0));
+  EXPECT_OK(sim.d.MemFreeAsync(gone, nullptr));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(sim.d.MemAlloc(&kept, 0x10000));
+  EXPECT_NE(kept, gone);
+  EXPECT_EQ(sim.Live(driver::Kind::StreamOrderedMemory), 1U);
+  EXPECT_OK(sim.d.StreamSynchronize(nullptr));
+  EXPECT_EQ(sim.Live(driver::Kind::StreamOrderedMemory), 0U);
+  EXPECT_OK(sim.d.MemFree(kept));
+}
+
+}  // namespace
+}  // namespace cuaudit::sim::ending_test

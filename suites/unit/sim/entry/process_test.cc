@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What a fork and an exit do to a world.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "suites/support/sim_world.h"
+
+namespace cuaudit::sim::process_test {
+namespace {
+
+using driver::Kind;
+
+// The exit status of a child that runs `what`; a child that hangs dies of its alarm.
+template <typename F>
+int InChild(F what) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(what());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Process, AChildForkedBeforeInitHasAWorldOfItsOwn) {
+  World* const world = CreateWorld({.device_bytes = std::uint64_t{64} << 20});
+  const driver::DriverRef d = Driver(world);
+  const auto live = [&] {
+    CUcontext context = nullptr;
+    CUdeviceptr p = 0;
+    EXPECT_OK(d.Init(0));
+    EXPECT_OK(d.DevicePrimaryCtxRetain(&context, 0));
+    EXPECT_OK(d.CtxSetCurrent(context));
+    EXPECT_OK(d.MemAlloc(&p, 4096));
+    EXPECT_OK(d.MemsetD8(p, 7, 4096));
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  };
+  EXPECT_EQ(InChild([&] { return InChild(live) == 0 ? live() : 2; }), 0);
+  EXPECT_EQ(LiveCount(world, Kind::DeviceMemory), 0U) << "the child's, not ours";
+  EXPECT_EQ(live(), 0);
+  EXPECT_EQ(InChild([&] { return static_cast<int>(d.Init(0)); }), CUDA_ERROR_NOT_INITIALIZED);
+  DestroyWorld(world);
+}
+
+TEST(Process, TwoThreadsOfAChildForkedBeforeInitBothBegin) {
+  World* const world = CreateWorld({.device_bytes = std::uint64_t{64} << 20});
+  const driver::DriverRef d = Driver(world);
+  const auto race = [&] {
+    std::atomic<int> ready{0};
+    CUresult result[2] = {};
+    const auto begin = [&](int i) {
+      ++ready;
+      while (ready.load() != 2) std::this_thread::yield();
+      result[i] = d.Init(0);
+    };
+    std::thread other(begin, 1);
+    begin(0);
+    other.join();
+    return result[0] != CUDA_SUCCESS ? result[0] : result[1];
+  };
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(InChild([&] { return static_cast<int>(race()); }), CUDA_SUCCESS);
+  DestroyWorld(world);
+}
+
+TEST(Process, AChildIsAnsweredWhileAnotherThreadIsInACall) {
+  const Simulated sim;
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    CUdeviceptr p = 0;
+    EXPECT_OK(sim.d.CtxSetCurrent(sim.context));
+    while (!stop.load()) {
+      EXPECT_OK(sim.d.MemAlloc(&p, 4096));
+      EXPECT_OK(sim.d.MemFree(p));
+    }
+  });
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(InChild([&] {
+                CUdeviceptr p = 0;
+                return static_cast<int>(sim.d.MemAlloc(&p, 4096));
+              }),
+              CUDA_ERROR_NOT_INITIALIZED);
+  }
+  stop = true;
+  busy.join();
+}
+
+TEST(Process, AForkInAHostFunctionHarmsNobody) {
+  const Simulated sim;
+  static driver::DriverRef d;
+  static int status;
+  d = sim.d;
+  status = -2;
+  EXPECT_OK(sim.d.LaunchHostFunc(
+      nullptr, [](void*) { status = InChild([] { return static_cast<int>(d.CtxSynchronize(nullptr)); }); }, nullptr));
+  EXPECT_OK(sim.d.CtxSynchronize(nullptr));
+  EXPECT_EQ(status, CUDA_ERROR_NOT_INITIALIZED);
+}
+
+TEST(Process, AClosedWorldKeepsItsBooks) {
+  const Simulated sim;
+  CUdeviceptr p = 0;
+  CUstream s = nullptr;
+  EXPECT_OK(sim.d.MemAlloc(&p, 4096));
+  EXPECT_OK(sim.d.StreamCreate(&s, 0));
+  EXPECT_OK(sim.d.MemsetD8Async(p, 1, 4096, s));
+  Shutdown(sim.world);
+  int value = 0;
+  const char* text = nullptr;
+  EXPECT_EQ(sim.d.DriverGetVersion(&value), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.GetErrorName(CUDA_ERROR_DEINITIALIZED, &text), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.Init(0), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.MemFree(p), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.StreamSynchronize(s), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.DevicePrimaryCtxRelease(0), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.d.DeviceGetCount(&value), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(sim.Live(Kind::DeviceMemory), 1U);
+  EXPECT_EQ(sim.Live(Kind::Stream), 1U);
+  EXPECT_EQ(sim.Live(Kind::PrimaryContext), 1U);
+}
+
+}  // namespace
+}  // namespace cuaudit::sim::process_test
