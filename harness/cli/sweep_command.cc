@@ -102,7 +102,8 @@ Exit SweepCommand(const Options& options) {
   {
     const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
-    std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
+    const Isolation wished = Named<Isolation>(options.isolation).value_or(Isolation::Unknown);  // auto
+    std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
     SiteTexts sites;
     SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);

@@ -135,7 +135,8 @@ Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign) {
   for (const std::string& text : lifecycle.benign()) {
     Result<Benign> one = ParseBenign(text, "Lifecycle::Benign");
     if (!one.ok()) return one.status();
-    benign->push_back(std::move(*one));
+    const bool again = std::any_of(benign->begin(), benign->end(), [&](const Benign& other) { return other.text == text; });
+    if (!again) benign->push_back(std::move(*one));
   }
   return {};
 }

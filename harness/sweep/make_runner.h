@@ -6,15 +6,14 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "harness/sweep/rehearsal.h"
 #include "harness/sweep/spawn_runner.h"
 
 namespace cuaudit::harness {
 
-// `isolation` is "auto", "fork", "spawn" or "cycle".
-std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
+// With `wished` Unknown the driver and the program decide.
+std::unique_ptr<Runner> MakeRunner(Isolation wished, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

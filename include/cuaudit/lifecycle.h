@@ -289,10 +289,11 @@ struct SweepOptions {
   // with the place that made it.
   bool host = true;
   AuditedDriver driver = AuditedDriver::Chosen;
-  bool shrink = true;                     // look for the fewest faults that show a finding of several
-  std::string coverage_at_least = {};     // percent; a sweep that reaches fewer ways to fail is not exercised
-  std::string work_dir = {};              // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
-  std::vector<std::string> formats = {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
+  bool shrink = true;                  // look for the fewest faults that show a finding of several
+  std::string coverage_at_least = {};  // percent; a sweep that reaches fewer ways to fail is not exercised
+  std::string work_dir = {};           // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
+  std::vector<std::string> formats =
+      {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
 };
 
 struct CycleOptions {

@@ -120,7 +120,7 @@ TEST_F(Settings, TooLittleCoverageIsNotExercised) {
   EXPECT_THAT(part.message, HasSubstr("wanted at least 100.0 %"));
 }
 
-CUresult make_optional(DriverRef driver, CUevent* event) { return driver.EventCreate(event, 0); }
+[[gnu::noinline]] CUresult make_optional(DriverRef driver, CUevent* event) { return driver.EventCreate(event, 0); }
 
 TEST_F(Settings, ACallBelowAFunctionIsBenign) {
   const auto lifecycle = [](const char* declared) {
