@@ -2,7 +2,6 @@
 // host_loss.h: finds the places where a faulted cycle keeps more host resources than a good cycle, each time it is run.
 //
 //   Units     objects and bytes beyond a good cycle's; the minimum over all repeats.
-//   Errors    never fails.
 //
 // README.md says why a trial is repeated before a loss is reported.
 #pragma once

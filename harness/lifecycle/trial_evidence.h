@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // trial_evidence.h: makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
 //
-//   Errors    never fails.
-//
 // Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when
 // everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Any other trial runs again with
 // stacks and is judged (harness/verdict) like the trial of a program.

@@ -9,7 +9,6 @@
 // Copies are forked at a few calls, the first and the last among them, and the process that forks them is checked as well. A program that
 // remembers its process id, or that does something outside itself that can be done only once, behaves differently in a fork, and findings
 // there would be caused by the fork. The check covers only these calls, and only what the program does after them without a fault.
-// the fork's doing. Seen is what the program does between a fork and its end without a fault, at these calls only.
 #pragma once
 
 #include <cstddef>

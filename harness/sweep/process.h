@@ -7,7 +7,7 @@
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
 //
 // When a process with its own group ends, the group is killed, and so are processes that left the group (left_behind.h), so that nothing
-// writes its journal later. A process in the foreground is no leader of a group, and nothing is killed after it.
+// writes its journal later. A process in the foreground stays in the process group of cuaudit, and nothing is killed after it.
 #pragma once
 
 #include <signal.h>

@@ -15,7 +15,7 @@
 
 namespace cuaudit::harness {
 
-// Runs one trial under `faults` beside a single rehearsal, and fills the report like a sweep of one trial.
+// Runs one trial under `faults`, compares it with a single rehearsal, and fills the report like a sweep of one trial.
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted);
 

@@ -4,8 +4,7 @@
 //   Owns      the open file.
 //   Threads   one thread; the lock of the work directory keeps other processes away.
 //   Errors    one line: file, line number, expectation. An incomplete last line is dropped and its trial run again. Any other line that
-//             makes
-//             no sense refuses the file.
+//             makes no sense refuses the file.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 // judge.h: judges one trial by comparing it with the fault-free rehearsal.
 //
 //   Owns      its findings. Borrows ledgers and journals while judging.
-//   Errors    never fails.
 //
 // Objects and violations of two runs are matched by SiteKey: the call and its call stack as offsets in modules, so address randomisation
 // does not matter. An object that the rehearsal leaves at the same place, in the same number, is process-lifetime.

@@ -2,7 +2,6 @@
 // said.h: compares what the program told its caller about errors with the results of its calls.
 //
 //   Owns      its findings. Borrows ledgers and journals while judging.
-//   Errors    never fails.
 //
 // A program reports by cuaudit_report (cuaudit/mark.h). Without reports there is only the exit status, which promises nothing about single
 // calls: success after a fault is then a finding only on request (exit_is_said).

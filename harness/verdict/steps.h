@@ -3,7 +3,6 @@
 //
 //   Owns      plain values, which may lie in memory shared with a forked child.
 //   Units     tickets of the journal.
-//   Errors    never fails.
 //
 //   swallowed          a call was refused and not made good, and no step reported failure
 //   wrong_code         the first step that failed returned an error that no refused call had returned

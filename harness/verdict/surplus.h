@@ -3,8 +3,6 @@
 //
 //   Owns      its groups. Borrows ledgers and journals while it runs.
 //   Units     bytes; counts of objects. User objects and physical memory count once per reference.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <vector>
