@@ -6,14 +6,11 @@
 // A program reports by cuaudit_report (cuaudit/mark.h). Without reports there is only the exit status, which promises nothing about single
 // calls: success after a fault is then a finding only on request (exit_is_said).
 //
-//   swallowed          the program reported success after a call was refused. No finding when the cycle has as many successful calls of
-//             that
-//                      entry point as the rehearsal, because then a retry succeeded. Refused releases do not count: tear-down code often
-//   has no
-//                      way to report.
-//   spurious_failure   failure in a cycle without faults in which no call failed
-//   wrong_code         the program reported an error that no call of the cycle returned
-//   output_on_failure  failure, although the program declared its output as written
+//   swallowed          The program reported success after a call was refused. No finding when as many calls of that entry point succeeded
+//                      as in the rehearsal, because then a retry worked. Refused releases do not count: tear-down code often cannot report.
+//   spurious_failure   The program reported failure in a cycle without faults in which no call failed.
+//   wrong_code         The program reported an error that no call of the cycle returned.
+//   output_on_failure  The program reported failure and declared an output as written.
 #pragma once
 
 #include <vector>
