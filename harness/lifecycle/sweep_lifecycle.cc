@@ -116,7 +116,8 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
 }
 
 // Fills in what the report of a program gets from its session.
-void CompleteReport(const Audit& audit, const InProcessRunner& runner, report::Run* run) {
+void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
+  for (const std::string& fault : only) run->faults.push_back({fault, false});
   run->command = CommandWords();
   run->scope = runner.genuine() ? "process" : "pinned";
   run->driver.kind = runner.genuine() ? report::DriverKind::Genuine : report::DriverKind::Simulated;
@@ -179,8 +180,8 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
   Conclude(how.may_drift, run, audit);
+  CompleteReport(*audit, only, runner, &run);
   for (const Output& output : settings.outputs) {
-    CompleteReport(*audit, runner, &run);
     status = WriteReport(run, output);
     if (!status.ok()) return Fail(status, audit);
   }

@@ -352,8 +352,8 @@ struct Audit {
 
 // Makes every fallible call fail in turn, each in a world of its own, and runs a clean cycle in the same world afterwards.
 // The environment variable CUAUDIT_FAULT restricts the sweep to one trial ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."),
-// CUAUDIT_CASE to one lifecycle. CUAUDIT_SWEEP has options as `cuaudit sweep` takes them, and goes before what the code says:
-// CUAUDIT_SWEEP='--depth 1 --codes all --format json={case}.json' ./test
+// CUAUDIT_CASE to one lifecycle. CUAUDIT_SWEEP has options as `cuaudit sweep` takes them. They override the options given in the code, for
+// Sweep and Replay: CUAUDIT_SWEEP='--depth 1 --codes all --format json={case}.json' ./test
 [[nodiscard]] CUAUDIT_PUBLIC Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options = {});
 
 // Runs one trial with these faults, written as in Finding::faults.

@@ -239,6 +239,29 @@ TEST(NotRecovered, AStaleHandleIsUsedInTheNextCycle) {
   EXPECT_THAT(texts, Contains("not_recovered after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
 }
 
+// The first event is optional; the second one is not.
+TEST(Swallowed, OneOptionalCallExcusesNoOther) {
+  CUevent event[2] = {};
+  const auto lifecycle = Lifecycle("two_events")
+                             .WithCurrentContext()
+                             .Init([&](DriverRef driver) {
+                               for (CUevent& one : event) {
+                                 if (driver.EventCreate(&one, 0) != CUDA_SUCCESS) one = nullptr;
+                               }
+                               return CUDA_SUCCESS;
+                             })
+                             .Teardown([&](DriverRef driver) {
+                               for (CUevent& one : event) {
+                                 if (one != nullptr && driver.EventDestroy(one) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_HANDLE;
+                               }
+                               return CUDA_SUCCESS;
+                             })
+                             .AnyCode()
+                             .Benign("cuEventCreate#1");
+  const Audit audit = Sweep(lifecycle, {.calls = {"cuEventCreate"}});
+  EXPECT_THAT(Texts(audit), ElementsAre("swallowed after cuEventCreate#2=OUT_OF_MEMORY,refuse")) << audit.Text();
+}
+
 struct ReportsABenignFault : Pair {
   CUresult Init(DriverRef driver) {
     int value = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP.
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "cuaudit/lifecycle.h"
+#include "cuaudit/gtest.h"
 #include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::settings_test {
@@ -89,6 +90,14 @@ TEST_F(Settings, AReportIsWrittenInEachFormat) {
   EXPECT_THAT(json, HasSubstr("CUAUDIT_CASE=loses_a_stream CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse'"));
   EXPECT_THAT(Content("loses_a_stream.xml"), HasSubstr("<testsuite"));
   EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
+}
+
+TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {
+  const std::string fault = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
+  EXPECT_REPLAYS_CLEANLY(Losing(), fault, {.formats = {"json=" + Path("replay.json")}});
+  EXPECT_THAT(Content("replay.json"), HasSubstr("\"mode\": \"replay\""));
+  EXPECT_THAT(Content("replay.json"), HasSubstr("\"text\": \"" + fault + "\""));
+  EXPECT_NONFATAL_FAILURE(EXPECT_REPLAYS_CLEANLY(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"}), "leak of 1 stream");
 }
 
 TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
