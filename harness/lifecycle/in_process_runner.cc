@@ -14,7 +14,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls, or has not met its fault
+constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls or has not met its fault
 
 std::string Joined(const std::vector<faults::Fault>& faults) {
   std::string words;
@@ -64,7 +64,7 @@ Result<Observation> InProcessRunner::RunFaultFree(TrialWorld* world, bool first)
   if (first) {
     spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
   } else {
-    // A trial's faulted cycle is the first of its world; what a program keeps once it keeps in the world before.
+    // A trial's faulted cycle is the first of its world. What a program keeps only once was already kept in the world before.
     good_host_ = WhatIsKept(trace.cycle[0].host);
     good_span_ = trace.cycle[0].seen;
     if (metering.records != nullptr) good_kept_ = KeptBy(*metering.records, good_span_);
@@ -167,7 +167,7 @@ Result<Ending> InProcessRunner::ExecuteForked(const faults::Plan& plan, Stacks s
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
   *trace = TrialTrace();
   world_->Forget();
-  // It hangs when the faults have fired and nothing has been called since the last look; a machine that is slow is no hang.
+  // A trial hangs when its faults have fired and no call was made since the last look. A slow machine is no hang.
   std::uint64_t clock = 0;
   int looks = 0;
   const auto still_going = [&] {

@@ -31,7 +31,7 @@ std::string WithCommas(const std::vector<std::string>& words) {
   return list;
 }
 
-// What the code says as a command line would, and then what CUAUDIT_SWEEP says.
+// The settings from the code, in the form of a command line, and then those of CUAUDIT_SWEEP.
 Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Options* settings) {
   settings->how = WithCommas(options.hows);
   settings->codes = options.all_codes ? "all" : "default";
@@ -46,7 +46,7 @@ Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   settings->deadline_ms = options.deadline_ms;
   settings->work_dir = options.work_dir;
   settings->format = options.formats;
-  settings->abandoned_is_leak = true;  // a step returns to its caller, whatever happens
+  settings->abandoned_is_leak = true;  // a step always returns to its caller, so nothing is abandoned
   const char* const said = std::getenv("CUAUDIT_SWEEP");
   Status status = ParseLifecycleOptions(said == nullptr ? "" : said, settings);
   for (Output& output : settings->outputs) {
@@ -57,7 +57,7 @@ Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   return status;
 }
 
-// A folder of its own in the work directory, named as the lifecycle.
+// A directory in the work directory, named after the lifecycle.
 Result<WorkDir> OpenWorkDir(const std::string& path, const std::string& lifecycle) {
   std::string name = lifecycle;
   std::replace(name.begin(), name.end(), '/', '_');
@@ -66,7 +66,7 @@ Result<WorkDir> OpenWorkDir(const std::string& path, const std::string& lifecycl
   return WorkDir::Open(outer->File(name));
 }
 
-// Two sweeps may go on with each other's trials when this is the same: the lifecycle, the file it is in, and what it does.
+// Hash that two sweeps must share to continue each other's trials: the lifecycle, the file it is in, and what it does.
 std::uint64_t SubjectOf(const Lifecycle& lifecycle, const Rehearsal& rehearsal) {
   const std::uint64_t hash = HashText(lifecycle.name(), HashNumber(FileContent("/proc/self/exe"), kHashSeed));
   return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
@@ -115,7 +115,7 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
   }
 }
 
-// What a report of a program has from its session.
+// Fills in what the report of a program gets from its session.
 void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
   for (const std::string& fault : only) run->faults.push_back({fault, false});
   run->command = CommandWords();

@@ -65,7 +65,7 @@ Status CheckOptions(const Options& options) {
   return {};
 }
 
-// "json" or "json=FILE".
+// Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text) {
   constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
   const std::size_t equals = text.find('=');
@@ -118,11 +118,11 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
-// A device or a pipe would be read for ever, and what is no text would be quoted at length.
+// A device or a pipe could block for ever, and an error about a binary file would quote much of it.
 std::string WhyNoConfig(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return {};  // said by who reads it
+  if (!std::filesystem::exists(path, error)) return {};  // the reader of the file reports this
   if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
   if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
   const Result<std::string> text = ReadFile(path);
@@ -136,7 +136,7 @@ std::string WhyNoConfig(const std::string& path) {
 struct OptionsParser::Parts {
   CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
   std::vector<std::pair<Command, CLI::App*>> commands;
-  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
+  // Each command fills its own copy, so that a section of the config file for one command cannot change another.
   std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
 };
 
@@ -229,7 +229,8 @@ Status ParseText(const std::string& text, Options* options) {
 
 Status ParseLifecycleOptions(const std::string& text, Options* options) {
   options->command = kLifecycle;
-  // Blocks that a parser frees stay in the C library's caches, where heap bytes by statistics miss what a lifecycle then takes from them.
+  // Parsing is skipped for an empty text: blocks that the parser frees would stay in the C library's caches and hide heap bytes that a
+  // lifecycle then takes from them.
   Status parsed = text.empty() ? Status() : ParseText(text, options);
   if (!parsed.ok()) return parsed;
   options->outputs.clear();

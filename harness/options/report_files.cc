@@ -40,7 +40,7 @@ Status CheckOutput(const std::string& output) {
   if (!fs::is_directory(dir, error)) return {Exit::Usage, "--output: " + dir.string() + ": no such directory"};
   const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
   if (device) return {};
-  // Asking is not enough: root may write everywhere, and /proc still creates nothing.
+  // A test file is created, because permissions do not tell: root may write everywhere, and /proc still refuses new files.
   std::string probe = (dir / ".cuaudit.XXXXXX").string();
   const int file = mkostemp(probe.data(), O_CLOEXEC);
   if (file < 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot create a file here: " + std::strerror(errno)};

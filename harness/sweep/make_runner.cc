@@ -11,7 +11,7 @@ namespace cuaudit::harness {
 std::unique_ptr<Runner> MakeRunner(Isolation wished, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal) {
   const bool automatic = wished == Isolation::Unknown;
-  // Journals and outputs of the trials, each in a file of its own, are what a spawned process leaves.
+  // --keep asks for a journal and an output file of each trial, which only spawned processes leave.
   const bool spawn = wished == Isolation::Spawn || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
   const bool cycles = wished == Isolation::Cycle || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
                                                      WhyUnfitForCycles(rehearsal) == Reason::None);

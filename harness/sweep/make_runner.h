@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// make_runner.h: the runner for what a user asked for.
+// make_runner.h: chooses the runner for --isolation.
 //
 //   Threads   one thread.
-//   Errors    none: what cannot be forked is spawned, and the report says so.
-//   Faults    makes no driver calls.
+//   Errors    none: trials that cannot fork are spawned, and the report says so.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,7 @@
 
 namespace cuaudit::harness {
 
-// `wished`: Unknown leaves the choice to the driver and the program.
+// With `wished` Unknown the driver and the program decide.
 std::unique_ptr<Runner> MakeRunner(Isolation wished, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal);
 
