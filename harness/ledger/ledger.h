@@ -60,7 +60,7 @@ struct Object {
   // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther). Also set for what was taken by a
   // helper process that never calls the driver (harness/verdict/driver_owned.h).
   bool part_of_other = false;
-  bool event_or_pipe = false;  // a descriptor whose opening has no record
+  bool event_or_pipe = false;  // a descriptor that a census found and that is an event or a pipe
   bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the call that released or orphaned it, or whose release was refused
