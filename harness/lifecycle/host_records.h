@@ -75,7 +75,7 @@ class HostFold {
  public:
   void Add(std::span<const faults::Record> records);
   const HostPlaces& places() const { return places_; }
-  // For a kind: acquisitions minus releases, including releases of objects from before the records. Violations: the number of violations of any rule.
+  // Net: acquisitions minus releases, including releases of objects from before the records. Violations: the number of all violations.
   std::int64_t Net(driver::Kind kind) const;
   std::int64_t Violations() const;
 
