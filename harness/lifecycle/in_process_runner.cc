@@ -90,6 +90,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
                                 (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
   }
   ForgetEqualRuns(&rehearsal);
+  repeats_exactly_ = !rehearsal.threaded && !rehearsal.drifting;
   if (!rehearsal.others.empty()) {
     Result<TrialWorld::Pointer> world = TrialWorld::Open(options_.driver, options_.isolate);
     if (!world.ok()) return world.status();
@@ -132,10 +133,12 @@ Result<TrialSeen> InProcessRunner::Next() {
 
   TrialSeen one;
   one.index = order.index;
+  const std::uint64_t benign = BenignFaults(benign_, faults_);
   one.isolation = shared_trace_ == nullptr ? Isolation::InProcess : Isolation::Fork;
   const Stacks stacks = by_site || !spotless_ ? Stacks::All : order.goes_on ? Stacks::FaultedCycle : Stacks::None;
   Result<Ending> ending = Execute(plan_, stacks);
   if (!ending.ok()) return ending.status();
+  trace_.cycle[0].benign_faults = benign;
   const auto died = [&] { return ending->signal != 0 || ending->timed_out; };
   if (spotless_ && !died()) one.settled = Settle(lifecycle_, benign_, faults_, world_->Journal(), trace_);
   if (one.settled) {
@@ -145,6 +148,7 @@ Result<TrialSeen> InProcessRunner::Next() {
   }
   if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan_, Stacks::All);
   if (!ending.ok()) return ending.status();
+  trace_.cycle[0].benign_faults = benign;
   died_ = died();
   if (trace_.unguarded != 0) Count(Reason::Unguarded, trace_.unguarded, &skipped_);
   one.seen = Observe(lifecycle_, faults_, world_->Journal(), trace_, *ending);

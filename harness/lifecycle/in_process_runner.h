@@ -39,6 +39,7 @@ class InProcessRunner final : public Runner {
   Status Repeat(TrialResult* trial) override;
   bool idle() const noexcept override { return orders_.empty(); }
   int interrupted() const noexcept override { return 0; }
+  bool repeats_exactly() const noexcept override { return repeats_exactly_; }
 
   // The driver in words; empty before Rehearse opened it.
   std::string driver() const { return world_ == nullptr ? std::string() : world_->driver(); }
@@ -78,7 +79,8 @@ class InProcessRunner final : public Runner {
   faults::Plan plan_;                  // of the last trial
   TrialTrace trace_;                   // of the last run
   bool died_ = false;                  // the last trial died
-  bool spotless_ = false;              // the rehearsal was spotless
+  bool repeats_exactly_ = false;
+  bool spotless_ = false;  // the rehearsal was spotless
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, after a first cycle has done what is done once
   HostSpan good_span_;    // the same by the host drop-in, without places

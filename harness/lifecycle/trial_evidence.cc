@@ -49,6 +49,7 @@ Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::
   bool all = !benign.empty();
   for (const faults::Fault& fault : benign.empty() ? std::span<const faults::Fault>() : faults) {
     bool declared = false;
+    if (faults::HostFaultOf(fault.base) != nullptr) return Declared::No;  // only driver calls can be declared
     for (const Benign& one : benign) {
       if (one.call != driver::Name(fault.base) || (one.occurrence != 0 && one.occurrence != fault.occurrence)) continue;
       if (!one.function.empty() || fault.site != 0) return Declared::Unknown;
@@ -59,9 +60,18 @@ Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::
   return all ? Declared::All : Declared::No;
 }
 
+// Whether a declaration that holds wherever the call is made covers the fault.
+bool IsDeclared(const std::vector<Benign>& benign, const faults::Fault& fault) { return AreDeclared(benign, {&fault, 1}) == Declared::All; }
+
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
+
+std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < faults.size(); ++i) mask |= std::uint64_t{IsDeclared(benign, faults[i])} << i;
+  return mask;
+}
 
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   const CycleTrace& cycle = trace.cycle[0];

@@ -35,6 +35,10 @@ enum class Balance : std::uint8_t {
 };
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
+// One bit for each fault, as CycleSteps::benign_faults has it. Declarations that name a function count for none: without call stacks nobody
+// knows where a fault hit.
+std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults);
+
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
 // The result of a trial that needs no judgement; empty when it must be judged. The rehearsal must have been spotless.

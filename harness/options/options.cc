@@ -214,14 +214,21 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
 namespace {
 
 Status ParseText(const std::string& text, Options* options) {
+  const Status wrong(Exit::Usage, "CUAUDIT_SWEEP: expected each quote to be closed");
+  for (const char quote : {'\'', '"'}) {
+    if (std::count(text.begin(), text.end(), quote) % 2 != 0) return wrong;
+  }
   CLI::App app("", "CUAUDIT_SWEEP");
   app.set_help_flag();
+  const bool no_prune = std::exchange(options->no_prune, false);
   AddOptions(&app, kLifecycle, options);
   try {
     app.parse(text, false);
   } catch (const CLI::ParseError& error) {
     return {Exit::Usage, "CUAUDIT_SWEEP: " + OneLine(error.what())};
   }
+  if (app.count("--prune") != 0 && options->no_prune) return {Exit::Usage, "CUAUDIT_SWEEP: expected --prune or --no-prune, not both"};
+  if (app.count("--prune") == 0) options->no_prune = options->no_prune || no_prune;
   return {};
 }
 
@@ -238,6 +245,9 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
     Result<Output> output = ParseOutput(one);
     if (!output.ok()) return output.status();
     if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
+    const auto same = [&](const Output& other) { return other.file == output->file; };
+    if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
+      return {Exit::Usage, "--format: two results for " + output->file};
     options->outputs.push_back(std::move(*output));
   }
   return {};

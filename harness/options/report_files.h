@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "harness/options/options.h"
 #include "reports/run.h"
@@ -12,7 +13,7 @@
 namespace cuaudit::harness {
 
 // Checks before the work starts that the output can be written. Empty: stdout.
-Status CheckOutput(const std::string& output);
+Status CheckOutput(const std::string& output, std::string_view option = "--output");
 
 Status WriteReport(const report::Run& run, const Output& output);
 

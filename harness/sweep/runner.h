@@ -56,6 +56,8 @@ class Runner {
   virtual Result<TrialSeen> Next() = 0;
   // Called after the last trial from Next was judged. Adds what only repetitions of the trial can show.
   virtual Status Repeat(TrialResult* /*trial*/) { return {}; }
+  // True: a trial that missed its fault would miss it again, so it is not tried again.
+  virtual bool repeats_exactly() const noexcept { return false; }
   virtual bool idle() const noexcept = 0;        // true when every order has come back
   virtual int interrupted() const noexcept = 0;  // the signal that ended the sweep; 0: none
 };

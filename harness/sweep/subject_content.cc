@@ -79,7 +79,11 @@ std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal)
     hash = HashNumber(FileContent(word), hash);
     if (equals != std::string::npos) hash = HashNumber(FileContent(word.substr(equals + 1)), hash);
   }
-  if (rehearsal.drifting) return hash;
+  return rehearsal.drifting ? hash : HashNumber(ModulesContent(rehearsal), hash);
+}
+
+std::uint64_t ModulesContent(const Rehearsal& rehearsal) {
+  std::uint64_t hash = kHashSeed;
   std::vector<std::uint64_t> modules;
   const faults::JournalView& journal = rehearsal.run.journal;
   for (std::size_t i = 0; i < journal.modules().size(); ++i) {

@@ -24,4 +24,7 @@ std::uint64_t FileContent(const std::string& path);
 // run may call from other ones.
 std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal);
 
+// The same for the modules that make driver calls, by their build ids.
+std::uint64_t ModulesContent(const Rehearsal& rehearsal);
+
 }  // namespace cuaudit::harness

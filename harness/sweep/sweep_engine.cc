@@ -272,7 +272,7 @@ Status SweepEngine::Step() {
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired || trial.missed == Missed::Late;
-  trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
+  trial.stray = by_chance && !runner_->repeats_exactly() && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   // A hit that was only not fully recorded still has an unwinding.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsed_.front(), first_faults_, one->seen, planned.faults, options_.plan.prune,
@@ -373,7 +373,7 @@ void SweepEngine::Report(report::Run* run) {
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
-  if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
+  if (!single_ && options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
 }  // namespace cuaudit::harness

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "faults/driver/effects.h"
+#include "faults/driver/result.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
@@ -131,6 +132,9 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   for (auto call = last.rbegin(); call != last.rend(); ++call) {
     finding.detail.append(call == last.rbegin() ? " " : ", ")
         .append(driver::Name(driver::BaseOf(static_cast<driver::CallId>((*call)->call))));
+    if (trial.ending.step.empty()) continue;
+    const auto result = static_cast<CUresult>((*call)->result);
+    finding.detail.append((*call)->end == 0 ? "=?" : "=").append((*call)->end == 0 ? "" : driver::ShortResultName(result));
   }
   return finding;
 }

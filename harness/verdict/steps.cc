@@ -104,12 +104,16 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     return reporting;
   }
   reporting.said = Said::Success;
+  // A benign fault starts no way back: the lifecycle goes on.
+  const auto is_benign = [&](const Record* call) { return call->fault != 0 && (steps.benign_faults >> (call->fault - 1U) & 1U) != 0; };
+  const auto first_failure = std::find_if_not(refused.begin(), refused.end(), is_benign);
+  const Record* const failure = first_failure == refused.end() ? refused.back() : *first_failure;
   if (!steps.step[first].can_report) reporting.skipped.push_back(Reason::StepSilent);
   for (const Record* const call : lost) {
     const std::size_t at = StepAt(steps, call->begin);
     if (at == kSteps || !steps.step[at].can_report) continue;
     // While the program unwinds from another failure, a failed release cannot be reported.
-    const bool on_the_way_back = call != refused.front();
+    const bool on_the_way_back = call->begin > failure->begin;
     if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
     TrialFinding finding = AtCall(Rule::Swallowed, journal, *call,
                                   "the fault in " + std::string(kStepNames[at]) + " was reported by no step: " + Answer(steps, at));

@@ -43,6 +43,7 @@ struct StepTrace {
 
 struct CycleSteps {
   StepTrace step[kSteps];
+  std::uint64_t benign_faults = 0;  // bit i: fault i of the plan, counted from 0, is declared benign
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }

@@ -262,6 +262,28 @@ TEST(Swallowed, OneOptionalCallExcusesNoOther) {
   EXPECT_THAT(Texts(audit), ElementsAre("swallowed after cuEventCreate#2=OUT_OF_MEMORY,refuse")) << audit.Text();
 }
 
+// The stream is optional, an event stands in for it, and nobody hears that the event could not be destroyed.
+TEST(Swallowed, AReleaseAfterABenignFault) {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  const auto lifecycle = Lifecycle("falls_back")
+                             .WithCurrentContext()
+                             .Init([&](DriverRef driver) {
+                               stream = nullptr;
+                               event = nullptr;
+                               if (driver.StreamCreate(&stream, 0) == CUDA_SUCCESS) return CUDA_SUCCESS;
+                               stream = nullptr;
+                               return driver.EventCreate(&event, 0);
+                             })
+                             .Teardown([&](DriverRef driver) {
+                               if (event != nullptr) (void)driver.EventDestroy(event);
+                               return stream == nullptr ? CUDA_SUCCESS : driver.StreamDestroy(stream);
+                             })
+                             .Benign("cuStreamCreate");
+  const Audit audit = Replay(lifecycle, {"cuStreamCreate#1=OUT_OF_MEMORY,refuse", "cuEventDestroy#1=INVALID_CONTEXT,refuse"});
+  EXPECT_THAT(Texts(audit), Contains(StartsWith("swallowed after cuStreamCreate#1"))) << audit.Text();
+}
+
 struct ReportsABenignFault : Pair {
   CUresult Init(DriverRef driver) {
     int value = 0;
@@ -328,7 +350,7 @@ TEST(Abort, IsAVerdictWhenIsolated) {
   EXPECT_THAT(Texts(audit),
               ElementsAre("abort after cuStreamCreate#1=OUT_OF_MEMORY,refuse", "abort after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
   EXPECT_EQ(audit.findings.at(1).where, "cuEventCreate");
-  EXPECT_EQ(audit.findings.at(1).detail, "died in init; its last calls were cuStreamCreate, cuEventCreate");
+  EXPECT_EQ(audit.findings.at(1).detail, "died in init; its last calls were cuStreamCreate=SUCCESS, cuEventCreate=OUT_OF_MEMORY");
 }
 
 struct Exits : Pair {
