@@ -38,4 +38,7 @@ class Symbolizer {
 // nothing but these comes back whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 
+// Of the C library by its module alone, of the program by its function.
+bool IsStartCode(const report::Frame& frame);
+
 }  // namespace cuaudit::harness
