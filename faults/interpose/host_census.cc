@@ -279,8 +279,8 @@ void ClosingFrom(unsigned first, unsigned last) noexcept {
 
 void RememberOpenDescriptors() noexcept {
   RememberReplaceable();
-  for (int descriptor = 0; descriptor < kMostDescriptors; ++descriptor) {
-    if (inherited.Has(descriptor)) Know(descriptor);
+  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+    for (uint64_t left = inherited.Group(group); left != 0; left &= left - 1) Know(group * 64 + __builtin_ctzll(left));
   }
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "harness/symbols/symbolizer.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +20,14 @@ struct Module {
   std::map<std::uint64_t, std::vector<report::Frame>> resolved;
 };
 
+// Empty: no module is known there.
+std::string_view PathOf(const faults::JournalView& journal, std::uint64_t raw) {
+  const std::uint64_t number = faults::FrameModule(raw);
+  return number == faults::kNoModule ? std::string_view() : journal.ModulePath(number);
+}
+
+std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace
 
 struct Symbolizer::Impl {
@@ -28,9 +39,35 @@ struct Symbolizer::Impl {
     const auto found = modules.find(key);
     if (found != modules.end()) return found->second;
     Module module;
-    module.name = path.substr(path.rfind('/') + 1);
+    module.name = NameOf(path);
     module.symbols = ModuleSymbols::Open(key.first, build_id);
     return modules.emplace(std::move(key), std::move(module)).first->second;
+  }
+
+  std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::span<const std::uint64_t> stack) {
+    std::vector<report::Frame> frames;
+    for (const std::uint64_t raw : stack) {
+      const std::string_view path = PathOf(journal, raw);
+      if (path.empty()) {
+        report::Frame unknown;
+        unknown.offset = faults::FrameOffset(raw);
+        frames.push_back(unknown);
+        continue;
+      }
+      Module& module = Find(path, journal.ModuleBuildId(faults::FrameModule(raw)));
+      const std::vector<report::Frame>& resolved = Lookup(&module, faults::FrameOffset(raw));
+      frames.insert(frames.end(), resolved.begin(), resolved.end());
+    }
+    return frames;
+  }
+
+  // Whether Trim drops the frame at the outer end. The C library is not opened for that: its debug information is large.
+  bool IsStart(const faults::JournalView& journal, const std::uint64_t& raw) {
+    report::Frame whole;
+    whole.module = NameOf(PathOf(journal, raw));
+    if (IsStartCode(whole)) return true;
+    const std::vector<report::Frame> frames = Resolve(journal, {&raw, 1});
+    return std::all_of(frames.begin(), frames.end(), IsStartCode);
   }
 
   static const std::vector<report::Frame>& Lookup(Module* module, std::uint64_t offset) {
@@ -51,21 +88,16 @@ Symbolizer::Symbolizer() : impl_(std::make_unique<Impl>()) {}
 Symbolizer::~Symbolizer() = default;
 
 std::vector<report::Frame> Symbolizer::Resolve(const faults::JournalView& journal, std::uint32_t stack) {
-  std::vector<report::Frame> frames;
-  for (const std::uint64_t raw : journal.Stack(stack)) {
-    const std::uint64_t number = faults::FrameModule(raw);
-    const std::string_view path = number == faults::kNoModule ? std::string_view() : journal.ModulePath(number);
-    if (path.empty()) {
-      report::Frame unknown;
-      unknown.offset = faults::FrameOffset(raw);
-      frames.push_back(unknown);
-      continue;
-    }
-    Module& module = impl_->Find(path, journal.ModuleBuildId(number));
-    const std::vector<report::Frame>& resolved = Impl::Lookup(&module, faults::FrameOffset(raw));
-    frames.insert(frames.end(), resolved.begin(), resolved.end());
-  }
-  return Trim(std::move(frames));
+  const std::span<const std::uint64_t> whole = journal.Stack(stack);
+  std::size_t end = whole.size();
+  while (end > 0 && impl_->IsStart(journal, whole[end - 1])) --end;
+  std::vector<report::Frame> frames = impl_->Resolve(journal, whole.first(end));
+  const std::size_t inner = frames.size();
+  report::Frame start;  // Trim sees that there is start code, not which
+  start.module = "libc.so";
+  frames.resize(inner + whole.size() - end, start);
+  frames = Trim(std::move(frames));
+  return frames.size() <= inner ? frames : Trim(impl_->Resolve(journal, whole));
 }
 
 }  // namespace cuaudit::harness

@@ -37,4 +37,7 @@ class Symbolizer {
 // whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 
+// Of the C library by its module alone, of the program by its function.
+bool IsStartCode(const report::Frame& frame);
+
 }  // namespace cuaudit::harness

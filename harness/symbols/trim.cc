@@ -39,6 +39,8 @@ bool IsExport(const report::Frame& frame) {
          (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
 }
 
+}  // namespace
+
 bool IsStartCode(const report::Frame& frame) {
   static constexpr std::array<std::string_view, 3> kModules = {"libc.so", "libpthread.so", "ld-linux"};
   static constexpr std::array<std::string_view, 7> kFunctions = {
@@ -46,8 +48,6 @@ bool IsStartCode(const report::Frame& frame) {
   return std::any_of(kModules.begin(), kModules.end(), [&](std::string_view name) { return frame.module.starts_with(name); }) ||
          std::find(kFunctions.begin(), kFunctions.end(), frame.function) != kFunctions.end();
 }
-
-}  // namespace
 
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   std::size_t first = 0;

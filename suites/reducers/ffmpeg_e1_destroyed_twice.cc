@@ -51,18 +51,18 @@ int main(int argc, char** argv) { return cuaudit::reducers::Run(cuaudit::reducer
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::ffmpeg_e1_destroyed_twice {
 namespace {
 
 constexpr const char* kProgram = "ffmpeg_e1_destroyed_twice";
 
-TEST(FfmpegE1Program, DestroysTheCallersContext) { EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), "double_release context"); }
+TEST(FfmpegE1Program, DestroysTheCallersContext) { EXPECT_EQ(InOneRun(kProgram, "defective"), "double_release context"); }
 
 TEST(FfmpegE1Program, RepairedIsSilent) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "repaired")), "");
+  EXPECT_EQ(InOneRun(kProgram, "repaired"), "");
   ExpectUnwindsCleanly(kProgram, "repaired");
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::ffmpeg_e1_destroyed_twice
 #endif

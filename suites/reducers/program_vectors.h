@@ -6,92 +6,23 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <cstddef>
 #include <string>
-#include <utility>
-#include <vector>
-
-#include "suites/reducers/vectors.h"
-#include "suites/support/tool.h"
 
 namespace cuaudit::reducers {
 
-// cuaudit ARGUMENTS -- PROGRAM FORM CYCLES; the report, null when there is none.
-inline nlohmann::json Audited(std::vector<std::string> arguments, const std::string& program, const std::string& form,
-                              const std::string& cycles = "1") {
-  const std::string file = e2e::TemporaryDirectory() + "/report.json";
-  arguments.insert(arguments.begin(), e2e::Tool());
-  for (const char* const word : {GenuineDriverIsChosen() ? "--driver=real" : "--driver=sim", "--host", "--format=json", "--output"})
-    arguments.emplace_back(word);
-  for (const std::string& word : {file, std::string("--"), CUAUDIT_REDUCERS "/" + program, form, cycles}) arguments.push_back(word);
-  const e2e::Outcome outcome = e2e::RunCommand(arguments, {.environment = {"CUAUDIT_OPTIONS="}});
-  nlohmann::json report = nlohmann::json::parse(e2e::ReadFile(file), nullptr, false);
-  EXPECT_FALSE(report.is_discarded()) << outcome.err;
-  return report;
-}
-
-// As of an audit in process: "host_heap 1, thread 2, crash", and the message of a run that proves nothing.
-inline std::string Lost(const nlohmann::json& report) {
-  const auto text = [](const nlohmann::json& of, const char* key) { return of.value(key, std::string()); };
-  if (text(report, "outcome") != "clean" && text(report, "outcome") != "findings")
-    return text(report, "outcome") + ": " + text(report, "message");
-  std::map<std::string, std::uint64_t> counts;
-  std::string others;
-  for (const nlohmann::json& finding : report["findings"]) {
-    const std::string rule = text(finding, "rule");
-    const std::string kind = text(finding, "kind");
-    if (rule == "leak" || rule == "orphaned" || rule == "growth") {
-      counts[kind] += finding["count"].get<std::uint64_t>();
-    } else {
-      others.append(others.empty() ? "" : ", ").append(rule).append(kind.empty() ? "" : " ").append(kind);
-    }
-  }
-  std::string lost;
-  for (const auto& [kind, count] : counts) lost.append(lost.empty() ? "" : ", ").append(kind).append(" ").append(std::to_string(count));
-  return lost.append(lost.empty() || others.empty() ? "" : ", ").append(others);
-}
-
 // What every cycle adds, and what else is wrong: "host_heap 1 (40 bytes), mutex_freed mutex". What the driver keeps for itself is left
 // out.
-inline std::string PerCycle(const std::string& program, const std::string& form) {
-  const nlohmann::json report = Audited({"cycles", "--n", "1,4"}, program, form, "{n}");
-  if (!report.contains("cycles")) return Lost(report);
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> grown;
-  for (const nlohmann::json& row : report["cycles"]["rows"]) {
-    if (row["per_cycle"] == 0 || row["acquired"].value("call", std::string()) == "(inside the driver)") continue;
-    auto& [count, bytes] = grown[row["kind"].get<std::string>()];
-    count += row["per_cycle"].get<std::uint64_t>();
-    bytes += row["bytes_per_cycle"].get<std::uint64_t>();
-  }
-  std::string text;
-  const auto add = [&](const std::string& what) { text.append(text.empty() ? "" : ", ").append(what); };
-  for (const auto& [kind, one] : grown)
-    add(kind + " " + std::to_string(one.first) + (one.second == 0 ? "" : " (" + std::to_string(one.second) + " bytes)"));
-  for (const nlohmann::json& finding : report["findings"]) {
-    const std::string rule = finding["rule"].get<std::string>();
-    if (rule != "growth") add(rule + " " + finding["kind"].get<std::string>());
-  }
-  return text;
-}
+std::string PerCycle(const std::string& program, const std::string& form);
 
-inline std::string Replayed(const std::string& fault, const std::string& program, const std::string& form,
-                            const std::string& deadline_ms = "0") {
-  return Lost(Audited({"replay", "--deadline-ms", deadline_ms, "--fault", fault}, program, form));
-}
+// What one run loses, without a fault or under the one named: "host_heap 1, thread 2, crash", and the message of a run that proves nothing.
+std::string InOneRun(const std::string& program, const std::string& form);
+std::string Replayed(const std::string& fault, const std::string& program, const std::string& form, const std::string& deadline_ms = "0");
 
 // All the ways in which the driver's calls fail: nothing is lost.
-inline void ExpectUnwindsCleanly(const std::string& program, const std::string& form) {
-  const nlohmann::json report = Audited({"sweep"}, program, form);
-  EXPECT_EQ(Lost(report), "") << report["findings"].dump(1);
-  EXPECT_GT(report["totals"]["fired"], 0);
-}
+void ExpectUnwindsCleanly(const std::string& program, const std::string& form);
 
 // And all in which the host's do, as many as named.
-inline void ExpectNothingLost(const std::string& program, const std::string& form, const std::string& host_how, std::size_t host_faults) {
-  const nlohmann::json host = Audited({"sweep", "--how", host_how}, program, form);
-  EXPECT_EQ(Lost(host), "") << host["findings"].dump(1);
-  EXPECT_EQ(host["totals"]["fired"], host_faults);
-  ExpectUnwindsCleanly(program, form);
-}
+void ExpectNothingLost(const std::string& program, const std::string& form, const std::string& host_how, std::size_t host_faults);
 
 }  // namespace cuaudit::reducers

@@ -57,22 +57,22 @@ int main(int argc, char** argv) { return cuaudit::reducers::Run(cuaudit::reducer
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::rmm_e8_static_pool {
 namespace {
 
 constexpr const char* kProgram = "rmm_e8_static_pool";
 
 // Waited for and destroyed; the two segments are freed one after the other.
 TEST(RmmE8Program, FreesInAContextThatIsGone) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")),
+  EXPECT_EQ(InOneRun(kProgram, "defective"),
             "use_after_release event, use_after_release event, use_after_release device_memory, use_after_release device_memory");
 }
 
 TEST(RmmE8Program, RepairedIsSilent) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "repaired")), "");
+  EXPECT_EQ(InOneRun(kProgram, "repaired"), "");
   ExpectUnwindsCleanly(kProgram, "repaired");
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::rmm_e8_static_pool
 #endif

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -23,53 +22,16 @@ inline constexpr CycleOptions kFourCycles = {.warm_up = 1, .cycles = 3};
 
 inline constexpr const char* kCannotBeForked = "a crash is a verdict in a process of its own, and a genuine driver does not survive fork";
 
-inline std::string Lost(const Audit& audit) {
-  std::map<std::string, std::uint64_t> counts;
-  std::string others;
-  for (const Finding& finding : audit.findings) {
-    if (finding.rule == "leak" || finding.rule == "growth") {
-      counts[finding.kind] += finding.count;
-    } else {
-      others.append(others.empty() ? "" : ", ").append(finding.rule).append(finding.kind.empty() ? "" : " ").append(finding.kind);
-    }
-  }
-  std::string text;
-  for (const auto& [kind, count] : counts) text.append(text.empty() ? "" : ", ").append(kind).append(" ").append(std::to_string(count));
-  if (!others.empty()) text.append(text.empty() ? "" : ", ").append(others);
-  return audit.outcome == AuditOutcome::Findings || audit.outcome == AuditOutcome::Clean ? text : audit.message;
-}
+std::string Lost(const Audit& audit);
 
 // Each row alone, then the whole sweep of first faults: no other call may lose anything.
 // A teardown that fails may be called once more.
-inline void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows) {
-  defective.RetryTeardown();
-  for (const Row& row : rows) EXPECT_EQ(Lost(Replay(defective, {row.fault})), row.lost) << defective.name() << " under " << row.fault;
-  SweepOptions options;
-  options.depth = 1;
-  options.prune = cuaudit::Prune::None;
-  const Audit audit = Sweep(defective, options);
-  const auto call = [](const std::string& fault) { return fault.substr(0, fault.find('=')); };
-  std::vector<std::string> expected;
-  expected.reserve(rows.size());
-  for (const Row& row : rows) expected.push_back(call(row.fault));
-  for (const Finding& finding : audit.findings) {
-    ASSERT_EQ(finding.faults.size(), 1U) << audit.Text();
-    EXPECT_THAT(expected, ::testing::Contains(call(finding.faults.front()))) << audit.Text();
-  }
-}
+void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows);
 
 // Where the fuzz target of the reducers takes the repaired ones, instead of a sweep of each.
-inline std::vector<Lifecycle>*& Collector() {
-  static std::vector<Lifecycle>* collector = nullptr;
-  return collector;
-}
+std::vector<Lifecycle>*& Collector();
 
 // First and second order, all states; and ten cycles.
-inline void ExpectSilent(Lifecycle repaired) {
-  repaired.RetryTeardown();
-  if (Collector() != nullptr) return Collector()->push_back(repaired);
-  EXPECT_UNWINDS_CLEANLY(repaired);
-  EXPECT_ALLOCATION_NEUTRAL(repaired);
-}
+void ExpectSilent(Lifecycle repaired);
 
 }  // namespace cuaudit::reducers

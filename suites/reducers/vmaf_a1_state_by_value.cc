@@ -51,7 +51,7 @@ int main(int argc, char** argv) { return cuaudit::reducers::Cycles(argc, argv, c
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a1_state_by_value {
 namespace {
 
 constexpr const char* kProgram = "vmaf_a1_state_by_value";
@@ -64,5 +64,5 @@ TEST(VmafA1, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a1_state_by_value
 #endif

@@ -62,7 +62,7 @@ int main(int argc, char** argv) { return cuaudit::reducers::Cycles(argc, argv, c
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a2_function_table {
 namespace {
 
 constexpr const char* kProgram = "vmaf_a2_function_table";
@@ -75,5 +75,5 @@ TEST(VmafA2, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a2_function_table
 #endif

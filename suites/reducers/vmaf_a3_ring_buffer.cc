@@ -53,7 +53,7 @@ int main(int argc, char** argv) { return cuaudit::reducers::Cycles(argc, argv, c
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a3_ring_buffer {
 namespace {
 
 constexpr const char* kProgram = "vmaf_a3_ring_buffer";
@@ -66,5 +66,5 @@ TEST(VmafA3, RepairedIsSilent) {
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a3_ring_buffer
 #endif

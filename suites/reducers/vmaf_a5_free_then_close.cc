@@ -52,9 +52,10 @@ int Run(bool free_first) {
 
 int main(int argc, char** argv) { return cuaudit::reducers::Once(argc, argv, cuaudit::reducers::Run); }
 #else
+#include "cuaudit/lifecycle.h"
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a5_free_then_close {
 namespace {
 
 constexpr const char* kProgram = "vmaf_a5_free_then_close";
@@ -62,14 +63,14 @@ constexpr const char* kProgram = "vmaf_a5_free_then_close";
 // A genuine driver dies of the stream, which is a verdict beside that on what it was handed.
 TEST(VmafA5Program, CloseUsesTheFreedState) {
   const std::string died = GenuineDriverIsChosen() ? "crash, " : "";
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), died + "use_after_release stream");
+  EXPECT_EQ(InOneRun(kProgram, "defective"), died + "use_after_release stream");
 }
 
 TEST(VmafA5Program, RepairedIsSilent) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "repaired")), "");
+  EXPECT_EQ(InOneRun(kProgram, "repaired"), "");
   ExpectUnwindsCleanly(kProgram, "repaired");
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a5_free_then_close
 #endif

@@ -45,21 +45,19 @@ int main(int argc, char** argv) { return cuaudit::reducers::Once(argc, argv, cua
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_a6_double_free {
 namespace {
 
 constexpr const char* kProgram = "vmaf_a6_double_free";
 
 // The C library's allocator notices it too, and ends the program.
-TEST(VmafA6, TheCallerFreesWhatTheRepairHasFreed) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "defective")), "abort, double_release host_heap");
-}
+TEST(VmafA6, TheCallerFreesWhatTheRepairHasFreed) { EXPECT_EQ(InOneRun(kProgram, "defective"), "abort, double_release host_heap"); }
 
 TEST(VmafA6, RepairedIsSilent) {
-  EXPECT_EQ(Lost(Audited({"run"}, kProgram, "repaired")), "");
+  EXPECT_EQ(InOneRun(kProgram, "repaired"), "");
   ExpectNothingLost(kProgram, "repaired", "host_oom", 1);
 }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_a6_double_free
 #endif

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b10_thread_pool {
 namespace {
 
 constexpr const char* kProgram = "vmaf_b10_thread_pool";
@@ -92,5 +92,5 @@ TEST(VmafB10, ThreadsAndLockStay) {
 TEST(VmafB10, RepairedIsSilent) { ExpectNothingLost(kProgram, "repaired", "host_oom,host_thread", 4); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b10_thread_pool
 #endif

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b11_pinned_private {
 namespace {
 
 constexpr const char* kProgram = "vmaf_b11_pinned_private";
@@ -64,5 +64,5 @@ TEST(VmafB11, WritesThroughNull) { EXPECT_EQ(Replayed("malloc#1=host_oom", kProg
 TEST(VmafB11, RepairedIsSilent) { ExpectNothingLost(kProgram, "repaired", "host_oom", 1); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b11_pinned_private
 #endif

@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
 #else
 #include "suites/reducers/program_vectors.h"
 
-namespace cuaudit::reducers {
+namespace cuaudit::reducers::vmaf_b9_pool_fetch {
 namespace {
 
 constexpr const char* kProgram = "vmaf_b9_pool_fetch";
@@ -137,5 +137,5 @@ TEST(VmafB9, ThePrivatePointerDangles) {
 TEST(VmafB9, RepairedIsSilent) { ExpectNothingLost(kProgram, "repaired", "host_oom", 3); }
 
 }  // namespace
-}  // namespace cuaudit::reducers
+}  // namespace cuaudit::reducers::vmaf_b9_pool_fetch
 #endif
