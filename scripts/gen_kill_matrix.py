@@ -12,6 +12,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,8 @@ OLDEST_TOOLKIT = 13000  # older ones leave out cases: what they cannot say canno
 BY_KIND = ["leak", "orphaned", "growth", "double_release", "use_after_release"]
 NOTES_BY_KIND = ["release_refused", "retained_for_retry", "process_lifetime", "abandoned_at_exit"]
 REPORTING = ["swallowed", "spurious_failure", "wrong_code", "output_on_failure", "not_recovered", "benign_not_absorbed", "benign_never_fired"]
-# The last of the harness's own rules in rules.def; behind it stand those of misuse that the simulated driver proves (misuse.def).
-LAST_OWN_RULE = "host_misused"
+# A row of faults/driver/misuse.def: a rule that the simulated driver proves.
+MISUSE = re.compile(r'^CUAUDIT_MISUSE\(\w+, "(\w+)"', re.M)
 # What has a rule of its own instead (its name), or what cannot be planted (None, with the reason).
 OTHERWISE = {
     ("leak", "context_stack_entry"): "context_stack_unbalanced",
@@ -203,9 +204,7 @@ def cases_list(rows, matrix):
     return out
 
 
-def text_of(matrix):
-    misuse = list(matrix.rules)
-    misuse = misuse[misuse.index(LAST_OWN_RULE) + 1:]
+def text_of(matrix, misuse):
     rest = [rule for rule in matrix.rules if rule not in misuse + REPORTING]
     out = ["# Kill matrix", "",
            "Written by `scripts/gen_kill_matrix.py` from what the planted and the positive suite say of themselves while they run; the ctest",
@@ -242,7 +241,7 @@ def main():
     matrix = Matrix(planted, positive, words)
     problems = matrix.problems()
     path = options.root / "suites/planted/KILL_MATRIX.md"
-    text = text_of(matrix)
+    text = text_of(matrix, MISUSE.findall((options.root / "faults/driver/misuse.def").read_text()))
     if not options.check:
         path.write_text(text)
     elif not path.exists() or path.read_text() != text:
