@@ -22,10 +22,7 @@
 #include "harness/options/report_files.h"
 #include "harness/sweep/shell_quote.h"
 #include "reports/escape.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
 #include "reports/message.h"
-#include "reports/text_writer.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -94,7 +94,8 @@ Status ReadOutputs(Options* options) {
     return {Exit::Usage, "--output: expected a --format without =FILE, whose result goes there"};
   }
   const Output& first = options->outputs.front();
-  if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || first.format == Format::Junit)) {
+  const bool listed = first.format == Format::Text || first.format == Format::Json;
+  if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || !listed)) {
     return {Exit::Usage, "--format: list prints text or json to stdout"};
   }
   return {};
