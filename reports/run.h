@@ -99,7 +99,7 @@ struct Ran {
   Isolation in = Isolation::Unknown;
   Fallback instead = {};
 
-  auto operator<=>(const Ran&) const = default;
+  auto operator<=>(const Ran&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 
 struct Totals {

@@ -2,8 +2,7 @@
 // commands.h: the commands of cuaudit, one function each.
 //
 //   Threads   one thread.
-//   Errors    an exit code (README.md); what went wrong stands in one line on stderr.
-//   Faults    make no driver calls; the programs they start do.
+//   Errors    an exit code (README.md). The reason is one line on stderr.
 #pragma once
 
 #include <string>
@@ -19,7 +18,7 @@ Exit CyclesCommand(const Options& options);
 Exit SweepCommand(const Options& options);
 Exit ReplayCommand(const Options& options);
 Exit ExplainCommand(const Options& options);
-Exit ExplainWord(const std::string& word);  // of a report: the id of a rule, a verdict or a reason
+Exit ExplainWord(const std::string& word);  // id of a rule, outcome, verdict or reason of a report
 Exit ListCommand(const Options& options);
 
 }  // namespace cuaudit::harness

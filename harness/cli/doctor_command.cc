@@ -23,7 +23,7 @@ std::string Limit(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur);
 }
 
-// kernel.yama.ptrace_scope decides whether a debugger can look into a hung trial.
+// kernel.yama.ptrace_scope decides whether a debugger can attach to a hung trial.
 std::string PtraceScope() {
   const Result<std::string> text = ReadFile("/proc/sys/kernel/yama/ptrace_scope");
   if (!text.ok()) return "not restricted";

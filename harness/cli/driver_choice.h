@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// driver_choice.h: what the machine offers, and which driver a run takes.
+// driver_choice.h: finds out what the machine offers and chooses the driver of a run.
 //
-//   Owns      its strings.
 //   Threads   one thread.
-//   Errors    Status: a genuine driver was asked for and is not there; the drop-in libraries are not installed beside the tool.
-//   Faults    makes no driver calls and loads no driver.
+//   Errors    Status: a genuine driver was asked for and is missing, or the drop-in libraries are not installed beside the tool.
+//   Faults    loads no driver.
 #pragma once
 
 #include <string>
@@ -18,18 +17,18 @@ namespace cuaudit::harness {
 
 struct Machine {
   std::string drop_in_dir;                  // <tool>/../lib/cuaudit
-  bool drop_in = false;                     // libcuda.so.1 is there
-  std::string cudart_dir;                   // cuaudit's own CUDA runtime, empty: none
-  std::vector<std::string> cudart_missing;  // files of it that are not there
-  bool host_drop_in = false;                // both libcuaudit_host.so and libcuaudit_host_basic.so are there
-  std::string genuine_driver;               // absolute path, empty: none
+  bool drop_in = false;                     // libcuda.so.1 exists there
+  std::string cudart_dir;                   // cuaudit's own CUDA runtime; empty: none
+  std::vector<std::string> cudart_missing;  // files of the runtime that are missing
+  bool host_drop_in = false;                // libcuaudit_host.so and libcuaudit_host_basic.so both exist
+  std::string genuine_driver;               // absolute path; empty: none
   std::vector<std::string> device_nodes;
 };
 
-// The file of cuaudit's own CUDA runtime that stands in for this soname; empty: none does.
+// The file of cuaudit's own CUDA runtime that replaces this soname; empty when there is none.
 std::string OwnRuntime(const Machine& machine, const std::string& soname);
 
-// `real_driver`: the user's own choice of a genuine driver, empty for the loader's.
+// `real_driver` is the user's choice of a genuine driver; empty: the one that the loader finds.
 Result<Machine> LookAround(const std::string& real_driver);
 
 struct ChosenDriver {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// effect_names.h: the effects of effects.h in words, for tables that people read.
-//
-//   Owns      nothing; constant table.
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
+// effect_names.h: names of the effects of effects.h for tables that people read.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// explain_word.cc: what a word of a report means: the id of an outcome, a verdict, a rule or a reason.
+// Explains a word of a report: the id of an outcome, a verdict, a rule or a reason.
 #include <string>
 
 #include "harness/cli/commands.h"

@@ -24,7 +24,7 @@ namespace {
 struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
-  std::size_t shown = ~std::size_t{0};  // columns as text; JSON has all
+  std::size_t shown = ~std::size_t{0};  // number of columns shown as text; JSON has all
 };
 
 Table Calls() {
@@ -85,7 +85,7 @@ Table Outcomes() {
   return table;
 }
 
-// The first row is that of a trial that missed nothing.
+// The first row stands for "missed nothing" and is skipped.
 Table MissedReasons() {
   Table table{{"missed", "title", "what to do"}, {}, 2};
   for (const MissedRow& row : std::span(kMissed).subspan(1)) {
@@ -196,7 +196,7 @@ static_assert(std::size(kTables) == std::size(kListNames));
 
 Exit ListCommand(const Options& options) {
   const auto name = std::find(std::begin(kListNames), std::end(kListNames), options.operand);
-  if (name == std::end(kListNames)) return Exit::Usage;  // ParseOptions knows the names
+  if (name == std::end(kListNames)) return Exit::Usage;  // ParseOptions accepts only known names
   const Table table = kTables[name - std::begin(kListNames)]();
   return Print(options.outputs.front().format == Format::Json ? AsJson(table) : AsText(table));
 }

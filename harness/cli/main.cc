@@ -31,13 +31,13 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
-    case kLifecycle:  // no command of its own: CUAUDIT_SWEEP
+    case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }
   return Exit::Failure;
 }
 
-// `name`: argv[0]. With a slash it is a path that leads here again, without one the shell found it by PATH.
+// `name` is argv[0]. With a slash it is the path of the tool; without one the shell found the tool in PATH.
 Exit Main(std::string_view name, const std::vector<std::string>& arguments) {
   Result<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
@@ -49,8 +49,9 @@ Exit Main(std::string_view name, const std::vector<std::string>& arguments) {
   return Dispatch(*options);
 }
 
-// A standard stream that was closed would be the number of the next file opened, and messages would land in it. With a stand-in that
-// cannot be written, saying something fails as it should.
+// Opens /dev/null for each standard stream that is closed, because the next opened file would get the stream's number and receive the
+// messages.
+// The descriptor is read-only, so a write to the stream still fails.
 void OccupyStandardStreams() {
   for (int stream = 0; stream <= 2; ++stream) {
     if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", O_RDONLY);
@@ -63,14 +64,14 @@ void OccupyStandardStreams() {
 int main(int argc, char** argv) {
   using namespace cuaudit::harness;
   OccupyStandardStreams();
-  // A reader that went away is a failed write, told and cleaned up after like any other. Programs get the default back.
+  // A write to a closed pipe becomes an error that is reported like any other. Started programs get the default handler back.
   std::signal(SIGPIPE, SIG_IGN);
-  // So is one beyond the limit on file sizes, which names its file.
+  // A write beyond the limit on file sizes becomes an error, too, and the error names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(Main(argc > 0 ? argv[0] : "", std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {
-    // Nothing of ours throws; the standard library may, when memory is out.
+    // cuaudit itself throws nothing; the standard library may throw when memory is exhausted.
     Say(std::string("failed: ") + error.what());
     return static_cast<int>(Exit::Failure);
   }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// progress.h: how far a sweep is: a bar on a terminal, nothing anywhere else.
-//
-//   Owns      nothing; writes to stderr.
-//   Threads   one thread.
-//   Faults    makes no driver calls.
+// progress.h: a progress bar on stderr when stderr is a terminal, and nothing otherwise.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +7,7 @@
 
 namespace cuaudit::harness {
 
-// "[########                ]  12/35". Width of the bar is fixed, so that lines overwrite each other.
+// "[########                ]  12/35". The width is fixed, so that a line overwrites the previous one.
 std::string ProgressBar(std::size_t done, std::size_t total);
 
 class Progress {

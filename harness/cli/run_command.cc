@@ -38,7 +38,7 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
   const std::string journal = session.dir().File("run.journal");
   Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
   if (!launch.ok()) return launch.status();
-  // A report for programs stands alone on stdout.
+  // A JSON or JUnit report must be alone on stdout.
   const std::vector<Output>& outputs = session.options().outputs;
   launch->stdout_is_ours =
       std::any_of(outputs.begin(), outputs.end(), [](const Output& one) { return one.file.empty() && one.format != Format::Text; });
@@ -58,8 +58,8 @@ Exit RunCommand(const Options& options) {
   int interrupted = 0;
   const Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session);
-  // What the signal ended was ended by whoever sent it to us: no crash, and no whole run either. What it did until then is told, not
-  // judged.
+  // When the program ended by the signal that cuaudit also received, the sender ended both. The run is then neither a crash nor complete,
+  // and is reported without being judged.
   const bool as_shells_say =
       seen->ending.exit_status == kSignalled + interrupted && seen->ending.exit_status != session->subject().expected_exit;
   if (interrupted != 0 && (seen->ending.signal == interrupted || as_shells_say)) {
@@ -71,7 +71,7 @@ Exit RunCommand(const Options& options) {
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;
   const std::string how_it_ended = Describe(ending, subject.deadline_ms);
-  const bool refused = seen->journal.header().refused_runtime[0] != '\0';  // then we ended it, and say why
+  const bool refused = seen->journal.header().refused_runtime[0] != '\0';  // then the drop-in ended the program and says why
   if (!refused && (ending.timed_out || ending.signal != 0 || ending.exit_status != 0)) Say("the program " + how_it_ended);
   const Status exercised = CheckExercised(subject, *seen);
   if (!exercised.ok()) return Fail(exercised, *session);

@@ -39,7 +39,8 @@ std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
   return driver == DriverChoice::Simulated ? kSimulatedDeadlineMs : kRealDeadlineMs;
 }
 
-// The path from the root, because the program may run elsewhere. What cannot be a library is found out before the program runs.
+// Answers the absolute path, because the program may run in another directory. A file that is no library is refused before the program
+// runs.
 Result<std::string> SharedLibrary(const std::string& file) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(file, error).lexically_normal();
@@ -56,7 +57,7 @@ Result<std::string> SharedLibrary(const std::string& file) {
   return path.string();
 }
 
-// Only the host drop-in can refuse memory and threads. The option that asks for it, as it was given; empty: none does.
+// The option that asks to refuse memory or threads, as it was given; empty when there is none. Only the host drop-in can do that.
 std::string HostFaultOption(const Options& options) {
   if (options.command == kSweep) {
     for (const std::string& how : SplitCommas(options.how)) {
@@ -71,7 +72,8 @@ std::string HostFaultOption(const Options& options) {
   return {};
 }
 
-// Without call stacks nobody knows which mappings and threads are the driver's own, and its number of them depends on what it is asked for.
+// Without call stacks mappings and threads of the driver cannot be told from the program's, and their number depends on what the driver
+// does.
 bool TellsOwners(const Options& options) { return options.stacks != 0; }
 
 HostProbes ProbesOf(const Options& options, Command command) {
@@ -81,7 +83,7 @@ HostProbes ProbesOf(const Options& options, Command command) {
   return TellsOwners(options) ? HostProbes::Basic : HostProbes::None;
 }
 
-// As it was asked for; what became of it stands in the journal (DescribeRun).
+// Describes the probes that were asked for. The journal says what became of them (DescribeRun).
 report::Host DescribeProbes(const Options& options, HostProbes probes) {
   report::Host host;
   const auto put = [&](driver::Kind kind, Reason why) {
@@ -192,8 +194,8 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
-  // `run` is for whole programs, where a stack for each of a million launches would be most of its cost; the places where objects came
-  // from and went to are enough for its table. The simulated driver proves misuse between any two calls, and both places matter.
+  // `run` is for whole programs: a stack for each of a million launches would be most of its cost, and its table needs only the stacks of
+  // acquisitions and releases. The simulated driver proves misuse between any two calls and needs the stacks of both.
   subject.launch.stacks_of_objects_only = options.command == kRun && chosen->driver == DriverChoice::Genuine;
   subject.launch.host_probes = ProbesOf(options, options.command);
   subject.record_capacity = options.records;
@@ -236,7 +238,7 @@ std::string Session::CommandLine(Command command) const {
   std::vector<std::string> words = {options_.tool, std::string(CommandName(command)),
                                     "--driver=" + std::string(Name(subject_.launch.driver))};
   for (std::string& flag : EchoOptions(options_, command)) words.push_back(std::move(flag));
-  // Said where the other command would not do so by itself.
+  // --host is added when the other command would not use it by default.
   const bool heap = subject_.launch.host_probes == HostProbes::Heap;
   if (heap && ProbesOf(options_, command) != HostProbes::Heap) words.emplace_back("--host");
   return ShellJoin(words);
@@ -257,7 +259,7 @@ report::Run Session::NewReport() const {
   return run;
 }
 
-// One that cannot be written keeps none of the others back.
+// An output that cannot be written does not keep the others from being written.
 Exit Deliver(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);
   for (const Output& output : options.outputs) {

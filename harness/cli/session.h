@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// session.h: what every auditing command needs before it starts: the program, the driver, the work directory and where the result goes.
+// session.h: what every auditing command needs before it starts: the program, the driver, the work directory and the outputs.
 //
-//   Owns      its work directory; a fresh one is removed with the session unless --keep.
+//   Owns      its work directory. A fresh one is removed with the session unless --keep.
 //   Threads   one thread.
 //   Errors    Status with one line, before anything was started.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@
 
 namespace cuaudit::harness {
 
-// The options of the simulated driver as the drop-in reads them; a Status for the first value that it would not take.
+// The options of the simulated driver in the drop-in's form. An error names the first value that the drop-in would not accept.
 Result<std::string> WorldText(const Options& options);
 
 class Session {
@@ -39,11 +38,11 @@ class Session {
   const WorkDir& dir() const noexcept { return *dir_; }
   std::size_t jobs() const;
 
-  // How a reader runs `command` with the same options, calling the tool as it was called: "cuaudit replay --driver=sim --host".
+  // The command line that runs `command` with the same options and the same name of the tool: "cuaudit replay --driver=sim --host".
   std::string CommandLine(Command command) const;
   Reproduction Reproduce() const;
 
-  // A report with all that does not depend on what was found.
+  // A report with everything that does not depend on the results.
   report::Run NewReport() const;
 
  private:
@@ -51,35 +50,35 @@ class Session {
 
   Options options_;
   Subject subject_;
-  std::unique_ptr<SignalsTaken> signals_;  // between two runs of the program a signal waits for the next one
+  std::unique_ptr<SignalsTaken> signals_;  // holds signals between two runs of the program
   std::optional<WorkDir> dir_;
 };
 
-// Writes the report where the options say and answers the exit code that its outcome means.
+// Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 
-// The line on stderr, and for commands that deliver reports a report that says so.
+// Says the error on stderr. For commands with reports it also delivers a report with the error.
 Exit Fail(const Status& status, const Session& session);
 
-inline constexpr int kSignalled = 128;  // and the number of a signal: the exit status of what it ended, as shells have it
+inline constexpr int kSignalled = 128;  // plus the signal's number: the exit status that shells report
 
 // How far a command had come when a signal ended it.
 struct Progressed {
-  int signal = 0;             // its number; 0: none did
-  std::uint64_t done = 0;     // trials; of `cycles` and `run`: runs of the program
-  std::uint64_t planned = 0;  // 0: the fault-free runs were under way
-  bool more = false;          // the plan was not whole yet
+  int signal = 0;             // number of the signal; 0: none
+  std::uint64_t done = 0;     // trials; for `cycles` and `run`: runs of the program
+  std::uint64_t planned = 0;  // 0: the fault-free runs were still under way
+  bool more = false;          // the plan was not complete yet
 };
 
-// Delivers `run`, which holds what was known by then, as the report of a command that a signal ended; answers 128 and its number.
+// Delivers `run`, which holds the results so far, for a command that a signal ended. Answers 128 plus the signal's number.
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session);
 
-// Text to stdout; says so on stderr when that fails.
+// Writes text to stdout. A failure is said on stderr.
 Exit Print(std::string_view text);
 
-// One line on stderr.
+// Writes one line to stderr.
 void Say(const std::string& line);
-// One line for each thing that was left out.
+// Writes one line for each thing that was left out.
 void SayLeftOut(const report::Run& run);
 
 }  // namespace cuaudit::harness

@@ -33,7 +33,7 @@ void SayWarnings(const report::Run& run) {
   Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
 }
 
-// "cuMemAlloc#2" with the likeliest documented error of cuMemAlloc; false where it has none.
+// Adds the likeliest documented error to "cuMemAlloc#2". Answers false when the call has none.
 bool ChooseCode(faults::Fault* fault) {
   const faults::HostFaultRow* const host = faults::HostFaultOf(fault->base);
   if (host != nullptr) fault->how = host->how;
@@ -63,7 +63,7 @@ Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
   return faults;
 }
 
-// A sweep that goes on in its directory does so beside the fault-free runs it began with, where others would differ from them.
+// A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
 Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
@@ -71,7 +71,7 @@ Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& s
   return Rehearse(session.subject(), session.dir(), 2, interrupted);
 }
 
-// A finished sweep was begun again: its verdict is the earlier one.
+// Says that a finished sweep was started again, so the verdict is the earlier one.
 std::string NothingAnew(const WorkDir& dir) {
   return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
 }
@@ -102,7 +102,8 @@ Exit SweepCommand(const Options& options) {
   {
     const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
-    std::unique_ptr<Runner> runner = MakeRunner(options.isolation, trials, session->dir(), resources, *rehearsal);
+    const Isolation wished = Named<Isolation>(options.isolation).value_or(Isolation::Unknown);  // auto
+    std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session->dir(), resources, *rehearsal);
     const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
     SiteTexts sites;
     SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);
@@ -120,7 +121,7 @@ Exit SweepCommand(const Options& options) {
     }
     progress.Clear();
     progressed.signal = status.ok() ? 0 : runner->interrupted();
-    runner.reset();  // ends what still runs
+    runner.reset();  // ends all running processes
     if (status.ok() || progressed.signal != 0) engine.Report(&run);
     progressed.done = run.totals.trials;
     progressed.planned = engine.trials();
@@ -136,7 +137,7 @@ Exit SweepCommand(const Options& options) {
       (shown.empty() ? "" : ", " + shown));
   const Exit delivered = Deliver(run, options);
   if (nothing_anew.empty()) return delivered;
-  // A report for programs has the same bytes however often a sweep was begun.
+  // JSON and JUnit reports have the same bytes however often a sweep was started, so the line goes to stderr then.
   const bool read_by_people = std::any_of(options.outputs.begin(), options.outputs.end(),
                                           [](const Output& one) { return one.format == Format::Text && one.file.empty(); });
   if (!read_by_people) Say(nothing_anew);

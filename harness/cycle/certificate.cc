@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kRounds = 4;  // a longer run may be noisier than the one that chose its length
 constexpr std::uint64_t kMostCycles = 100000;
-constexpr std::uint64_t kControlCycles = 200;  // at least, so that false alarms are looked for in 20 windows
+constexpr std::uint64_t kControlCycles = 200;  // at least, so that 20 windows are searched for false alarms
 
-// Long runs may take longer; a program that hangs still ends.
+// Extends the deadline for long runs. A program that hangs still ends.
 Subject ForCycles(const Subject& subject, std::uint64_t cycles) {
   Subject longer = subject;
   longer.deadline_ms *= std::max<std::uint64_t>(1, cycles / kBlocks);
@@ -41,7 +41,7 @@ Result<Subject> ControlOf(const Subject& subject, const std::string& path) {
   return control;
 }
 
-// Without the cycles that fill caches.
+// Drops the first cycles, which fill caches.
 void DropWarmUp(std::uint64_t warm_up, std::vector<MeterSeries>* all) {
   for (MeterSeries& series : *all) {
     const std::size_t count = std::min<std::size_t>(warm_up, series.readings.size());
@@ -52,7 +52,7 @@ void DropWarmUp(std::uint64_t warm_up, std::vector<MeterSeries>* all) {
 struct Arms {
   std::vector<MeterSeries> subject;
   std::vector<MeterSeries> control;
-  std::uint64_t step = 0;  // 0: ends of cycles
+  std::uint64_t step = 0;  // 0: readings at the ends of cycles
 };
 
 class Certifier {
@@ -60,7 +60,7 @@ class Certifier {
   Certifier(const Subject& subject, const WorkDir& dir, const CertificateOptions& options, int* interrupted)
       : subject_(subject), dir_(dir), options_(options), interrupted_(interrupted) {}
 
-  // Readings at the ends of a marked program's cycles, which may be asked for more of them.
+  // Readings at the ends of a marked program's cycles. The program may run again with more cycles.
   Status FromCycles(RunMeters seen, Arms* arms) {
     std::uint64_t cycles = seen.cycles;
     for (int round = 0;; ++round) {
@@ -77,7 +77,7 @@ class Certifier {
     }
   }
 
-  // Readings at the ends of ten processes that ran more and more cycles.
+  // Readings at the ends of ten processes with more and more cycles.
   Status FromRuns(Arms* arms) {
     arms->step = 1;
     for (int round = 0;; ++round) {
@@ -215,7 +215,7 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     const auto beside =
         std::find_if(arms.control.begin(), arms.control.end(), [&](const MeterSeries& one) { return one.name == series.name; });
     report::Meter row = JudgeMeter(series, beside == arms.control.end() ? nullptr : &*beside, arms.step);
-    // What the whole device gains is the process's own, where that grows.
+    // The growth of the whole device is not reported again when the process's own device memory grows.
     const bool said = row.name == kDeviceBytes && own_grows;
     if (row.grows && !exact_grows && !said) run->findings.push_back(GrowthOf(row, reproduce));
     own_grows = own_grows || (row.name == kProcessDeviceBytes && row.grows);

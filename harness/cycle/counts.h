@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// counts.h: the cycle counts of a comparison and the {n} in a command that stands for them.
+// counts.h: parses the cycle counts of a comparison and puts them in the place of {n} in a command.
 //
-//   Threads   pure.
 //   Units     cycles.
 //   Errors    ParseCounts answers a Status that names the text and what was expected.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +15,12 @@
 
 namespace cuaudit::harness {
 
-// "1,10": at least two counts, from 1, increasing.
+// Reads "1,10": at least two increasing counts from 1.
 Result<std::vector<std::uint64_t>> ParseCounts(std::string_view text);
 
 bool TakesCount(std::span<const std::string> command);
 
-// Every {n} in every word becomes the number.
+// Replaces every {n} in every word by the number.
 std::vector<std::string> WithCount(std::span<const std::string> command, std::uint64_t count);
 
 }  // namespace cuaudit::harness

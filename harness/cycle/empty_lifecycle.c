@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * empty_lifecycle.c: the control arm of `cuaudit cycles`: takes a context, does nothing, gives it back, again and again. Whatever grows
- * here is the driver's, the C library's or our own.
- * Usage   empty_lifecycle CYCLES      exit status 3: no driver, or it refused
+ * empty_lifecycle.c: the control program of `cuaudit cycles`. In each cycle it takes a context, does nothing and releases the context.
+ * A meter that grows here grows because of the driver, the C library or cuaudit.
+ * Usage   empty_lifecycle CYCLES      exit status 3: no driver, or a driver call failed
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -15,7 +15,7 @@ std::vector<std::int64_t> Deltas(const std::vector<std::uint64_t>& blocks) {
   return deltas;
 }
 
-// A table that fills or a pool that settles rises, too, but less and less; a leak does not tire.
+// A table that fills or a pool that settles also rises, but ever more slowly. A leak does not slow down.
 bool LevelsOff(const std::vector<std::int64_t>& deltas) {
   const std::size_t half = deltas.size() / 2;
   double first = 0;
@@ -32,7 +32,7 @@ std::uint64_t Range(const std::vector<std::uint64_t>& values) {
   return *most - *least;
 }
 
-// How far the blocks lie from their own least-squares line, from the lowest to the highest.
+// The range of the differences between the blocks and their least-squares line.
 double RangeAroundLine(const std::vector<std::uint64_t>& values) {
   const auto count = static_cast<double>(values.size());
   const double base = static_cast<double>(values.front());
@@ -68,8 +68,8 @@ bool Rises(const std::vector<std::int64_t>& deltas, std::int64_t above) {
 
 std::uint64_t RoundedUp(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
-// A leak of s per cycle lifts each block by s * L. It is missed when the noise drops from one block to the next by as much; three times the
-// range that was seen leaves room for a noisier run. Less than one quantum a block need not show in every block.
+// A leak of s per cycle lifts each block by s * L. The leak is missed when the noise drops by as much from one block to the next; three
+// times the observed range allows for a noisier run. A lift below one quantum per block need not show in every block.
 std::uint64_t BlockStep(std::uint64_t noise, std::uint64_t drift, std::uint64_t quantum) { return 3 * noise + drift + quantum; }
 
 Growth JudgeBlocks(const std::vector<std::uint64_t>& blocks, std::uint64_t length, std::uint64_t quantum,
@@ -90,7 +90,7 @@ Growth JudgeBlocks(const std::vector<std::uint64_t>& blocks, std::uint64_t lengt
     }
   }
   growth.grows = Rises(deltas, static_cast<std::int64_t>(growth.drift));
-  // What grows is no noise: then only what lies beside its line is.
+  // Growth is no noise: for a growing meter only the distance from its line counts.
   const std::uint64_t own = growth.grows ? static_cast<std::uint64_t>(std::ceil(RangeAroundLine(blocks))) : Noise(blocks);
   growth.noise = std::max(own, control_noise);
   growth.detectable = std::max<std::uint64_t>(1, RoundedUp(BlockStep(growth.noise, growth.drift, quantum), length));

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-// growth.h: does a noisy meter grow from cycle to cycle, and how small a leak would have been seen?
+// growth.h: decides whether a noisy meter grows from cycle to cycle, and how small a leak would have been detected.
 //
-//   Owns      nothing; pure functions of the meter's readings.
-//   Threads   safe everywhere; no state.
 //   Units     those of the meter (bytes); growth and bounds per cycle.
-//   Errors    none: too few readings make a Growth with `enough` false, which certifies nothing.
-//   Faults    makes no driver calls.
-//   Source    ours; the all-deltas rule is CPython's refleak, facts/fault-anchors.md section 5. Argued in README.md.
+//   Errors    none. With too few readings `enough` is false, and nothing is certified.
+//   Source    the rule that every delta must rise is CPython's (test.libregrtest.refleak). README.md has the argument.
 //
-// One reading at the end of each cycle. After the warm-up the readings are cut into kBlocks blocks of equal length, and each block counts
-// by its median. The meter grows when every block stands higher than the one before.
+// There is one reading at the end of each cycle. The readings after the warm-up are cut into kBlocks blocks of equal length, and each block
+// counts by its median. The meter grows when every block is higher than the one before.
 #pragma once
 
 #include <cstddef>
@@ -20,34 +17,35 @@
 namespace cuaudit::harness {
 
 inline constexpr std::size_t kBlocks = 10;
-// The chance that readings in no particular order rise all the time: 1 / kBlocks!.
+// The chance that readings in random order rise all the time: 1 / kBlocks!.
 inline constexpr double kFalseAlarm = 1.0 / 3628800.0;
 
 struct Growth {
-  bool enough = false;                 // there was a block for each of kBlocks
-  bool grows = false;                  // every delta above `drift`, and not levelling off
-  double per_cycle = 0;                // median of the deltas, per cycle; what grew, if it grows
-  std::uint64_t cycles_per_block = 0;  // L
-  std::uint64_t noise = 0;             // how far the blocks lie apart, with and without their own slope: the larger of the two
-  std::uint64_t drift = 0;             // what a block of the control arm gained at most, if that arm grows too
-  std::uint64_t detectable = 0;        // a leak of so much per cycle would have been found
+  bool enough = false;                 // there were readings for kBlocks blocks
+  bool grows = false;                  // every delta is above `drift`, and the series does not level off
+  double per_cycle = 0;                // median of the deltas per cycle; the growth if it grows
+  std::uint64_t cycles_per_block = 0;  // length of a block, called L in comments
+  std::uint64_t noise = 0;             // range of the blocks, before or after subtracting their own slope, whichever is larger
+  std::uint64_t drift = 0;             // largest gain of a control block, if the control grows too
+  std::uint64_t detectable = 0;        // a leak of this size per cycle would have been found
 };
 
 // The medians of kBlocks blocks of the last readings; empty when there are fewer than kBlocks readings.
 std::vector<std::uint64_t> BlockMedians(std::span<const std::uint64_t> readings);
 
-// `quantum`: the smallest step in which the meter moves. `control`: the same meter in a lifecycle that does nothing, as many cycles of it;
+// `quantum` is the smallest step in which the meter moves. `control` holds as many readings of the same meter in a program that does
+// nothing;
 // empty when there is none.
 Growth JudgeGrowth(std::span<const std::uint64_t> readings, std::uint64_t quantum, std::span<const std::uint64_t> control = {});
 
-// The same for readings taken `step` cycles apart, one for each block: the ends of kBlocks processes that ran 1, 1 + step, ... cycles.
+// For readings `step` cycles apart, one per block: the ends of kBlocks processes that ran 1, 1 + step, ... cycles.
 Growth JudgeGrowthOfRuns(std::span<const std::uint64_t> readings, std::uint64_t step, std::uint64_t quantum,
                          std::span<const std::uint64_t> control = {});
 
-// How many cycles, warm-up not counted, certify `bound` per cycle when blocks are as noisy as in `seen`; at least kBlocks.
+// The number of cycles, without warm-up, that certify `bound` per cycle when blocks are as noisy as in `seen`; at least kBlocks.
 std::uint64_t CyclesFor(const Growth& seen, std::uint64_t quantum, std::uint64_t bound);
 
-// How often the rule fires on a series that does not leak: over windows of kBlocks readings that do not overlap.
+// How often the rule fires on a series without a leak, over disjoint windows of kBlocks readings.
 struct FalseAlarms {
   std::uint64_t alarms = 0;
   std::uint64_t windows = 0;

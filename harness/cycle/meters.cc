@@ -19,7 +19,7 @@ bool IsNoisy(std::size_t meter) {
   return faults::kHostMeters[meter].nature == faults::MeterNature::Noisy && faults::kHostMeters[meter].unit == faults::MeterUnit::Bytes;
 }
 
-// A genuine driver hands out device memory in pieces of 2 MiB; the simulated one says what is in use to the byte, rounded to 512.
+// A genuine driver hands out device memory in steps of 2 MiB. The simulated driver counts bytes in use, rounded to 512.
 std::uint64_t DeviceQuantum(const Observation& run) {
   const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   return genuine ? std::uint64_t{2} << 20U : 512;
@@ -30,8 +30,8 @@ bool IsDeviceMemory(driver::Kind kind) {
          kind == driver::Kind::PhysicalMemory;
 }
 
-// What the process itself had asked for and not given back at each of `ends`: of the device, and of nobody else's. What dies with its
-// context is given back.
+// Device memory of this process alone that was acquired and not released at each of `ends`. Memory that ended with its context counts as
+// released.
 std::vector<std::uint64_t> OwnDeviceBytes(const Ledger& ledger, std::uint32_t pid, std::span<const std::uint64_t> ends) {
   std::map<std::uint64_t, std::int64_t> changes;  // by ticket
   for (const Object& object : ledger.objects) {

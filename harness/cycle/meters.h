@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-// meters.h: the noisy meters of a run as series, and what they certify beside a lifecycle that does nothing.
+// meters.h: the noisy meters of a run as series, and what they certify beside a control program that does nothing.
 //
-//   Owns      its series.
-//   Threads   values; no shared state.
 //   Units     bytes; cycles.
 //   Errors    a meter that was not read in every cycle is absent, with the reason.
-//   Faults    makes no driver calls.
-//   Source    ours; growth.h.
 #pragma once
 
 #include <cstdint>
@@ -22,31 +18,31 @@
 namespace cuaudit::harness {
 
 inline constexpr const char* kDeviceBytes = "device_bytes";
-inline constexpr const char* kProcessDeviceBytes = "process_device_bytes";  // stands before it in RunMeters::at_cycles
+inline constexpr const char* kProcessDeviceBytes = "process_device_bytes";  // comes before device_bytes in RunMeters::at_cycles
 
 struct MeterSeries {
   std::string name;
-  std::uint64_t quantum = 1;  // the smallest step in which it moves
+  std::uint64_t quantum = 1;  // smallest step in which the meter moves
   std::vector<std::uint64_t> readings;
 };
 
 struct RunMeters {
-  std::uint64_t cycles = 0;               // that the program's first process marked
-  std::vector<MeterSeries> at_cycles;     // one reading for each of them
+  std::uint64_t cycles = 0;               // cycles marked by the program's first process
+  std::vector<MeterSeries> at_cycles;     // one reading per cycle
   std::vector<MeterSeries> at_exit;       // one reading each
-  std::map<std::string, Because> absent;  // meter -> why there is no series at the ends of cycles
+  std::map<std::string, Because> absent;  // by meter: why it has no series
 };
 
 RunMeters ReadMeters(const Observation& run);
 
-// The last reading of each run, meter by meter; a meter that one of them lacks is left out.
+// The last reading of each run, meter by meter. A meter that some run lacks is left out.
 std::vector<MeterSeries> JoinEnds(std::span<const RunMeters> runs);
 
-// `control` may be longer than `subject`; its last readings are compared, and all of them are searched for false alarms.
-// `step`: 0 for readings at the ends of successive cycles, else the cycles between two of ten processes.
+// `control` may be longer than `subject`: its last readings are compared, and all of them are searched for false alarms. `step` is 0 for
+// readings at the ends of successive cycles, else the number of cycles between two of ten processes.
 report::Meter JudgeMeter(const MeterSeries& subject, const MeterSeries* control, std::uint64_t step);
 
-// How many cycles, or with `step` how many between two processes, the noisiest meter needs for `bound` bytes per cycle.
+// The number of cycles (with `step`, between two processes) that the noisiest meter needs for `bound` bytes per cycle.
 std::uint64_t CyclesForAll(std::span<const MeterSeries> subject, std::span<const MeterSeries> control, std::uint64_t step,
                            std::uint64_t bound);
 

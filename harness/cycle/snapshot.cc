@@ -18,13 +18,13 @@ bool IsHostCall(const Site& site, faults::HostCall call) {
   return site.record_kind == faults::RecordKind::Host && site.call == static_cast<std::uint16_t>(call);
 }
 
-// The memory under a mutex that was never destroyed went back: gone, but never released.
+// True for a mutex that was never destroyed and whose memory was freed.
 bool LostWithItsMemory(const Object& object) {
   return object.kind == driver::Kind::Mutex && IsHostCall(object.released, faults::HostCall::MutexFreed);
 }
 
-// A thread that detaches itself does so when it comes to it, and a descriptor that nobody was seen to open or close may be another
-// thread's passing one: whether they stand at the end of one cycle is chance.
+// True for objects whose presence at the end of a cycle is chance: a thread that will detach itself, and a descriptor without recorded open
+// or close, which another thread may hold for a moment.
 bool GoesByItself(const Object& object) {
   return IsHostCall(object.released, faults::HostCall::ThreadDetachSelf) ||
          (IsHostCall(object.acquired, faults::HostCall::DescriptorFound) && IsHostCall(object.released, faults::HostCall::DescriptorGone));
@@ -43,7 +43,7 @@ bool AliveAt(const Object& object, std::uint64_t until) {
   return false;
 }
 
-// Sites of the same journal are resolved once, not once per object.
+// Caches the site keys of one journal.
 class Keys {
  public:
   explicit Keys(const faults::JournalView& journal) : journal_(journal) {}
@@ -60,7 +60,7 @@ class Keys {
   std::unordered_map<std::uint64_t, std::uint64_t> known_;
 };
 
-// The lives of one site, one entry per snapshot.
+// The live objects of one site, one entry per snapshot.
 struct SiteRow {
   driver::Kind kind{};
   report::Acquired acquired;
@@ -82,10 +82,10 @@ double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std:
   return grown / static_cast<double>(cycles.back() - cycles.front());
 }
 
-// Half a block per cycle is still one block in the end.
+// Rounds growth up to one: half a block per cycle is still one block in the end.
 std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
 
-// An allocator maps another pool now and then, and the C library enlarges a table; what is lost is lost in each cycle.
+// Allocators map another pool and the C library enlarges a table now and then. A real loss happens in each cycle.
 bool Grows(const SiteRow& row, double per_cycle) {
   return row.kind == driver::Kind::HostMapping || row.library_kept ? per_cycle >= 1 : per_cycle > 0;
 }
@@ -141,7 +141,7 @@ report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired
   TrialFindingText text;
   text.rule = rule;
   text.kind = kind;
-  text.apart = finding.kind;  // "none" where there is no object
+  text.apart = finding.kind;  // "none" when there is no object
   text.acquired = acquired;
   text.where = where;
   text.other = other;
@@ -158,7 +158,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
   std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
   for (const Object& object : run.ledger.objects) {
     if (!AliveAt(object, until)) continue;
-    // What the driver took for itself is one row, whatever the place: it may not grow, and nothing more can be asked of the program.
+    // What the driver took for itself is one row for all places. It must not grow, but the program cannot say more about it.
     const std::uint64_t key = object.driver_owned ? kInsideTheDriver : keys.Of(object.acquired);
     const auto [at, fresh] = index.emplace(std::make_pair(object.kind, key), snapshot.live.size());
     if (fresh) {
@@ -180,7 +180,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
     const std::uint64_t acquired_key = violation.object < 0 ? 0 : keys.Of(acquired);
     const std::uint64_t where_key = keys.Of(violation.where);
     const std::uint64_t other_key = violation.other.record_kind == faults::RecordKind::Empty ? 0 : keys.Of(violation.other);
-    // Two calls that collide are one row, whichever object they collide in.
+    // Two colliding calls are one row, whichever object they collide in.
     const std::uint64_t object_key = IsProved(violation.rule) ? 0 : acquired_key;
     const auto [at, fresh] =
         violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, other_key}, snapshot.violations.size());

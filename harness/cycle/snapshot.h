@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// snapshot.h: what is alive at one moment of a run, by kind and acquire site, and how two such moments differ.
+// snapshot.h: what is alive at one moment of a run, by kind and acquire site, and how two moments differ.
 //
-//   Owns      its texts.
-//   Threads   values; no shared state.
 //   Units     objects, bytes; growth per cycle.
-//   Faults    makes no driver calls.
 //
-// An object that died with its context counts as alive: nobody released it. A mutex whose memory was freed counts as lost, too.
+// An object that ended with its context counts as alive, because the program did not release it. So does a mutex whose memory was freed.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +24,7 @@ struct LiveSite {
   report::Acquired acquired;
   std::uint64_t live = 0;
   std::uint64_t bytes = 0;
-  bool library_kept = false;  // Object::library_kept: grows only when it does so in each cycle
+  bool library_kept = false;  // Object::library_kept: grows only when each cycle adds one
 };
 
 struct ViolationSite {
@@ -38,12 +35,12 @@ struct ViolationSite {
   report::Acquired acquired;
   report::Acquired where;
   std::uint64_t count = 0;
-  report::Acquired other{};  // what it collides with
+  report::Acquired other{};  // the call that it collides with
   std::uint64_t other_key = 0;
 };
 
 struct Snapshot {
-  std::uint64_t cycles = 0;  // how many had run
+  std::uint64_t cycles = 0;  // cycles finished at that moment
   std::vector<LiveSite> live;
   std::vector<ViolationSite> violations;
 };
@@ -53,7 +50,7 @@ inline constexpr std::uint64_t kAtExit = ~std::uint64_t{0};
 // The moment of ticket `until` of the journal's clock; kAtExit for the end of the run.
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites);
 
-// Fills cycle_counts, cycle_rows, per_cycle and findings from snapshots in increasing order of cycles, at least two.
+// Fills cycle_counts, cycle_rows, per_cycle and findings. Takes at least two snapshots in increasing order of cycles.
 void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run);
 
 }  // namespace cuaudit::harness

@@ -19,7 +19,7 @@ bool HasRange(Kind kind) {
   return family == Family::Pointer || family == Family::HostPointer || family == Family::HostRegistration || family == Family::Mapping;
 }
 
-// Host addresses stay valid after their registration is gone; the others do not.
+// A host address stays valid after its registration has ended. Addresses of other kinds do not.
 bool StaleAfterRelease(Kind kind) { return HasRange(kind) && kind != Kind::HostRegistration; }
 
 bool IsHost(Kind kind) {
@@ -28,7 +28,7 @@ bool IsHost(Kind kind) {
          family == Family::Thread || family == Family::HostMapping;
 }
 
-// What a driver answers to a release that it does not accept in the current context, of an object that is there (else: SaysUnknown).
+// Answers of a driver to a release in the wrong context of an object that exists. For an object that does not exist, see SaysUnknown.
 bool SaysWrongContext(std::int32_t result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE ||
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -53,7 +53,7 @@ bool Account::Inherited(Family family, std::uint64_t handle) const {
     const auto found = account->handles_.find({family, handle});
     if (found != account->handles_.end()) {
       if (found->second.borrowed) return true;
-      // The oldest object of this value decides; older generations are older objects, so the newest before the fork is enough.
+      // A handle value with an older generation had an object before the newest one, so looking at the newest object is enough.
       const std::int64_t last = found->second.last;
       if (last >= 0 && (books_->object(last).acquired.begin < before || books_->object(last).generation > 0)) return true;
     }
@@ -78,10 +78,10 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
   entry.borrowed = false;
   if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
   if (HasRange(object.kind)) {
-    // Imported memory comes without its length: what lay there before is not there any more.
+    // The length of imported memory is unknown. Dead memory that lay there before has been replaced.
     if (object.bytes == 0) space_.ForgetDead(object.handle, 0);
     space_.Insert(object.handle, object.bytes, index);
-    // Memory that is handed out anew has none of the blocks that a pool made of what lay there before.
+    // Newly acquired memory holds none of the pool blocks that lay at these addresses before.
     if (StaleAfterRelease(object.kind) && object.bytes != 0) blocks_.Forget(object.handle, object.bytes);
     if (object.bytes == 0) blocks_.ForgetDead(object.handle, 0);
   }
@@ -131,8 +131,8 @@ void Account::Close(std::int64_t index, State state, const Site& site) {
   }
 }
 
-// A refused release stays pending: later releases settle the references that were not refused first, because a program that
-// does not retry would otherwise be blamed for the reference that the plan left behind.
+// A reference whose release was refused is released last. Otherwise a program that does not retry would be blamed for the reference that
+// the plan left behind.
 std::int64_t Account::ReferenceToRelease(const HandleEntry& entry) const {
   for (std::int64_t index = entry.top; index >= 0; index = books_->beneath[static_cast<std::size_t>(index)]) {
     if (books_->object(index).state == State::Live) return index;
@@ -145,7 +145,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   if (entry == nullptr || entry->last < 0) {
     if (IsHost(kind) || Inherited(driver::FamilyOf(kind), handle)) return;
     if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
-    // A driver that accepts the handle vouches for it: the program got it on a way that leaves no record, the runtime's for one.
+    // When the driver accepts an unknown handle, the program got the handle by a way without records, for example from the CUDA runtime.
     if (outcome == Outcome::Unfinished || (outcome == Outcome::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
       books_->Violate(Rule::UnknownHandle, kind, record, handle, -1);
     }
@@ -214,7 +214,7 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
   for (const std::int64_t index : children) {
     const State state = books_->object(index).state;
     if (state == State::Live) Close(index, State::Orphaned, site);
-    // Its release was attempted and refused; that its context went is no fault of the program.
+    // The program tried to release the object, so the end of its context is not held against the program.
     if (state == State::ReleaseRefused) Close(index, State::ReleaseRefused, books_->object(index).released);
     books_->object(index).died_with_context = state == State::ReleaseRefused;
   }
@@ -240,7 +240,7 @@ void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, c
 void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
   if (family == Family::Pointer) {
-    // Of memory that we follow, a query says nothing about the blocks that a pool makes of it.
+    // A query about memory that the ledger follows says nothing about the pool blocks inside that memory.
     if (space_.ObjectAt(handle) < 0 || space_.DeadObjectAt(handle) >= 0) blocks_.ForgetDead(handle, bytes);
     space_.ForgetDead(handle, bytes);
   }
@@ -265,14 +265,14 @@ std::int64_t Account::ObjectAt(Kind kind, std::uint64_t handle) {
 
 std::int64_t Account::DeadObjectAt(std::uint64_t address) const {
   const std::int64_t dead = space_.DeadObjectAt(address);
-  // Pinned memory goes back to the host, whose own allocations may be at the same place now.
+  // Pinned memory returns to the host, and a host allocation without a record may now lie at the same address.
   if (dead >= 0 && books_->object(dead).told_alive) return -1;
   if (dead >= 0 && !host_probed_ && driver::FamilyOf(books_->object(dead).kind) == Family::HostPointer) return -1;
   return dead;
 }
 
 void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record& record) {
-  // A user object lives on while graphs hold it; its own rules count references.
+  // A user object lives as long as graphs hold it. Its references have rules of their own.
   if (family == Family::None || family == Family::UserObject || handle == 0) return;
   if (family == Family::Pointer) {
     const std::int64_t dead = DeadObjectAt(handle);
@@ -294,7 +294,7 @@ void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::
   block.bytes = bytes;
   const std::int64_t before = blocks_.LiveObjectIn(address, bytes);
   if (before >= 0) books_->Violate(Rule::HandedOutTwice, Kind::Block, record, address, before);
-  const std::int64_t index = Retain(block, record);  // one that is out still, here or where memory was freed under it, stays a leak
+  const std::int64_t index = Retain(block, record);  // an older block that is still out stays a leak
   blocks_.Insert(address, bytes, index);
 }
 

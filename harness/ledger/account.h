@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// account.h: the open account of one process: which handle stands for which object, and what releasing or using it means.
+// account.h: the handles of one process, the object that each handle stands for, and the rules for releasing and using them.
 //
-//   Owns      the handle table and the address space of its process; borrows the ledger that all accounts write to.
-//   Threads   a value; no shared state.
+//   Owns      the handle table and the address spaces of the process. Borrows the books, which all accounts share.
 //   Units     bytes; tickets.
 //   Errors    a wrong release or use becomes a violation in the ledger.
-//   Faults    makes no driver calls.
-//   Source    ours. One object stands for one acquisition: an object retained twice has two rows, so that each reference keeps its site.
+//
+// An object stands for one acquisition. An object that is retained twice has two rows, so that each reference keeps its own site.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace cuaudit::harness {
 
-// The ledger under construction. `beneath` runs parallel to ledger.objects: the older reference to the same handle, -1 for none.
+// The ledger under construction. `beneath` is parallel to ledger.objects and holds the next older reference to the same handle, or -1.
 struct Books {
   Ledger ledger;
   std::vector<std::int64_t> beneath;
@@ -30,61 +29,61 @@ struct Books {
 
 // What is known about one handle value.
 struct HandleEntry {
-  std::int64_t top = -1;   // the newest reference still held
-  std::int64_t last = -1;  // the newest object ever made with this value
+  std::int64_t top = -1;   // newest reference that is still held
+  std::int64_t last = -1;  // newest object that ever had this value
   std::uint32_t generation = 0;
-  bool borrowed = false;               // handed out by a query: valid, and not ours to judge
-  std::uint64_t graph_references = 0;  // user objects: what graphs hold
+  bool borrowed = false;               // a query answered this handle: it is valid, and its release is not judged
+  std::uint64_t graph_references = 0;  // for user objects: references that graphs hold
 };
 
 class Account {
  public:
   Account(Books* books, std::uint32_t pid) : books_(books), pid_(pid) {}
-  // The child of `parent` by fork at ticket `when`: what the parent then held is silent here.
+  // The account of a process that `parent` forked at ticket `when`. What the parent held at that time is not judged here.
   Account(Books* books, std::uint32_t pid, const Account* parent, std::uint64_t when)
       : books_(books), pid_(pid), parent_(parent), forked_at_(when) {}
-  // The same account in other books.
+  // A copy of `other` that writes to `books`.
   Account(const Account& other, Books* books, const Account* parent) : Account(other) {
     books_ = books;
     parent_ = parent;
   }
   Account& operator=(const Account&) = delete;
 
-  // A new object. What still stands under the same handle must have gone a way we do not see, and is closed silently.
+  // Adds a new object. An older object under the same handle must have ended without a record, and is closed without a violation.
   std::int64_t Acquire(Object object, const faults::Record& record);
-  // One more reference, beside those already held.
+  // Adds one more reference to the handle.
   std::int64_t Retain(Object object, const faults::Record& record);
-  // Gives back `count` references of `handle`; `kind` stands for its family, the object's own kind counts in reports.
+  // Gives back `count` references of `handle`. `kind` only selects the handle family; reports show the object's own kind.
   void Release(driver::Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Outcome outcome);
-  // The same for every mapping inside [base, base + bytes).
+  // Releases every mapping inside [base, base + bytes).
   void ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome);
-  // Closes one object without judging.
+  // Ends one object without checking any rule.
   void Close(std::int64_t object, State state, const Site& site);
-  // Every live object in `context` dies with it.
+  // Ends every live object of `context`, because the context has ended.
   void Orphan(std::uint64_t context, const Site& site);
-  // How often that has happened to a context of that handle.
+  // Number of times that a context with this handle has ended.
   std::uint64_t DeathsOf(std::uint64_t context) const {
     const auto found = deaths_.find(context);
     return found == deaths_.end() ? 0 : found->second;
   }
-  // The same, but of those only the live objects of `kind` die; the others live in `heir` from now on.
+  // Ends the live objects of `kind` in `context`. The other objects of `context` move to `heir`.
   void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
-  // The handle was answered by a query: it is valid now. `bytes`: how long the memory at an address is, 0 when nobody said.
+  // A query answered `handle`, so it is valid now. `bytes` is the length of the memory at an address, or 0 when unknown.
   void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);
-  // The driver made an object, the caller was told that it had not: valid from now on, may be released, and is nobody's leak.
+  // The driver made an object but told the caller that the call failed. The handle is valid, may be released, and is never a leak.
   void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes);
-  // A use of `handle` (or of an address inside an allocation) by `record`.
+  // Checks a use of `handle`, or of an address inside an allocation.
   void CheckUse(driver::Family family, std::uint64_t handle, const faults::Record& record);
 
-  // The program's own pool hands out [address, address + bytes), or takes it back.
+  // The program's own pool hands out [address, address + bytes), or takes the block at `address` back.
   void HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
   void TakeBack(std::uint64_t address, const faults::Record& record);
-  // A use of memory inside of a block that was taken back and not handed out again.
+  // Checks a use of memory inside a block that was taken back and not handed out again.
   void CheckBlocks(std::uint64_t address, const faults::Record& record);
 
   HandleEntry* Find(driver::Family family, std::uint64_t handle);
   HandleEntry& Entry(driver::Family family, std::uint64_t handle);
-  // True when the process that this one was forked from acquired the handle before the fork.
+  // True when an ancestor process acquired the handle before the fork.
   bool Inherited(driver::Family family, std::uint64_t handle) const;
 
   AddressSpace& space() { return space_; }
@@ -92,16 +91,16 @@ class Account {
   std::uint32_t pid() const { return pid_; }
   const Account* parent() const { return parent_; }
   std::uint64_t forked_at() const { return forked_at_; }
-  // Graphs of this process may own memory that no recorded argument names, so an unknown address proves nothing.
+  // From now on graphs of this process may own memory that no recorded argument names, so an unknown address proves nothing.
   void set_graph_memory() { graph_memory_ = true; }
-  // The plan left something behind in the driver: a release or the end of a capture was refused, or what was made was denied (`after`).
-  // What the driver then declines to release was tried, and waits for that.
+  // The plan refused a release or the end of a capture, or told the program that an acquisition failed (`after`). From now on a release
+  // that the driver declines is marked release_refused, because the program did try.
   void set_plan_left_something() { plan_left_something_ = true; }
-  // The host's own blocks are recorded, so that a host address that somebody else gets is known.
+  // From now on the host's own blocks are recorded, so the ledger knows when a host address has a new owner.
   void set_host_probed() { host_probed_ = true; }
-  // The newest object of that handle, or the allocation that the address lies in or last lay in; -1 for none that we know.
+  // The newest object of the handle, or the allocation that the address lies in or last lay in; -1 when there is none.
   std::int64_t ObjectAt(driver::Kind kind, std::uint64_t handle);
-  // The released allocation that `address` lies in, -1 when it is alive, unknown or may be somebody else's by now.
+  // The released allocation that `address` lies in; -1 when it is live or unknown, or when the address may have a new owner.
   std::int64_t DeadObjectAt(std::uint64_t address) const;
 
  private:
@@ -136,7 +135,7 @@ class Account {
   std::unordered_map<std::uint64_t, std::uint64_t> deaths_;  // by context
   std::map<std::uint64_t, std::int64_t> mappings_;
   AddressSpace space_;
-  AddressSpace blocks_;  // of the program's own pools
+  AddressSpace blocks_;  // blocks of the program's own pools
 };
 
 }  // namespace cuaudit::harness

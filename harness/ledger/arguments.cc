@@ -18,7 +18,7 @@ struct Correction {
   Family family;
 };
 
-// Handles that the headers declare as plain integers, and addresses that a call asks about, hints at or is about to use anew.
+// Handles that the headers declare as plain integers, and addresses that a call only asks about, hints at or is about to reuse.
 constexpr Correction kCorrections[] = {
     {BaseId::TexObjectDestroy, 0, Family::TextureObject},
     {BaseId::TexObjectGetResourceDesc, 1, Family::TextureObject},
@@ -79,7 +79,7 @@ Family ArgumentFamily(driver::CallId call, std::size_t index) noexcept {
 }
 
 std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row) noexcept {
-  // cuMemAllocPitch(pointer, pitch, width, height, element): the pitch is known after the call.
+  // cuMemAllocPitch(pointer, pitch, width, height, element): the pitch is known only after the call.
   if (row.base == BaseId::MemAllocPitch) return std::max(record.argument[1], record.argument[2]) * record.argument[3];
   return ArgumentAt(record, row.bytes);
 }

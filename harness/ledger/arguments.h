@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// arguments.h: what one call record says about its outcome and about the handles among its arguments.
+// arguments.h: the outcome of a recorded call, and the handles among its arguments.
 //
-//   Owns      nothing; constant tables.
-//   Threads   safe everywhere; no state.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0. Texture objects, surface objects and allocation handles are plain integers in the headers, which
+//   Source    CUDA Driver API 13.0. The headers declare texture objects, surface objects and allocation handles as plain integers, which
 //             shape.h cannot tell from flags; the table in arguments.cc names them.
 #pragma once
 
@@ -22,30 +18,30 @@ namespace cuaudit::harness {
 
 enum class Outcome : std::uint8_t {
   Succeeded,
-  After,       // the driver did it, the caller was told that it failed
-  Refused,     // by the plan, or by a driver whose context was lost
+  After,       // the driver carried the call out, and the caller was told that it failed
+  Refused,     // by the plan, or because the context was lost
   Failed,      // by the driver
-  Unfinished,  // entered, never returned
-  TornDown,    // the driver had been deinitialised: nothing is left to release
+  Unfinished,  // the call never returned
+  TornDown,    // the driver had been deinitialised, so nothing is left to release
 };
 
 Outcome OutcomeOf(const faults::Record& record) noexcept;
 
-// A release with this outcome leaves nothing behind that the program could still release.
+// True when nothing is left for the program to release after a release with this outcome.
 constexpr bool Releases(Outcome outcome) {
   return outcome == Outcome::Succeeded || outcome == Outcome::After || outcome == Outcome::Unfinished || outcome == Outcome::TornDown;
 }
 
-// The family of handle that argument `index` really carries; None where it is a flag, a hint or a question about an address.
+// The handle family of argument `index`; None when the argument is a flag, a hint or an address that is only asked about.
 driver::Family ArgumentFamily(driver::CallId call, std::size_t index) noexcept;
 
-// Argument number `index`, 0 for an index outside the record.
+// Argument number `index`; 0 for an index that the record does not hold.
 constexpr std::uint64_t ArgumentAt(const faults::Record& record, int index) {
   if (index < 0 || index >= static_cast<int>(faults::kRecordArguments)) return 0;
   return record.argument[index];
 }
 
-// The size that an acquiring call asks for.
+// The size in bytes that an acquiring call asks for.
 std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row) noexcept;
 
 // The pool, graph, library or green context that the new object is made from.
@@ -53,7 +49,7 @@ std::uint64_t ParentOf(const faults::Record& record, const driver::EffectRow& ro
 
 inline constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 
-// Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: one of the current context, which nobody made.
+// Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: a stream of the current context that no call made.
 constexpr bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
 
 constexpr driver::CallId CallOf(const faults::Record& record) { return static_cast<driver::CallId>(record.call); }

@@ -10,7 +10,7 @@ using driver::BaseId;
 using driver::CallId;
 using driver::Family;
 
-// The thread's own one.
+// The per-thread standard stream.
 bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
   return stream == kPerThreadStream || (stream == 0 && driver::Row(CallOf(record)).per_thread);
 }
@@ -20,7 +20,7 @@ bool Ends(const faults::Record& record) {
   return Releases(OutcomeOf(record)) || driver::IsCaptureOver(result) || result == CUDA_ERROR_ILLEGAL_STATE;
 }
 
-// A node that records the event, or waits for it, in each launch. The event takes no part in the capture itself.
+// True for a node that records or awaits an external event at each launch. Such an event takes no part in the capture itself.
 bool IsExternal(const faults::Record& record) {
   const std::uint64_t external =
       BaseOf(record) == BaseId::StreamWaitEvent ? std::uint64_t{CU_EVENT_WAIT_EXTERNAL} : std::uint64_t{CU_EVENT_RECORD_EXTERNAL};
@@ -29,8 +29,8 @@ bool IsExternal(const faults::Record& record) {
 
 }  // namespace
 
-// Each thread has a stream of its own in each context, and all of them share another, which null and CU_STREAM_LEGACY both name: a green
-// context's can be captured. No handle is a number this small, and no thread is 0.
+// Each thread has a standard stream of its own in each context. All threads share another one, which null and CU_STREAM_LEGACY both name;
+// the one of a green context can be captured. The keys cannot collide with handles, which are larger numbers, and no thread id is 0.
 std::uint64_t Graphs::StreamKey(const faults::Record& record, std::uint64_t stream) {
   if (!IsStandardStream(stream)) return stream;
   const std::uint32_t tid = IsOwnStream(record, stream) ? record.tid : 0;
@@ -105,7 +105,7 @@ void Graphs::FollowEvents(const faults::Record& record) {
     case BaseId::EventRecordWithFlags:
       if (!IsExternal(record)) RecordEvent(record.argument[0], CaptureOf(record));
       return;
-    case BaseId::GreenCtxRecordEvent:  // of streams that are not captured, or it fails
+    case BaseId::GreenCtxRecordEvent:  // fails for streams under capture
       RecordEvent(record.argument[1], -1);
       return;
     case BaseId::StreamWaitEvent: {
@@ -119,7 +119,7 @@ void Graphs::FollowEvents(const faults::Record& record) {
   }
 }
 
-// The stream that it began on has died with its context.
+// True when the stream on which the capture began has ended, on its own or with its context.
 bool Graphs::IsOver(std::int64_t capture) const {
   const CaptureState& state = captures_[static_cast<std::size_t>(capture)];
   if (state.context != 0) return account_->DeathsOf(state.context) != state.deaths;
@@ -140,7 +140,7 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) {
     if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != Family::Stream) continue;
     return CaptureOn(StreamKey(record, record.argument[i]));
   }
-  const auto named = captured_.find(record.begin);  // the stream is hidden in a structure
+  const auto named = captured_.find(record.begin);  // the stream is a member of a structure argument
   return named == captured_.end() ? -1 : CaptureOn(StreamKey(record, named->second.stream));
 }
 

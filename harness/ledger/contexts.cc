@@ -28,7 +28,7 @@ Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
   return primary;
 }
 
-// `after`: the driver counts a reference of which the program knows nothing.
+// Under `after` the driver counts a reference that the program does not know of.
 void Contexts::DenyPrimary(const faults::Record& record) {
   if (record.argument[0] != 0) ++PrimaryOf(record).denied;
 }
@@ -43,7 +43,7 @@ void Contexts::RetainPrimary(const faults::Record& record) {
   primary.threads.push_back(record.tid);
 }
 
-// The newest reference of the same thread, or the newest at all; those whose release was refused come last (see Account::Release).
+// The newest reference of the same thread, else the newest one. References whose release was refused come last (see Account::Release).
 std::size_t Contexts::ReferenceToRelease(const Primary& primary, std::uint32_t tid) {
   constexpr std::size_t kLookBack = 64;
   const std::size_t count = primary.references.size();
@@ -89,13 +89,13 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   OrphanUnheld(primary, record);
 }
 
-// A reference that was denied does not count: in the eyes of the program its own last one takes the context away.
+// A denied reference does not count. The context ends for the program when the program has released its own last reference.
 void Contexts::OrphanUnheld(const Primary& primary, const faults::Record& record) {
   if (runtime_exits_ || !primary.references.empty() || primary.greens != 0 || primary.held_elsewhere) return;
   account_->Orphan(primary.context, SiteOf(record));
 }
 
-// "Resetting the primary context does not release it" (CUDA Driver API): the children die, the references stay.
+// The CUDA Driver API says: "Resetting the primary context does not release it". The children end; the references stay.
 void Contexts::ResetPrimary(const faults::Record& record, Outcome outcome) {
   const auto found = primaries_.find(record.argument[0]);
   if (found != primaries_.end() && Releases(outcome)) account_->Orphan(found->second.context, SiteOf(record));
@@ -128,13 +128,13 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
     entry = account_->Find(Family::Context, handle);
     while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
     if (entry->top >= 0) return;
-    // What was attached last is detached, and the context is somebody else's: a primary one, or a parent process made it.
+    // The last attach is undone. The context itself has another owner: it is a primary context, or a parent process created it.
     if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
       return account_->Borrow(Family::Context, handle);
   } else if (detaches || outcome != Outcome::Succeeded) {
     return;
   }
-  // Whoever made it: the program was told that it had not (`after`), or a parent process has.
+  // The context has another creator: a parent process, or a call under `after` that the program believes failed.
   account_->Orphan(handle, SiteOf(record));
   Stack& stack = StackOf(record);
   if (!stack.entries.empty() && stack.entries.back().context == handle) TakeTop(stack, record);
@@ -158,7 +158,7 @@ std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
 void Contexts::Push(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.pushed = true;
-  if (!stack.below.empty()) {  // puts back what an earlier pop took away
+  if (!stack.below.empty()) {  // the push puts back what an earlier pop took
     stack.below.pop_back();
     return;
   }
@@ -169,8 +169,8 @@ void Contexts::Push(const faults::Record& record) {
   stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false});
 }
 
-// A pop that was refused leaves one entry too many; when the program goes on, its later pops take one entry higher than they mean,
-// so the debt moves down the stack until it is paid or reaches the bottom.
+// A refused pop leaves one entry too many. Later pops of the program then take one entry higher than intended, so the refused mark moves
+// down the stack until an extra pop settles it or it reaches the bottom.
 void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
   const StackEntry taken = stack.entries.back();
   stack.entries.pop_back();
@@ -184,7 +184,7 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
     if (next.state != State::Live) continue;
     next.state = State::ReleaseRefused;
     next.released = before.released;
-    account_->books().object(taken.object).retried = Site{};  // not paid yet
+    account_->books().object(taken.object).retried = Site{};  // not settled yet
     return;
   }
 }
@@ -192,7 +192,7 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
 void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   Stack& stack = StackOf(record);
   if (outcome == Outcome::Refused) {
-    // Each refused pop leaves one entry too many: two of them leave two, and the newest already stands for the first.
+    // Each refused pop leaves one entry too many, so a second one marks the next entry below.
     const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) {
       return one.object < 0 || account_->books().object(one.object).state == State::Live;
     });
@@ -207,7 +207,7 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   if (!stack.entries.empty()) {
     TakeTop(stack, record);
   } else if (outcome != Outcome::After && stack.told_there > 0) {
-    --stack.told_there;  // pops once more what it was told was still there
+    --stack.told_there;  // a second pop of an entry that the program believes is still there
   } else {
     stack.below.push_back(SiteOf(record));
   }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// contexts.h: created and primary contexts of one process and the context stack of each of its threads.
+// contexts.h: created and primary contexts of one process, and the context stack of each of its threads.
 //
-//   Owns      reference lists and stacks; borrows the account.
-//   Threads   a value; no shared state. Stacks are kept by thread id.
+//   Owns      reference lists and stacks, the stacks by thread id. Borrows the account.
 //   Errors    imbalance becomes a violation.
-//   Faults    makes no driver calls.
 //   Source    CUDA Driver API 13.0, context and primary context management.
 //
-// Primary references: a retain counts from its begin and a release from its end, so that two threads that hand the context over never
-// look like its last release. A context that was current before the program first retained it is also held by somebody whom we do not
-// see (the CUDA runtime): it does not die at our count of zero.
+// A retain of a primary context counts from its begin and a release from its end, so a hand-over between two threads never looks like the
+// last release. A context that was current before the program first retained it is also held by code without records, such as the CUDA
+// runtime. Such a context does not end when the recorded count reaches zero.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +25,7 @@ class Contexts {
   Contexts(const Contexts& other, Account* account) : Contexts(other) { account_ = account; }
   Contexts& operator=(const Contexts&) = delete;
 
-  // Notes what is current; called for every record before anything else.
+  // Notes which context is current. Called for every record, before anything else.
   void See(const faults::Record& record);
 
   void RetainPrimary(const faults::Record& record);
@@ -35,7 +33,7 @@ class Contexts {
   void ReleasePrimary(const faults::Record& record, Outcome outcome);
   void ResetPrimary(const faults::Record& record, Outcome outcome);
 
-  // From here on the runtime releases, not the program: its last reference takes nobody's context away.
+  // From here on the releases are the CUDA runtime's and not the program's. The last primary release then orphans no objects.
   void RuntimeExit() { runtime_exits_ = true; }
 
   void Create(const faults::Record& record);
@@ -44,17 +42,17 @@ class Contexts {
 
   void CreateGreen(const faults::Record& record);
   void ViewGreen(const faults::Record& record);
-  // Its streams die with it; the primary context too, if nobody else holds it.
+  // Ends the streams of the green context. The primary context ends, too, when nothing else holds it.
   void DestroyGreen(const faults::Record& record, Outcome outcome);
 
   void Push(const faults::Record& record);
   void Pop(const faults::Record& record, Outcome outcome);
   void Set(const faults::Record& record);
 
-  // What the calls of that thread have made current, 0 when they have made nothing so.
+  // The context that the recorded calls of the thread made current; 0 when they made none current.
   std::uint64_t CurrentOf(std::uint32_t tid) const;
 
-  // Reports what was pushed in the cycle that this mark ends and is still there.
+  // Reports each entry that was pushed in the ending cycle and was not popped.
   void EndCycle(const faults::Record& record);
   // Reports every stack that is not back where its thread began.
   void Finish();
@@ -65,32 +63,32 @@ class Contexts {
   enum class Origin : std::uint8_t { Pushed, Created, SetCurrent };
   struct StackEntry {
     std::uint64_t context = 0;
-    std::int64_t object = -1;  // kind context_stack_entry, for pushed entries
+    std::int64_t object = -1;  // of kind context_stack_entry; -1 for entries that were not pushed
     Origin origin = Origin::Pushed;
     bool reported = false;
   };
   struct Stack {
     std::uint32_t tid = 0;
     std::vector<StackEntry> entries;
-    std::vector<Site> below;  // pops that took what was current before we saw the thread
+    std::vector<Site> below;  // pops that took a context from before the first record of the thread
     bool pushed = false;
-    std::uint32_t told_there = 0;  // pops that were carried out and told to have failed
+    std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
   };
   struct Primary {
     std::vector<std::int64_t> references;
-    std::vector<std::uint32_t> threads;  // who retained, in step with references
+    std::vector<std::uint32_t> threads;  // the thread that retained each reference
     std::uint64_t context = 0;
     bool seen = false;
     bool held_elsewhere = false;
-    std::uint32_t greens = 0;  // green contexts that hold it
+    std::uint32_t greens = 0;  // green contexts that hold the primary context
     std::uint32_t denied = 0;  // references that the program was told it did not get
   };
   struct Green {
     std::uint64_t device = 0;
-    std::uint64_t view = 0;  // the context that stands for it, once somebody asked
+    std::uint64_t view = 0;  // the context that stands for the green context; 0 until the program asks
   };
 
-  Primary& PrimaryOf(const faults::Record& record);  // of the device that a retain names
+  Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
   void OrphanUnheld(const Primary& primary, const faults::Record& record);
   Stack& StackOf(const faults::Record& record);
   void TakeTop(Stack& stack, const faults::Record& record);

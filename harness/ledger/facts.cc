@@ -7,7 +7,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::uint32_t kMostCycles = 1U << 22;  // a damaged record names any number: 64 MiB at most
+constexpr std::uint32_t kMostCycles = 1U << 22;  // a damaged record can name any number; this limit keeps the table within 64 MiB
 
 using faults::HostCall;
 using faults::MarkKind;

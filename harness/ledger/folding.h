@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// folding.h: a fold under way, that can be gone on with and copied: what many journals begin with is folded once.
+// folding.h: an unfinished fold, which can be continued and copied. The common beginning of many journals is folded only once.
 //
-//   Owns      the ledger under construction and the accounts of all processes; borrows every record that it was given until it is gone.
-//   Threads   a value; no shared state.
+//   Owns      the ledger under construction and the accounts of all processes. Borrows each span of records for its own lifetime.
 //   Units     tickets of the journal's clock.
-//   Errors    records that do not simply come after those before are declined, and nothing has changed: Fold must see them all at once.
-//   Faults    makes no driver calls.
-//   Source    ours. A copy costs what the books hold, not what was folded to come there.
+//   Errors    records that do not come strictly after the earlier ones are declined, and nothing changes. Then Fold must see all records
+//             at once.
+//
+// The cost of a copy depends on the size of the books and not on the number of records folded.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class Folding {
   Folding(const Folding& other);
   Folding& operator=(const Folding&) = delete;
 
-  // False: some call has not returned yet, or a ticket is older than one that was folded before.
+  // Folds more records. False when a call among them has not returned, or when a ticket is older than one already folded.
   [[nodiscard]] bool Add(std::span<const faults::Record> records);
-  // The last records, whose calls may never have returned. Nothing can be added any more. No value: some ticket is too old.
+  // Folds the last records, whose calls may not have returned, and ends the fold. Empty when a ticket is too old.
   [[nodiscard]] std::optional<Ledger> Finish(std::span<const faults::Record> records);
 
  private:
@@ -53,7 +53,7 @@ class Folding {
   const Graphs::Addresses& AddressesOf(const faults::Record& record) const;
 
   std::vector<std::span<const faults::Record>> given_;
-  std::size_t given_count_ = 0;  // records
+  std::size_t given_count_ = 0;  // number of records
   std::uint64_t last_ticket_ = 0;
   Books books_;
   std::vector<std::unique_ptr<ProcessFold>> processes_;
@@ -61,11 +61,11 @@ class Folding {
   bool begun_ = false;
   Notes notes_ = Notes::Everything;
 
-  // Of the records that are being added.
+  // Only for the records that are being added.
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, Graphs::Addresses> addresses_;     // by the begin ticket of the call
-  std::unordered_map<std::uint64_t, const faults::Record*> contents_;  // of a graph node that the call adds; the same
-  std::unordered_map<std::uint64_t, Site> calls_;                      // the same; filled by the first proved misuse
+  std::unordered_map<std::uint64_t, const faults::Record*> contents_;  // content of the graph node that the call adds, by the same ticket
+  std::unordered_map<std::uint64_t, Site> calls_;                      // by the same ticket; filled at the first proved misuse
 };
 
 }  // namespace cuaudit::harness

@@ -12,7 +12,7 @@ using driver::BaseId;
 using driver::Family;
 using driver::Kind;
 
-// The calls whose parameters say every address that the node touches: none named means none touched.
+// Calls whose parameters name every address that the node touches. If they name none, the node touches none.
 bool NamesAddresses(BaseId base) {
   constexpr BaseId kCalls[] = {BaseId::GraphKernelNodeSetParams,     BaseId::GraphMemcpyNodeSetParams,
                                BaseId::GraphMemsetNodeSetParams,     BaseId::GraphNodeSetParams,
@@ -67,13 +67,13 @@ std::shared_ptr<Graphs::Content> Graphs::Whole(std::uint64_t graph) const {
     for (const auto& [one, list] : at->content->memory) whole->memory[name(one)] = list;
     for (const auto& [user, count] : at->content->user_objects) whole->user_objects[user] += count;
     for (const auto& [one, child] : at->children) names.push_back(one);
-    whole->inner.insert(at->content->inner.begin(), at->content->inner.end());  // of a clone
+    whole->inner.insert(at->content->inner.begin(), at->content->inner.end());  // set when the graph is a clone
     enter(*at);
   }
   return whole;
 }
 
-// A graph at a handle that comes back: whoever had it is gone.
+// A new graph under a reused handle: the old graph with this handle has ended.
 void Graphs::Begin(std::uint64_t graph) {
   Disown(graph);
   const auto found = graphs_.find(graph);
@@ -94,7 +94,7 @@ void Graphs::PutChild(Content* content, std::uint64_t node, const Content& child
   }
 }
 
-// A child graph is copied into the node, with the user objects it holds.
+// The child graph is copied into the node, together with its references to user objects.
 void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   Hold(child, true);
   Content& content = Change(graph);
@@ -103,8 +103,8 @@ void Graphs::CopyChild(Graph& graph, std::uint64_t node, const Content& child) {
   for (const auto& [user, count] : child.user_objects) content.user_objects[user] += count;
 }
 
-// The graph in the node keeps its handle and its nodes theirs: what becomes of them becomes of the parent. False: it holds that graph. (A
-// driver accepts such a move.)
+// A child graph that is moved into a node keeps its handle, and its nodes keep theirs. Later changes of the child are changes of the
+// parent. Answers false when `child` is `graph` or an owner of it; a driver accepts such a move.
 bool Graphs::Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child) {
   for (std::uint64_t above = graph; above != child;) {
     const auto owner = owner_.find(above);
@@ -176,13 +176,13 @@ void Graphs::DenyNode(const faults::Record& record) {
   if (!moved.empty()) (void)Own(record.argument[1], record.argument[0], moved.mapped());
 }
 
-// cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...): the node's addresses are replaced. A call
-// that names no address (of a host node, an event node) replaces none.
+// cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...) replace the addresses of the node. A call for a
+// node without addresses (host node, event node) replaces none.
 void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
   const auto copied = copied_.extract(record.begin);
   if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || !copied.empty()) {
     const std::uint64_t child = copied.empty() ? record.argument[2] : copied.mapped();
-    if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child of a graph's node
+    if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child graph of a node in a graph
     Content& content = Change(executables_[record.argument[0]]);
     const std::uint64_t node = record.argument[1];
     EraseNode(&content, node);
@@ -253,10 +253,10 @@ void Graphs::Launch(const faults::Record& record) {
   if (account_->books().ledger.violations.size() == before) executable.clean_at = account_->space().deaths();
 }
 
-// Those in memory that the graph itself allocates: alive again whenever one of its nodes touches it.
+// Removes the addresses of memory that the graph itself allocates. Such memory is alive whenever a node of the graph touches it.
 void Graphs::DropOwn(const Content& content, Addresses* addresses) {
   if (content.memory.empty()) return;
-  std::map<std::uint64_t, std::uint64_t> own;  // bytes by address; what nodes share is one, and others do not overlap
+  std::map<std::uint64_t, std::uint64_t> own;  // bytes by address; nodes may share an address, and ranges do not overlap otherwise
   for (const auto& [node, list] : content.memory) {
     for (const Memory& one : list) own[one.address] = std::max(own[one.address], one.bytes);
   }
@@ -266,7 +266,7 @@ void Graphs::DropOwn(const Content& content, Addresses* addresses) {
   });
 }
 
-// With what the graph in it brought along.
+// Erases the node and everything that the graph inside the node brought along.
 void Graphs::EraseNode(Content* content, std::uint64_t node) {
   std::vector<std::uint64_t> left = {node};
   while (!left.empty()) {
@@ -283,7 +283,7 @@ void Graphs::Launched(const faults::Record& record) {
   const auto found = executables_.find(record.argument[0]);
   if (found == executables_.end() || found->second.content->memory.empty() || CaptureOf(record) >= 0) return;
   const std::shared_ptr<const Content> content = found->second.content;
-  std::map<std::uint64_t, std::pair<std::int64_t, std::uint64_t>> balance;  // by address; nodes that take turns may share one
+  std::map<std::uint64_t, std::pair<std::int64_t, std::uint64_t>> balance;  // by address; nodes that allocate in turn may share one
   for (const auto& [node, list] : content->memory) {
     for (const Memory& one : list) {
       auto& [count, bytes] = balance[one.address];
@@ -303,7 +303,7 @@ void Graphs::Launched(const faults::Record& record) {
       object.kind = Kind::StreamOrderedMemory;
       object.handle = address;
       object.bytes = bytes;
-      account_->Acquire(object, record);  // of a graph that frees before it allocates again, the older one is gone
+      account_->Acquire(object, record);  // a graph may free and allocate again, which ends the older object
     }
   }
 }
@@ -335,7 +335,7 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
       graph_of_node_.erase(account_->books().object(node).handle);
       account_->Close(node, State::Released, site);
     }
-    for (const auto& [node, addresses] : found->second.content->nodes) {  // captured ones are nobody's objects
+    for (const auto& [node, addresses] : found->second.content->nodes) {  // captured nodes have no objects
       const auto of = graph_of_node_.find(node);
       if (of != graph_of_node_.end() && of->second == found->first) graph_of_node_.erase(of);
     }

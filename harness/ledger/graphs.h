@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// graphs.h: what graphs of one process carry: device addresses of their nodes, references of user objects, captures in progress.
+// graphs.h: what the graphs of one process hold: device addresses of nodes, references to user objects, and captures in progress.
 //
-//   Owns      the bookkeeping per graph and executable graph; borrows the account.
-//   Threads   a value; no shared state.
+//   Owns      the bookkeeping of each graph and executable graph. Borrows the account.
 //   Units     device addresses.
-//   Errors    a launch that would touch released memory becomes use_after_release; too many references given back become
+//   Errors    a launch that would touch released memory becomes use_after_release. Too many references given back become
 //             over_released_reference.
-//   Faults    makes no driver calls.
-//   Source    CUDA Driver API 13.0, graph management. Clones and executables share what they carry until one of them changes.
+//   Source    CUDA Driver API 13.0, graph management.
+//
+// Clones and executable graphs share their content with the original until one of them changes.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ class Graphs {
   }
   Graphs& operator=(const Graphs&) = delete;
 
-  void Begin(std::uint64_t graph);  // a new graph, known to be empty
-  // The child graph that the call with this begin ticket moves into the node it adds.
+  void Begin(std::uint64_t graph);  // a new and empty graph
+  // The call with begin ticket `call` moves the child graph into the node that the call adds.
   void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
-  // The memory that the node allocates; `bytes` 0: that it frees.
+  // The node that the call adds allocates this memory, or frees it when `bytes` is 0.
   void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
-  // What a call has become on a stream under capture; node and graph 0 where nobody knows.
+  // The node that a call became on a stream under capture. Node and graph are 0 when unknown.
   struct CapturedCall {
     std::uint64_t node = 0;
     std::uint64_t stream = 0;
@@ -47,12 +47,12 @@ class Graphs {
   };
   void NameCaptured(std::uint64_t call, const CapturedCall& what) { captured_[call] = what; }
   void ForgetCaptured(std::uint64_t call) { captured_.erase(call); }
-  // The one that it copies into the node.
+  // The call copies the child graph into the node.
   void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
-  // The driver has told the handle of the graph that is in the node: what is added there is the parent's too.
+  // The driver has answered the handle of the graph inside `node`. What is added to that graph belongs to the parent, too.
   void NameChild(std::uint64_t node, std::uint64_t child);
   void AddNode(const faults::Record& record, const Addresses& addresses);
-  // The program was told that it was not added.
+  // The node exists, but the program was told that the call failed.
   void DenyNode(const faults::Record& record);
   void SetNode(const faults::Record& record, const Addresses& addresses);
   void DestroyNode(std::uint64_t node, const Site& site);
@@ -60,7 +60,8 @@ class Graphs {
   void Instantiate(std::uint64_t executable, std::uint64_t graph);
   void Update(std::uint64_t executable, std::uint64_t graph);
   void Launch(const faults::Record& record);
-  // What a launch has allocated and did not free is the program's to free; what it freed is gone. Not of a launch that was captured.
+  // Memory that a launch allocated and did not free becomes the program's to free; memory that it freed ends. A captured launch does
+  // neither.
   void Launched(const faults::Record& record);
   void DestroyGraph(std::uint64_t graph, const Site& site);
   void DestroyExecutable(std::uint64_t executable);
@@ -69,56 +70,56 @@ class Graphs {
   void ReleaseUserObject(const faults::Record& record);
 
   void BeginCapture(const faults::Record& record);
-  // `stream` is gone, or made anew: it is part of no capture, and a capture begun on it is over.
+  // The stream has ended or its handle is reused. The stream leaves its capture, and a capture that began on the stream ends.
   void ForgetStream(std::uint64_t stream);
-  // True when the graph is one that the capture was begun into, so that no new object is made.
+  // True when the capture was begun into an existing graph, so that no new graph is made.
   bool EndCapture(const faults::Record& record);
-  void ForgetEvent(std::uint64_t event) { capture_of_event_.erase(event); }  // it is made anew
-  // Events carry a capture from stream to stream.
+  void ForgetEvent(std::uint64_t event) { capture_of_event_.erase(event); }  // the event's handle is reused
+  // Follows the events that carry a capture from one stream to another.
   void FollowEvents(const faults::Record& record);
-  // The capture that this call is recorded into instead of being executed, -1 for none.
+  // The capture that records this call instead of executing it; -1 for none.
   std::int64_t CaptureOf(const faults::Record& record);
   void Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses);
-  // An allocation of stream-ordered memory, or the release of one (`bytes` 0), becomes a node.
+  // A captured allocation of stream-ordered memory, or a captured release (`bytes` 0), becomes a node.
   void CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes);
 
-  // One use_after_release per released allocation that an address lies in.
+  // Reports one use_after_release for each released allocation that an address lies in.
   void Check(const faults::Record& record, std::span<const std::uint64_t> addresses);
 
  private:
-  Graphs(const Graphs&) = default;  // contents are shared until one of them changes
+  Graphs(const Graphs&) = default;  // graphs share their contents until one of them changes
 
-  // What a node allocates, or frees (bytes 0): one address as long as the graph lives.
+  // Memory that a node allocates, or frees (`bytes` 0). The address stays the same as long as the graph lives.
   struct Memory {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
   };
   struct Content {
-    std::map<std::uint64_t, Addresses> nodes;  // node 0: of captured ones that nobody could name
+    std::map<std::uint64_t, Addresses> nodes;  // node 0 stands for captured nodes of unknown handle
     std::map<std::uint64_t, std::uint64_t> user_objects;
-    std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // which of them a child-graph node brought along
-    std::map<std::uint64_t, std::vector<std::uint64_t>> inner;                 // of a whole: the nodes of the graph in a node
+    std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> of_child;  // the part of them that came with a child graph
+    std::map<std::uint64_t, std::vector<std::uint64_t>> inner;                 // of a whole graph: nodes of the graph in a node
     std::map<std::uint64_t, std::vector<Memory>> memory;                       // by node, like `nodes`
   };
   struct Graph {
     std::shared_ptr<Content> content = std::make_shared<Content>();
     std::vector<std::int64_t> node_objects;
-    std::map<std::uint64_t, std::uint64_t> children;  // by node: the graph in it, which ends with it
-    std::uint64_t clean_at = ~std::uint64_t{0};       // AddressSpace::deaths when a launch last found nothing
+    std::map<std::uint64_t, std::uint64_t> children;  // by node: the graph inside the node, which ends with the node
+    std::uint64_t clean_at = ~std::uint64_t{0};       // AddressSpace::deaths at the last launch without a finding
   };
   struct CaptureState {
     std::uint64_t stream = 0;
     std::uint32_t tid = 0;
-    std::uint64_t graph = 0;    // given by cuStreamBeginCaptureToGraph
-    std::uint64_t context = 0;  // of a stream that nobody made, which has no handle that dies with it
-    std::uint64_t deaths = 0;   // of that context, before
-    std::uint64_t shown = 0;    // the graph that is made, where the driver has told it before the end
-    Addresses addresses;        // of nodes that nobody could name
+    std::uint64_t graph = 0;    // the graph given to cuStreamBeginCaptureToGraph
+    std::uint64_t context = 0;  // for a standard stream, which has no handle that ends with the context
+    std::uint64_t deaths = 0;   // of that context when the capture began
+    std::uint64_t shown = 0;    // the graph under construction, when the driver named it before the end
+    Addresses addresses;        // of nodes of unknown handle
     std::vector<Memory> memory;
     bool active = true;
   };
 
-  // With what the graphs have that lie in its nodes: moved there, or copies whose handles the driver has told.
+  // The content of the graph and of all graphs inside its nodes: those moved there, and copies whose handles the driver has answered.
   std::shared_ptr<Content> Whole(std::uint64_t graph) const;
   static void DropOwn(const Content& content, Addresses* addresses);
   static void PutChild(Content* content, std::uint64_t node, const Content& child);
@@ -131,7 +132,7 @@ class Graphs {
   bool Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
   void Disown(std::uint64_t child);
   void Deactivate(std::int64_t capture);
-  void RecordEvent(std::uint64_t event, std::int64_t capture);  // -1: outside
+  void RecordEvent(std::uint64_t event, std::int64_t capture);  // -1: outside of any capture
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;
@@ -142,7 +143,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> graphs_;
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
-  std::unordered_map<std::uint64_t, std::uint64_t> owner_;  // of a graph in a node: the graph of that
+  std::unordered_map<std::uint64_t, std::uint64_t> owner_;  // by the graph in a node: the graph that the node belongs to
   std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
   std::unordered_map<std::uint64_t, std::uint64_t> copied_;
   std::unordered_map<std::uint64_t, Memory> named_memory_;
@@ -150,7 +151,7 @@ class Graphs {
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> standard_streams_;  // by thread (0: all) and context, numbered
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> standard_streams_;  // by thread (0: all) and context; numbered
   std::size_t active_captures_ = 0;
 };
 

@@ -5,13 +5,14 @@ namespace cuaudit::harness {
 
 using driver::Kind;
 
-// cuGreenCtxCreate(green, descriptor, device, flags): the primary context lives at least as long.
+// cuGreenCtxCreate(green, descriptor, device, flags): the primary context lives at least as long as the green context.
 void Contexts::CreateGreen(const faults::Record& record) {
   greens_[record.argument[0]] = {record.argument[2], 0};
   ++primaries_[record.argument[2]].greens;
 }
 
-// cuCtxFromGreenCtx(context, green): while that context is current, streams are the green context's; all else is the primary context's.
+// cuCtxFromGreenCtx(context, green): while this context is current, new streams belong to the green context and all other objects to the
+// primary context.
 void Contexts::ViewGreen(const faults::Record& record) {
   const auto found = greens_.find(record.argument[1]);
   if (found != greens_.end()) found->second.view = record.argument[0];

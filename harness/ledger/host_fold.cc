@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. What was acquired before the probe looked is
-// unknown to it, so releasing something unknown is silent here.
+// Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
+// have no record, so the release of an unknown one is no violation here.
 #include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {
@@ -9,13 +9,13 @@ using driver::Family;
 using driver::Kind;
 using faults::HostCall;
 
-// Descriptors, threads and mappings are named anew by ways that leave no record, so a second release proves nothing.
+// Descriptors, threads and mappings can be reused by calls that leave no record, so a second release proves nothing.
 void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
   const HandleEntry* entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
   if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Outcome::Succeeded);
 }
 
-// The C library ended the program in the middle of free: the address was no block's. One older than the probe it would have taken.
+// When the C library ended the program inside `free`, the address was no block. `free` accepts a block that is older than the probes.
 void ProcessFold::Finish() {
   contexts_.Finish();
   Ledger& ledger = account_.books().ledger;
@@ -25,8 +25,8 @@ void ProcessFold::Finish() {
   }
 }
 
-// The C library counts openings of one handle, whoever made them. Who closes means its own: a driver that opens the library that the
-// program has open must not be given the program's.
+// The C library counts all openings of a library in one handle. A close ends an opening of the same caller, so that a driver that opens a
+// library of the program does not close the program's reference.
 void ProcessFold::ReleaseLibrary(const faults::Record& record) {
   const HandleEntry* entry = account_.Find(Family::DlopenReference, record.argument[0]);
   for (std::int64_t index = entry == nullptr ? -1 : entry->top; index >= 0;
@@ -51,7 +51,7 @@ void ProcessFold::HostUnmap(const faults::Record& record) {
   }
 }
 
-// exec: the kernel takes back what the old image had of the host, but for open descriptors, and nobody knows those that were handed on.
+// exec: the kernel takes back the host resources of the old image. Open descriptors survive, but which ones is not recorded.
 void ProcessFold::Replaced(const faults::Record& record) {
   for (std::size_t i = first_object_; i < account_.books().ledger.objects.size(); ++i) {
     Object& object = account_.books().ledger.objects[i];
@@ -109,7 +109,8 @@ void ProcessFold::Host(const faults::Record& record) {
       const HandleEntry* entry = account_.Find(Family::Mutex, handle);
       const std::int64_t known = entry == nullptr ? -1 : entry->top;
       account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, known);
-      // Whoever does that is told so, and not a second time of a mutex that is left; the C library said EBUSY, so one may try again.
+      // The violation is reported here, so the mutex is not reported again as left behind. The C library answered EBUSY, so a retry is
+      // legal.
       if (known >= 0) {
         account_.Close(known, State::Released, SiteOf(record));
         account_.books().object(known).told_alive = true;

@@ -54,7 +54,7 @@ std::optional<Ledger> Folding::Finish(std::span<const Record> records) {
   return std::move(books_.ledger);
 }
 
-// The events of these records in the order of the clock. False: they cannot be added.
+// Sorts the events of these records by ticket. False: the records cannot be added.
 bool Folding::Schedule(std::span<const Record> records, bool whole) {
   events_.clear();
   events_.reserve(records.size() * 2);
@@ -68,7 +68,7 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
       case RecordKind::Empty:
         break;
       case RecordKind::Argument:
-        if (begun_ && record.context <= last_ticket_) return false;  // of a call that has been taken
+        if (begun_ && record.context <= last_ticket_) return false;  // belongs to a call that was already folded
         break;
       case RecordKind::Call:
         returned = returned && record.end != 0;
@@ -141,7 +141,7 @@ void Folding::Apply(const Event& event) {
   const Record& record = *event.record;
   switch (record.kind) {
     case RecordKind::Call:
-      // What became a node is looked at when it is entered, what a node was given when it has been added.
+      // A captured node is looked at when its call begins, and the content of an added node when its call has returned.
       if (const auto content = contents_.find(record.begin); content != contents_.end()) {
         const bool captured = (content->second->flags & faults::kCapturedNode) != 0;
         if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second);
@@ -170,7 +170,8 @@ void Folding::Apply(const Event& event) {
   }
 }
 
-// A use of freed memory that the calls alone already show is not said again by the simulated driver's proof: one bug, one violation.
+// The calls alone may already show a use of freed memory. A proof of the same use by the simulated driver is dropped: one bug, one
+// violation.
 void Folding::DropSaidTwice() {
   std::vector<Violation>& violations = books_.ledger.violations;
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint64_t>> shown;
@@ -182,7 +183,7 @@ void Folding::DropSaidTwice() {
   });
 }
 
-// Any call of any process may be named by a proof, so the first one costs a look at all records.
+// A proof may name any call of any process, so the first proof costs a pass over all records.
 Site Folding::PlaceOf(std::uint64_t begin) {
   if (calls_.empty()) {
     for (const std::span<const Record>& records : given_) {
@@ -195,7 +196,7 @@ Site Folding::PlaceOf(std::uint64_t begin) {
   return call == calls_.end() ? Site() : call->second;
 }
 
-// The calls that a proof names may have returned long ago, in whichever process queued them.
+// The calls that a proof names may have returned long ago, in whichever process queued the work.
 void Folding::Misuse(const Record& record) {
   if (record.call >= driver::kMisuseRuleCount || record.argument[0] >= driver::kKindCount) return;
   ProcessOf(record.pid).Misuse(record, PlaceOf(record.argument[3]), PlaceOf(record.argument[4]));
@@ -204,7 +205,7 @@ void Folding::Misuse(const Record& record) {
 void Folding::Process(const Record& record) {
   switch (static_cast<ProcessEvent>(record.call)) {
     case ProcessEvent::Start:
-      // A second start under the same number is exec: nothing of the former image is left to release.
+      // A second start with the same process id is an exec. Nothing of the old image can be released any more.
       if (current_.count(record.pid) != 0) {
         ProcessOf(record.pid).Replaced(record);
         Open(record.pid, std::make_unique<ProcessFold>(&books_, record.pid));

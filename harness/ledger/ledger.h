@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// ledger.h: the pure fold of a journal into live objects and violations.
+// ledger.h: folds a journal into live objects and violations.
 //
-//   Owns      its objects and violations; borrows the records only while folding. Stack ids stay the journal's.
-//   Threads   a value; no shared state.
+//   Owns      its objects and violations. Borrows the records only while folding. Stack ids are those of the journal.
 //   Units     bytes; tickets of the journal's clock.
 //   Errors    never fails: a record that makes no sense becomes a violation or is counted in `unfinished_calls`.
-//   Faults    makes no driver calls.
-//   Source    ours; effects from faults/driver/effects.def.
 //
-// Rules of the fold. An acquisition counts when its call returned CUDA_SUCCESS from the driver (kForwarded; for `after` the object
-// exists although the caller saw an error, and the record keeps the driver's own result in no other way: such an acquisition is the
-// injected call's, never the program's). A release that the plan refused leaves the object alive and marks it release_refused; so does
-// a later release that the driver declines because of it.
-// A release forwarded with how=after counts as released. Identity is (pid, family, handle, generation). Each process has an account of
-// its own; what its parent held at fork is inherited: the child may release it silently and never leaks it.
+// Rules of the fold:
+// - An acquisition counts when the driver carried the call out and returned CUDA_SUCCESS.
+// - An acquisition under `after` (the driver succeeds, the caller sees an error) makes an object that nobody owes.
+// - A release that the plan refused leaves the object alive and marks it release_refused. A later release that the driver declines because
+//   of the refusal does the same.
+// - A release under `after` counts as released.
+// - An object is identified by process, family, handle and generation.
+// - Each process has its own account. A child process may release what its parent held at the fork, and never leaks it.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +30,15 @@ namespace cuaudit::harness {
 enum class State : std::uint8_t {
   Live,
   Released,
-  Orphaned,        // its context died first
-  ReleaseRefused,  // alive, but its release was attempted and refused by the plan, or by the driver after that
+  Orphaned,        // its context ended first
+  ReleaseRefused,  // alive; a release was tried and refused by the plan, or by the driver because of such a refusal
 };
 
-// Where an object came from or a violation happened: enough to match the same place in another run of the program.
+// Where an object was acquired or a violation happened. A site can be compared with the sites of another run of the program.
 struct Site {
   faults::RecordKind record_kind = faults::RecordKind::Empty;
-  std::uint16_t call = 0;   // driver::CallId or faults::HostCall, by record_kind
-  std::uint32_t stack = 0;  // StackTable id of the journal
+  std::uint16_t call = 0;   // driver::CallId or faults::HostCall, depending on record_kind
+  std::uint32_t stack = 0;  // id in the journal's StackTable
   std::uint64_t begin = 0;  // ticket of the record
   friend bool operator==(const Site&, const Site&) = default;
 };
@@ -50,31 +49,31 @@ struct Object {
   driver::Kind kind{};
   State state = State::Live;
   std::uint32_t pid = 0;
-  std::uint32_t generation = 0;  // how often this handle value was acquired before, per process and family
+  std::uint32_t generation = 0;  // number of earlier objects with this handle value in the process and family
   std::uint64_t handle = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t context = 0;     // the context it lives in, 0 for kinds that outlive contexts
-  std::uint64_t parent = 0;      // pool, graph or library it was made from; the loaded object that opened a library; 0 for none
-  std::uint64_t references = 1;  // caller-owned, for counted kinds
+  std::uint64_t context = 0;     // the context that the object belongs to; 0 for kinds that outlive contexts
+  std::uint64_t parent = 0;      // pool, graph or library it was made from, or the loaded object that opened a library; 0 for none
+  std::uint64_t references = 1;  // references of the caller, for counted kinds
   std::uint32_t cycle = 0;
-  bool library_kept = false;  // the C library, or an interpreter, keeps it for itself
-  // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther); or what a helper took that never
-  // calls the driver (harness/verdict/driver_owned.h).
+  bool library_kept = false;  // the C library or an interpreter keeps it on purpose
+  // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther). Also set for host resources of a
+  // helper process that never calls the driver, and for all of them when the probes stopped early (harness/verdict/driver_owned.h).
   bool part_of_other = false;
-  bool event_or_pipe = false;  // a descriptor that nobody saw opened
-  bool driver_owned = false;   // a host resource that the driver itself took (harness/verdict/driver_owned.h); Fold leaves it false
+  bool event_or_pipe = false;  // a descriptor that a census found and that is an event or a pipe
+  bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/driver_owned.h); Fold leaves it false
   Site acquired;
-  Site released;  // the releasing, orphaning or refused call
-  Site retried;   // of a released object the refused call after which it was released again; record_kind Empty for all others
-  // Its release was carried out and told to have failed (`after`): a program that tries again or goes on using it believes what it was
-  // told.
+  Site released;  // the call that released or orphaned it, or whose release was refused
+  Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty
+  // A release under `after`: the object ended, but the program was told that the release failed. A second release or a later use is
+  // therefore no violation.
   bool told_alive = false;
-  bool died_with_context = false;  // of one whose release was refused: its context went later, so nobody can release it any more
+  bool died_with_context = false;  // its release was refused, and its context ended later, so no release is possible any more
 
   friend bool operator==(const Object&, const Object&) = default;
 };
 
-// A heap block, descriptor, thread or other thing of the host, not of the driver.
+// True for heap blocks, descriptors, threads and other resources of the host.
 [[nodiscard]] inline bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
 
 struct Violation {
@@ -83,9 +82,9 @@ struct Violation {
   std::uint32_t pid = 0;
   std::uint64_t handle = 0;
   Site where;
-  std::int64_t object = -1;  // index into Ledger::objects when the handle was once known
-  Site other{};              // what it collides with; record_kind Empty when there is nothing
-  std::uint64_t bytes = 0;   // of a proved misuse; 0: the object's own
+  std::int64_t object = -1;  // index into Ledger::objects; -1 when the handle was never known
+  Site other{};              // the call that it collides with; record_kind is Empty when there is none
+  std::uint64_t bytes = 0;   // of a proved misuse; 0: use the object's own size
 
   friend bool operator==(const Violation&, const Violation&) = default;
 };
@@ -93,19 +92,19 @@ struct Violation {
 struct Ledger {
   std::vector<Object> objects;  // in order of acquisition
   std::vector<Violation> violations;
-  std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver does not know them
-  std::uint64_t unfinished_calls = 0;  // entered, never returned
-  std::uint64_t host_seen = 0;         // process images that made driver calls and in which the host probes looked
-  std::uint64_t host_unseen = 0;       // and in which they did not
-  Facts facts;                         // of the records that were folded
+  std::uint64_t unmodelled_calls = 0;  // answered CUDA_ERROR_NOT_SUPPORTED because the simulated driver has no model of them
+  std::uint64_t unfinished_calls = 0;  // calls that never returned
+  std::uint64_t host_seen = 0;         // process images that made driver calls and were watched by the host probes
+  std::uint64_t host_unseen = 0;       // process images that made driver calls and were not watched
+  Facts facts;                         // of the folded records
 
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
-// Pure: the same records give the same ledger. Records may come in slot order; the fold sorts by ticket.
+// The same records always give the same ledger. Records may come in any order; the fold sorts them by ticket.
 [[nodiscard]] Ledger Fold(std::span<const faults::Record> records);
 
-// The same without facts, for callers who ask for objects and violations only and ask often.
+// Fold without facts, for callers that need only objects and violations and call often.
 [[nodiscard]] Ledger FoldObjects(std::span<const faults::Record> records);
 
 }  // namespace cuaudit::harness

@@ -16,7 +16,7 @@ using driver::Kind;
 
 std::size_t Arguments(CallId call) { return std::min(driver::ShapeOf(call).count, faults::kRecordArguments); }
 
-// cuGraphKernelNodeSetParams and its sisters.
+// cuGraphKernelNodeSetParams and the other calls that set the parameters of a node.
 bool SetsNode(const faults::Record& record) {
   const std::string_view name = driver::Name(BaseOf(record));
   return name.starts_with("cuGraph") && name.ends_with("SetParams");
@@ -45,11 +45,11 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
   if (held != nullptr && held->top >= 0 && outcome == Outcome::Refused) {
-    // Memory from before the capture: no node frees it.
+    // The memory is older than the capture, so the refused release is no missing node.
     account_.Release(row.kind, handle, 1, record, outcome);
     return;
   }
-  // Where the plan refused it, the graph loses its memory by no fault of the program.
+  // When the plan refused the release, the graph still loses its memory, because the program is not to blame.
   if (capture >= 0 && (Releases(outcome) || outcome == Outcome::Refused)) graphs_.CaptureMemory(capture, handle, 0);
   if (capture >= 0) return;  // becomes a node
   const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
@@ -123,14 +123,14 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
   }
 }
 
-// Addresses handed to kernels: recorded into the graph under capture, or touched at once.
+// Addresses passed to kernels are recorded into the graph under capture, or are touched at once.
 void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow& row, const Graphs::Addresses& addresses) {
-  if (Releases(OutcomeOf(record))) graphs_.FollowEvents(record);  // a call that failed carries nothing on
+  if (Releases(OutcomeOf(record))) graphs_.FollowEvents(record);  // a failed call carries no capture to another stream
   if (row.effect != Effect::Uses || SetsNode(record)) return;
   const std::int64_t capture = graphs_.CaptureOf(record);
   if (capture < 0) {
     graphs_.Check(record, addresses);
-    // Graphs may go on using blocks that were taken back: of a pool that belongs to the graph nobody else gets them.
+    // Graphs may use blocks that were taken back: when the pool belongs to the graph, nobody else gets these blocks.
     for (const std::uint64_t address : addresses) account_.CheckBlocks(address, record);
     return;
   }
@@ -147,13 +147,13 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
   const CallId call = CallOf(record);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
     if (!driver::ShapeOf(call).parameter[i].output) continue;
-    // cuModuleGetGlobal and its sisters write the length behind the address.
+    // cuModuleGetGlobal and similar queries write the address to argument 0 and the length to argument 1.
     const bool sized = AnswersLength(BaseOf(record)) && i == 0;
     account_.Borrow(ArgumentFamily(call, i), record.argument[i], sized ? record.argument[1] : 0);
   }
 }
 
-// `after` on an acquisition: the object is there, and the program that was told otherwise owes nothing for it.
+// An acquisition under `after`: the object exists, and the program owes nothing because it was told that the call failed.
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
   constexpr Effect kMakes[] = {Effect::Acquires, Effect::AcquiresCounted, Effect::AcquiresGiven, Effect::CreatesContext,
                                Effect::AddsNode, Effect::ClonesGraph,     Effect::EndsCapture,   Effect::Instantiates};
@@ -177,10 +177,10 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
     object.bytes = BytesOf(record, row);
   }
   object.parent = ParentOf(record, row);
-  if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // dies with it
+  if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // the stream ends with the green context
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   if (capture >= 0) {
-    // The memory belongs to the graph and comes to life with its launches.
+    // The memory belongs to the graph and comes to life at each launch.
     graphs_.CaptureMemory(capture, object.handle, object.bytes);
     account_.set_graph_memory();
     account_.space().Forget(object.handle, object.bytes);
@@ -214,7 +214,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
   if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome == Outcome::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
-  // Whether anything is mapped there the program does not know, and the driver lets it unmap either way.
+  // The program does not know whether anything is mapped there, and the driver accepts an unmapping in both cases.
   if (outcome == Outcome::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
     account_.Borrow(Family::Mapping, ArgumentAt(record, row.object));
   if (outcome != Outcome::Succeeded) return;
@@ -302,7 +302,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
 }
 
 void ProcessFold::NodeContent(const faults::Record& record) {
-  // The memory comes to life with the launches and may be freed outside the graph; what lay at its address before is no matter.
+  // The memory comes to life at each launch and may be freed outside the graph. What lay at its address before does not matter.
   if ((record.flags & faults::kMemoryNode) != 0) {
     account_.set_graph_memory();
     if (record.argument[1] != 0) account_.Borrow(Family::Pointer, record.argument[0], record.argument[1]);

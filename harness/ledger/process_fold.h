@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // process_fold.h: applies the records of one process, in the order of their tickets, to its account.
 //
-//   Owns      the account, contexts and graphs of the process; borrows the ledger.
-//   Threads   a value; no shared state.
+//   Owns      the account, contexts and graphs of the process. Borrows the books.
 //   Errors    a record that makes no sense has no effect.
-//   Faults    makes no driver calls.
-//   Source    ours; effects from faults/driver/effects.def.
+//   Source    the effect of each call is its row in faults/driver/effects.def.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +26,7 @@ class ProcessFold {
         graphs_(&account_, &contexts_),
         first_object_(books->ledger.objects.size()),
         looked_at_(parent->looked_at_) {}
-  // The same process in another fold; `parent`: what the one that it was forked from became there.
+  // A copy of `other` that writes to `books`. `parent` is the copy of the process that forked this one.
   ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent)
       : account_(other.account_, books, parent == nullptr ? nullptr : &parent->account_),
         contexts_(other.contexts_, &account_),
@@ -42,16 +40,16 @@ class ProcessFold {
   ProcessFold(const ProcessFold&) = delete;
   ProcessFold& operator=(const ProcessFold&) = delete;
 
-  // What takes effect when a call is entered: uses, releases, retains of the primary context.
+  // Applies what takes effect at the begin of a call: uses, releases, and retains of the primary context.
   void Enter(const faults::Record& record, const Graphs::Addresses& addresses);
-  // What takes effect when it has returned: acquisitions, answers of queries, releases of the primary context.
+  // Applies what takes effect at the end of a call: acquisitions, answers of queries, and releases of the primary context.
   void Return(const faults::Record& record, const Graphs::Addresses& addresses);
   void Host(const faults::Record& record);
-  void Replaced(const faults::Record& record);  // by exec
+  void Replaced(const faults::Record& record);  // exec replaced the process image
   void Mark(const faults::Record& record);
-  // What a node was given, where the call's own arguments do not say it (ArgumentFlag).
+  // What a graph node was given, when the arguments of the call do not say it (faults::ArgumentFlag).
   void NodeContent(const faults::Record& record);
-  // A proof of misuse: the call that is wrong, and the one that it collides with.
+  // A proved misuse: the wrong call, and the call that it collides with.
   void Misuse(const faults::Record& record, const Site& where, const Site& other);
   void RuntimeExit() { contexts_.RuntimeExit(); }
   void Exit() { exited_ = true; }
@@ -74,9 +72,9 @@ class ProcessFold {
   Contexts contexts_;
   Graphs graphs_;
   HostMappings host_mappings_;
-  std::size_t first_object_;  // of the ledger; all that this image has came after it
-  bool calls_ = false;        // the driver
-  bool looked_at_ = false;    // by host probes
+  std::size_t first_object_;  // objects of this process image have this index or a higher one
+  bool calls_ = false;        // it called the driver
+  bool looked_at_ = false;    // host probes watched it
   const faults::Record* died_in_free_ = nullptr;
   bool exited_ = false;
 };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rules.h: the rules of reports/words/rules.def for the ledger, and which of them a simulated world proves.
-//
-//   Threads   safe everywhere; no state.
-//   Faults    makes no driver calls.
+// rules.h: the rules of reports/words/rules.def as the ledger uses them, and which of them the simulated driver proves.
 #pragma once
 
 #include "faults/driver/misuse.h"
@@ -29,7 +26,7 @@ constexpr Rule RuleOf(driver::MisuseRule rule) {
   return {};
 }
 
-// Proved by a simulated world: a violation with two places.
+// True for a rule that the simulated driver proves. Its violations name two places.
 constexpr bool IsProved(Rule rule) {
   for (std::size_t i = 0; i < driver::kMisuseRuleCount; ++i) {
     if (rule == RuleOf(static_cast<driver::MisuseRule>(i))) return true;

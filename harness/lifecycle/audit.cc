@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// audit.cc: the public questions of cuaudit/lifecycle.h, and their answers as text.
+// The public functions of cuaudit/lifecycle.h, and their results as text.
 #include <cstdlib>
 
 #include "harness/lifecycle/chosen_driver.h"
@@ -30,7 +30,7 @@ bool IsChosen(const Lifecycle& lifecycle, Audit* audit) {
 bool CanSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* audit) {
   if (!IsChosen(lifecycle, audit)) return false;
   audit->lifecycle = lifecycle.name();
-  // What the code says is wrong on any machine; what CUAUDIT_OPTIONS asks for, only where such a driver is.
+  // A wrong choice in the code is an error on any machine; a choice in CUAUDIT_OPTIONS only where such a driver is present.
   const bool said = options.driver == AuditedDriver::Genuine;
   if (!(options.isolate && said) && !harness::DriverIsHere(options.driver, audit)) return false;
   if (!options.isolate || !harness::IsGenuine(options.driver)) return true;

@@ -11,7 +11,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// The way from DriverRef or from the drop-in's exports to the record; it lies in the program's own file where cuaudit is linked statically.
+// The frames from DriverRef or the drop-in's exports to the record. With static linking they lie in the program's own file.
 bool IsGate(const report::Frame& frame) {
   constexpr std::string_view kFiles[] = {"generated/driver_methods.inc",   "faults/shim/",       "faults/journal/", "faults/interpose/",
                                          "harness/lifecycle/diversion.cc", "lifecycle/block.cc", "cuaudit/mark.h"};
@@ -23,19 +23,19 @@ bool IsGate(const report::Frame& frame) {
          frame.function.find(" cuaudit::faults::Gate::") != std::string::npos;
 }
 
-// Where the harness calls a step. Inlined frames have bare names, so their files tell.
+// The frame where the harness calls a step. Inlined frames have names without a namespace, so their files are checked as well.
 bool CallsTheStep(const report::Frame& frame) {
   return frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::") ||
          frame.file.find("cuaudit/lifecycle.h") != std::string::npos || frame.file.find("harness/lifecycle/") != std::string::npos;
 }
 
-// The standard library's way from a std::function to what it holds.
+// The standard library's frames between a std::function and its target.
 bool IsFunctionCall(const report::Frame& frame) {
   return frame.file.ends_with("/bits/std_function.h") || frame.file.ends_with("/bits/invoke.h") ||
          frame.function.starts_with("std::function<");
 }
 
-// From the program's innermost frame to the last one before the step was called.
+// The frames from the program's innermost one to the last one before the step was called.
 std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
   std::vector<std::string> lines;
   const auto first = std::find_if_not(frames.begin(), frames.end(), IsGate);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// audit_report.h: a report as the public Audit of a lifecycle: names, and call stacks from the program's innermost frame to its step.
+// audit_report.h: converts a report into the public Audit of a lifecycle: names, and call stacks from the program's innermost frame to its
+// step.
 //
-//   Threads   SitesOfThread: one table for each thread, since the same places come back in the next sweep, and opening debug information
+//   Threads   SitesOfThread has one table per thread. It is kept, because sweeps name the same places again, and opening debug information
 //             costs more than many sweeps.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ namespace cuaudit::harness {
 
 SiteTexts* SitesOfThread();
 
-// How a reader runs this test again; `lifecycle` empty: whatever it runs.
+// How to run this test again. `lifecycle` empty: everything that the test runs.
 Reproduction ReproductionOf(const std::string& lifecycle);
 
 // Adds findings, notes and counts of `run`.
 void AddReport(const report::Run& run, Audit* audit);
 
-// Adds what no fault led to.
+// Adds findings and notes that have no fault.
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes, const std::string& lifecycle,
                   Audit* audit);
 

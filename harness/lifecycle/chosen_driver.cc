@@ -29,7 +29,7 @@ std::string_view Option(std::string_view key) {
 Status FindGenuine(ChosenDriver* chosen) {
   chosen->path = Option("real_driver");
   if (!chosen->path.empty()) {
-    // Whoever names a driver knows what it needs.
+    // A driver that the user names is used without the checks for a GPU.
     if (access(chosen->path.c_str(), R_OK) == 0) return {};
     return {Exit::Usage, "CUAUDIT_OPTIONS: real_driver=" + chosen->path + ": expected a file that can be read"};
   }

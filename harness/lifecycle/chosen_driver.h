@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// chosen_driver.h: which driver a lifecycle of this process runs on, as its options or CUAUDIT_OPTIONS ask, and whether it is there.
+// chosen_driver.h: which driver a lifecycle of this process runs on, as its options or CUAUDIT_OPTIONS ask, and whether the driver is
+// present.
 //
 //   Threads   safe; reads the environment and the file system each time.
-//   Errors    a Status for a choice that nobody can follow, such as a named driver that is no file; a driver that is not here
-//             is no error but AuditOutcome::NoDevice.
-//   Faults    makes no driver calls and loads nothing.
+//   Errors    Status for an impossible choice, such as a named driver that is no file. A missing driver is no error but
+//             AuditOutcome::NoDevice.
+//   Faults    loads no driver.
 #pragma once
 
 #include <string>
@@ -16,17 +17,17 @@ namespace cuaudit::harness {
 
 struct ChosenDriver {
   AuditedDriver driver = AuditedDriver::Simulated;  // never Chosen
-  std::string path;                                 // of a genuine one
-  std::string why_not;                              // a genuine one is asked for and cannot answer; empty: it may
-  std::string instead;                              // driver=auto: why it is the simulated one; otherwise empty
+  std::string path;                                 // path of a genuine driver
+  std::string why_not;                              // why the genuine driver that was asked for cannot answer; empty: it may
+  std::string instead;                              // with driver=auto: why the simulated driver was taken; else empty
 };
 
-// `wished` Chosen: "driver=real" or "driver=auto" in CUAUDIT_OPTIONS, otherwise the simulated one.
+// With `wished` Chosen: the driver in CUAUDIT_OPTIONS ("driver=real", "driver=auto"), otherwise the simulated one.
 Result<ChosenDriver> ChooseDriver(AuditedDriver wished);
 
 bool IsGenuine(AuditedDriver wished);
 
-// False when nothing can be asked of the lifecycle; the reason is in the audit then.
+// False when the lifecycle cannot be run. The reason is then in the audit.
 bool DriverIsHere(AuditedDriver wished, Audit* audit);
 
 }  // namespace cuaudit::harness

@@ -18,7 +18,7 @@ std::string& TestFilter() {
   return filter;
 }
 
-// Which test runs, how often and in which shard, is told anew.
+// Options that choose tests, repeats or outputs. The reproduce line sets its own.
 bool ChoosesTests(std::string_view word) {
   constexpr std::string_view kFlags[] = {"--gtest_filter", "--gtest_repeat", "--gtest_shuffle", "--gtest_output", "--gtest_color"};
   for (const std::string_view flag : kFlags) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// command_line.h: how this process was started, as a shell reads it, with the GoogleTest filter of the test that runs now.
+// command_line.h: the command line of this process for a shell, with the GoogleTest filter of the running test.
 //
 //   Threads   safe.
-//   Errors    "./test" where the system does not say.
-//   Faults    makes no driver calls.
+//   Errors    "./test" when the system does not provide the command line.
 //   Source    /proc/self/cmdline.
 #pragma once
 
@@ -15,10 +14,10 @@ namespace cuaudit::harness {
 // The words that started this process.
 std::vector<std::string> CommandWords();
 
-// `filter`: what --gtest_filter= is to be, set by SetTestFilter; then the process's own filters and repeats are left out.
+// The command line with the filter from SetTestFilter. With such a filter, the process's own options for choosing tests are left out.
 std::string CommandLine();
 
-// "Suite.Name" of the running test; empty: none runs. Told by whoever knows GoogleTest (cuaudit/gtest.h).
+// `filter` is "Suite.Name" of the running test, or empty when none runs. cuaudit/gtest.h calls this.
 void SetTestFilter(const std::string& filter);
 
 }  // namespace cuaudit::harness

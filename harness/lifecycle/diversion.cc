@@ -14,7 +14,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// 1: the calls of the process go to that driver from now on; a null table ends it.
+// Answers 1 when the calls of the process go to that driver from now on. A null table ends the diversion.
 using DivertCall = int (*)(const void* table, void* self, std::uint64_t digest);
 
 DivertCall DropIn() noexcept {
@@ -22,7 +22,7 @@ DivertCall DropIn() noexcept {
   return divert;
 }
 
-driver::DriverRef current;  // a null table: none
+driver::DriverRef current;  // a null table: no diversion
 constinit std::atomic<std::uint64_t> blocks_unheard{0};
 
 bool Divert(driver::DriverRef driver) noexcept {
@@ -74,7 +74,7 @@ std::uint64_t BlocksUnheard() noexcept { return blocks_unheard.load(std::memory_
 
 }  // namespace cuaudit::harness
 
-// What cuaudit/mark.h asks first.
+// cuaudit/mark.h asks this function first.
 extern "C" __attribute__((visibility("default"))) int cuaudit_watched_block(int what, std::uint64_t address, std::uint64_t bytes) {
   using cuaudit::faults::MarkKind;
   using cuaudit::harness::Diversion;

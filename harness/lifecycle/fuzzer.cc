@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fuzzer.cc: the trials of cuaudit/fuzz.h. A trial that screens as spotless is done; anything else is judged by SweepLifecycle, as a
-// trial that a person replays would be, so that fuzzing and sweeping never disagree about what a finding is.
+// The trials of cuaudit/fuzz.h. A trial that settles at once is done. SweepLifecycle judges any other trial as a replay, so that fuzzing
+// and sweeping never disagree about what a finding is.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -34,7 +34,7 @@ struct Candidate {
   std::uint32_t occurrence = 0;
 };
 
-// Calls of the first cycle that can fail, behind the record at which the newest fault hit.
+// Calls of the first cycle that can fail, after the record that the newest fault hit.
 std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const TrialTrace& trace, std::size_t faults) {
   std::vector<Candidate> candidates;
   std::unordered_map<std::size_t, std::uint32_t> occurrences;
@@ -80,10 +80,10 @@ struct Fuzzer::Parts {
   FuzzOptions options;
   TrialWorld::Pointer world;
   std::vector<Benign> benign;
-  std::string broken;  // why there can be no trial
+  std::string broken;  // why no trial is possible
   TrialTrace trace;
-  std::unordered_map<std::string, std::vector<Candidate>> after;  // by the faults before
-  std::unordered_set<std::string> judged;                         // without finding
+  std::unordered_map<std::string, std::vector<Candidate>> after;  // by the preceding faults
+  std::unordered_set<std::string> judged;                         // fault lists judged without a finding
 };
 
 const std::vector<Candidate>& Fuzzer::Parts::After(const std::string& key, const faults::Plan& plan) {
@@ -95,14 +95,14 @@ const std::vector<Candidate>& Fuzzer::Parts::After(const std::string& key, const
   return after.emplace(key, std::move(candidates)).first->second;
 }
 
-// A fault list that came to nothing once does so again: lifecycles are deterministic, or drifting, which the sweep says.
+// A fault list without a finding has none the next time: lifecycles are deterministic, or the sweep reports them as drifting.
 FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
   std::string key;
   for (const std::string& fault : trial.faults) key += fault + ";";
   if (judged.count(key) != 0) return trial;
   Audit audit;
   SweepLifecycle(lifecycle, cuaudit::SweepOptions(), trial.faults, &audit);
-  // The command line of a fuzzer shows nothing again.
+  // The command line of a fuzzer does not show the finding again.
   for (Finding& finding : audit.findings)
     finding.replay = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
   if (!audit.verdicts.empty()) trial.verdict = audit.verdicts.begin()->first;

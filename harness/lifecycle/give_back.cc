@@ -71,9 +71,9 @@ CUresult Release(driver::DriverRef driver, const Object& object) {
     case Kind::GreenContext:
       return driver.GreenCtxDestroy(As<CUgreenCtx>(handle));
     case Kind::None:
-    case Kind::ContextStackEntry:  // EmptyContextStack
-    case Kind::GraphNode:          // dies with its graph
-    case Kind::Block:              // a part of memory that goes itself
+    case Kind::ContextStackEntry:  // see EmptyContextStack
+    case Kind::GraphNode:          // ends with its graph
+    case Kind::Block:              // part of memory that is released itself
       return CUDA_SUCCESS;
     case Kind::TextureReference:
     case Kind::GraphicsResource:
@@ -108,12 +108,12 @@ void PutBackCaptureMode(driver::DriverRef driver) {
 std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger& ledger) {
   EmptyContextStack(driver);
   if (driver.CtxPushCurrent(context) != CUDA_SUCCESS) return static_cast<std::uint32_t>(ledger.objects.size());
-  (void)driver.CtxSynchronize(context);  // work that still uses what goes now
+  (void)driver.CtxSynchronize(context);  // for work that still uses the objects
   std::uint32_t kept = 0;
   for (std::size_t i = ledger.objects.size(); i-- > 0;) {
     const Object& object = ledger.objects[i];
     if (object.driver_owned || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
-    if (object.died_with_context) continue;  // a genuine driver dies of its handle
+    if (object.died_with_context) continue;  // using its handle would crash a genuine driver
     if (Release(driver, object) != CUDA_SUCCESS) ++kept;
   }
   EmptyContextStack(driver);

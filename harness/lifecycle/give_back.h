@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// give_back.h: what a trial left on the one genuine driver of the process is given back before the next trial, as a new simulated world
-// would not have it.
+// give_back.h: releases what a trial left on the one genuine driver of the process, so that the next trial starts without it, as in a new
+// simulated world.
 //
-//   Threads   one thread, while no other calls the driver.
+//   Threads   one thread, while no other thread calls the driver.
 //   Units     objects.
-//   Errors    what could not be given back is counted by kind and stays until the process ends.
-//   Faults    the release calls of the kinds, on `driver` itself: not recorded, never failed.
-//   Source    ours; faults/driver/effects.def for which call releases what.
+//   Errors    objects that cannot be released are counted and stay until the process ends.
+//   Faults    makes the release calls on `driver` itself: they are not recorded and never fail by plan.
+//   Source    faults/driver/effects.def says which call releases what.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace cuaudit::harness {
 
-// Newest first. `context` is current while it works. Answers how many objects stay.
+// Releases the newest object first, with `context` as the current context. Answers how many objects stay.
 std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger& ledger);
 
-// No context is current to this thread any more.
+// Pops every context of this thread's stack.
 void EmptyContextStack(driver::DriverRef driver);
 
-// This thread's captures forbid what they do by default. What a trial left decides which calls the next one makes.
+// Sets this thread's capture mode to the default. A mode that a trial left decides which calls the next trial may make.
 void PutBackCaptureMode(driver::DriverRef driver);
 
 }  // namespace cuaudit::harness

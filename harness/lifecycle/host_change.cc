@@ -16,13 +16,13 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kHeapStep = 16;
 constexpr std::int64_t kFewBytes = 1024;  // of heap
-// The caches settle within eight repeats, and then go round in circles of a few repeats and of up to 200 bytes.
+// The C library's caches settle within eight repeats, and then vary by up to 200 bytes with a period of a few repeats.
 constexpr std::size_t kUntilItAddsUp = 32;
-constexpr std::uint64_t kZero = std::uint64_t{1} << 40U;  // so that a series of sums stays positive
+constexpr std::uint64_t kZero = std::uint64_t{1} << 40U;  // keeps a series of sums positive
 
 std::atomic<std::uint64_t> audits_under_way{0};
 std::atomic<std::uint64_t> audits_begun{0};
-std::atomic<std::uint64_t> last_crowded{0};  // the newest audit that began while another one lived
+std::atomic<std::uint64_t> last_crowded{0};  // newest audit that began while another one existed
 
 std::string_view KindOf(HostMeter meter) {
   switch (meter) {
@@ -122,7 +122,7 @@ HostExcess::HostExcess(const HostChange& trial, const HostChange& good, HostMete
 
 bool HostExcess::IsFewBytes(const Kept& one) { return one.meter == HostMeter::HeapBytes && one.least < kFewBytes; }
 
-// Beside something else that stays, memory may be what holds it: nine tell enough.
+// When something else stays as well, it may hold the memory, so kRepeats suffice.
 std::size_t HostExcess::repeats_wanted() const { return std::all_of(kept_.begin(), kept_.end(), IsFewBytes) ? kUntilItAddsUp : kRepeats; }
 
 void HostExcess::Repeat(const HostChange& trial, std::uint64_t heap_bytes) {
@@ -165,7 +165,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
         growth.findings.push_back(Found(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
       continue;
     }
-    if (meter == HostMeter::HeapBytes && genuine) continue;  // HostAudit::unmetered
+    if (meter == HostMeter::HeapBytes && genuine) continue;  // see HostAudit::unmetered
     if (KindOf(meter) == "host_mapping" && __asan_init != nullptr) {
       growth.unmetered.push_back(Words(Reason::AsanKeeps, name));
       continue;
@@ -178,10 +178,10 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       growth.unmetered.push_back(Words(Reason::ObjectsGrow, name));
       continue;
     }
-    sums.erase(sums.begin());  // the end of the warm-up; what follows are the cycles
+    sums.erase(sums.begin());  // drops the end of the warm-up; only cycles remain
     const Growth judged = JudgeGrowth(sums, meter == HostMeter::HeapBytes ? kHeapStep : kPage);
     if (!judged.enough) {
-      static_assert(kBlocks == 10);  // as the reason says
+      static_assert(kBlocks == 10);  // the text of the reason says ten
       growth.unmetered.push_back(Words(Reason::NeedsCycles, name));
     } else if (judged.grows) {
       growth.findings.push_back(Found(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),

@@ -11,7 +11,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::int64_t kSeriesZero = std::int64_t{1} << 40;  // so that a series stays positive where more goes than came
+constexpr std::int64_t kSeriesZero = std::int64_t{1} << 40;  // keeps a series positive when more is released than acquired
 
 struct Series {
   std::vector<std::uint64_t> count;
@@ -19,7 +19,7 @@ struct Series {
   HostTally last;
 };
 
-// One entry after each cycle; a place that was not yet seen stands at nothing.
+// Adds one entry after each cycle. A place that was not seen before starts at zero.
 void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
   for (const auto& [key, tally] : fold.places()) {
     Series& series = (*all)[key];

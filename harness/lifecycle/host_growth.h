@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// host_growth.h: places at which clean cycles keep more and more of the host, by the host drop-in.
+// host_growth.h: finds the places where clean cycles keep more and more host resources, with the host drop-in.
 //
 //   Threads   one thread.
 //   Units     objects alive at the end of a cycle; exact.
-//   Errors    none: a run with stacks that cannot be made answers nothing, and says so.
-//   Faults    makes no driver calls but the lifecycle's.
-//   Source    ours. The cycles run without stacks first: a stack costs ten times what it takes to count a block.
+//   Errors    none. When the run with stacks cannot be made, `why_not` says why.
+//
+// The cycles run without stacks first, because a stack costs ten times as much as counting a block.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@
 
 namespace cuaudit::harness {
 
-// After a run without stacks, one span of each cycle: false when more was alive at once than is followed.
+// After a run without stacks, with one span per cycle: false when more was alive at once than the drop-in follows.
 bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans);
-// Whether any cycle after the warm-up kept something, or did wrong by a mutex.
+// True when some cycle after the warm-up kept something, or misused a mutex.
 bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up);
 
 inline constexpr char kMoreThanFollowed[] = "more at once than are followed";
 struct HostGrown {
   faults::JournalView host;
   std::vector<TrialFinding> findings;  // rules growth, mutex_freed and mutex_locked
-  std::string why_not;                 // nothing can be said of it
+  std::string why_not;                 // why nothing can be said
 };
-// Runs the cycles again, in another world, with stacks. `blocks`: heap blocks are asked about.
+// Runs the cycles again with stacks, in another world. With `blocks` heap blocks are judged, too.
 HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, bool blocks, HostRecords* records);
 
 }  // namespace cuaudit::harness

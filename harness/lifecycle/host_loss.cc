@@ -16,10 +16,10 @@ HostTally At(const HostPlaces& places, const HostPlaceKey& key) {
   return found == places.end() ? HostTally() : found->second;
 }
 
-// A good cycle that gives back what an earlier one kept is no measure.
+// A good cycle that releases what an earlier cycle kept is no measure.
 std::int64_t Floor(std::int64_t value) { return std::max<std::int64_t>(value, 0); }
 
-// What a failed expectation leaves in the results of its test.
+// True for memory of a failed expectation in the results of its test.
 bool IsGoogleTests(const report::Acquired& place) {
   return std::any_of(place.stack.begin(), place.stack.end(), [](const report::Frame& frame) {
     return frame.function.find("testing::internal::AssertHelper::operator=") != std::string::npos ||
@@ -63,7 +63,7 @@ void HostLoss::Repeat(const HostKept& trial) {
   HostPlaces kept;
   for (const auto& [key, tally] : trial.fold.places()) {
     if (!IsAsked(key.kind)) continue;
-    // What is replaced goes unseen when it is older than the run: then the kind as a whole has not grown.
+    // Replacing an object from before the run shows no release of it. Then the kind as a whole has not grown, and nothing is reported.
     const bool counted = key.rule == Rule::Leak && key.kind != Kind::HostHeap;
     if (counted && trial.fold.Net(key.kind) <= Floor(good_.fold.Net(key.kind))) continue;
     const HostTally good = At(good_.fold.places(), key);
@@ -86,7 +86,7 @@ TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const 
   TrialFinding finding;
   finding.rule = key.rule;
   finding.kind = key.kind;
-  finding.count = static_cast<std::uint64_t>(std::max<std::int64_t>(tally.count, 1));  // a block that grew in its place is one
+  finding.count = static_cast<std::uint64_t>(std::max<std::int64_t>(tally.count, 1));  // a block that grew in place counts as one
   finding.bytes = static_cast<std::uint64_t>(Floor(tally.bytes));
   finding.acquired = tally.acquired;
   finding.where = tally.where;

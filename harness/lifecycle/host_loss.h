@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// host_loss.h: places at which a faulted cycle keeps more of the host than a good one does, each time it is run.
+// host_loss.h: finds the places where a faulted cycle keeps more host resources than a good cycle, each time it is run.
 //
-//   Owns      its counts.
-//   Threads   values; no shared state.
-//   Units     objects and bytes beyond a good cycle's, the least of all repeats.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
-//   Source    ours; README.md of this room says why a trial is repeated before anything is said.
+//   Units     objects and bytes beyond a good cycle's; the minimum over all repeats.
+//
+// README.md says why a trial is repeated before a loss is reported.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +29,12 @@ HostKept KeptBy(const HostRecords& records, const HostSpan& span);
 class HostLoss {
  public:
   static constexpr std::size_t kRepeats = 9;
-  // Without stacks: whether there is anything to look for. `blocks`: heap blocks are asked about.
+  // True when there is something to look for, judged without stacks. With `blocks` heap blocks are judged, too.
   static bool MayBe(const HostKept& trial, const HostKept& good, bool blocks);
 
-  // `descriptors`: a meter says that they are kept. `good`: of a run with stacks, as those of Repeat.
+  // `good` is from a run with stacks, like the arguments of Repeat. `descriptors`: a meter shows that descriptors are kept.
   HostLoss(HostKept good, bool blocks, bool descriptors) : good_(std::move(good)), blocks_(blocks), descriptors_(descriptors) {}
-  // The first run with stacks is for nothing but what it gives back in the next: see README.md.
+  // Adds a run with stacks. The first such run must not be added: its purpose is to let the next run name what it releases (README.md).
   void Repeat(const HostKept& trial);
   bool empty() const { return repeats_ != 0 && kept_->empty(); }
   std::vector<TrialFinding> Findings(const faults::JournalView& host) const;
@@ -51,12 +48,12 @@ class HostLoss {
   std::optional<HostPlaces> kept_;  // in every repeat
 };
 
-// The findings in words, by the journal of the host drop-in. What GoogleTest keeps of an expectation that failed is no loss: it is left
-// out and added to `of_googletest`.
+// The text of the findings, by the host drop-in's journal. What GoogleTest keeps of a failed expectation is no loss: it is left out and
+// counted in `of_googletest`.
 std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
                                         std::size_t* of_googletest);
 
-// "leak" or "mutex_freed" at a place of the host drop-in's journal.
+// The finding for a place in the host drop-in's journal: "leak", "mutex_freed" or "mutex_locked".
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);
 
 }  // namespace cuaudit::harness

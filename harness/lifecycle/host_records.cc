@@ -14,7 +14,7 @@ using faults::HostCall;
 using faults::Record;
 
 HostRecords* HostRecords::Begin(std::string* why) {
-  // Never destroyed: a thread of the program may be in the middle of a record.
+  // Never destroyed, because a thread of the program may be writing a record.
   static HostRecords* const records = [] {
     auto made = std::make_unique<HostRecords>();
     made->calls_ = FindHostWatch(driver::TableDigest());
@@ -64,7 +64,7 @@ void HostFold::Violate(Rule rule, const Record& record) {
 
 void HostFold::Add(std::span<const Record> records) {
   for (const Record& record : records) {
-    // Not complete: the call failed, and nothing came of it.
+    // An incomplete record: the call failed without an effect.
     if (record.kind != faults::RecordKind::Host || record.end == 0 || record.argument[0] == 0) continue;
     switch (static_cast<HostCall>(record.call)) {
       case HostCall::Allocate:
@@ -99,7 +99,7 @@ void HostFold::Add(std::span<const Record> records) {
         break;
       case HostCall::MutexDestroyedLocked:
         Violate(Rule::MutexLocked, record);
-        // The C library answered EBUSY; whoever does that does not come back.
+        // The C library answered EBUSY. The mutex counts as released, because a program that ignores this does not try again.
         Release(Kind::Mutex, record);
         break;
       case HostCall::ThreadCreate:
@@ -128,9 +128,9 @@ void HostFold::Add(std::span<const Record> records) {
       case HostCall::DescriptorClose:
         Release(Kind::FileDescriptor, record);
         break;
-      case HostCall::DescriptorFound:  // no census is taken here: the meter tells
+      case HostCall::DescriptorFound:  // a meter counts descriptors here instead of a census
       case HostCall::DescriptorGone:
-      case HostCall::Map:  // the simulated driver's mappings are among them
+      case HostCall::Map:  // would include mappings of the simulated driver
       case HostCall::Unmap:
       case HostCall::Reading:
       case HostCall::Looking:

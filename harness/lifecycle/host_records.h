@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// host_records.h: what the host drop-in, where it is in this process, saw of the cycles of a lifecycle: heap blocks, mutexes, references of
+// host_records.h: what the host drop-in, if it is in this process, saw of the cycles of a lifecycle: heap blocks, mutexes, references to
 // libraries, joinable threads and descriptors, by the place that acquired them.
 //
-//   Owns      one journal for the life of the process (threads of the program may still write when an audit ends); folds own their counts.
-//   Threads   one audit at a time; what other threads of the program do in a cycle is seen.
+//   Owns      one journal for the life of the process, because threads of the program may still write when an audit ends.
+//   Threads   one audit at a time. What other threads of the program do in a cycle is recorded as well.
 //   Units     bytes.
-//   Errors    without the drop-in there are no HostRecords, and HostRecords::WhyNot says so.
-//   Faults    makes no driver calls.
-//   Source    ours; faults/probes/host_watch.h.
+//   Errors    without the drop-in Begin answers null and says why.
+//   Source    faults/probes/host_watch.h.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ namespace cuaudit::harness {
 
 class HostRecords {
  public:
-  // Null: the drop-in is not in this process, or has no journal of its own to spare; `why` then says so.
+  // Null when the drop-in is not in this process or already writes to another journal; `why` says which.
   static HostRecords* Begin(std::string* why);
   void End() noexcept { calls_->end(); }
 
@@ -40,7 +39,7 @@ class HostRecords {
   void StartSpan(bool stacks) noexcept { calls_->start_span(stacks); }
   HostNet EndSpan() noexcept { return calls_->end_span(); }
   void StartAt(const void* frame) noexcept { calls_->start_at(frame); }
-  // Of the host faults in `plan`; they are counted and recorded in the trial's journal. Null: none.
+  // Refuses the host faults in `plan`, and counts and records them in the trial's journal. Null: no faults.
   void Refuse(faults::Journal* trial, const faults::Plan* plan) noexcept {
     calls_->refuse(trial == nullptr ? nullptr : &trial->header(), plan);
   }
@@ -53,12 +52,12 @@ class HostRecords {
   faults::MemoryJournal journal_;
 };
 
-// One place at which one rule is broken: kept, or a mutex freed or locked.
+// One place where one rule is broken: something is kept, or a mutex is freed or locked.
 struct HostPlaceKey {
   Rule rule = Rule::Leak;
   driver::Kind kind{};
   std::uint16_t call = 0;
-  std::uint32_t stack = 0;  // 0: not taken
+  std::uint32_t stack = 0;  // 0: no stack was taken
   friend bool operator<(const HostPlaceKey& a, const HostPlaceKey& b) {
     return std::tie(a.rule, a.kind, a.call, a.stack) < std::tie(b.rule, b.kind, b.call, b.stack);
   }
@@ -71,12 +70,12 @@ struct HostTally {
 };
 using HostPlaces = std::map<HostPlaceKey, HostTally>;
 
-// What is held after each part of the records, place by place.
+// What is held after each part of the records, by place.
 class HostFold {
  public:
   void Add(std::span<const faults::Record> records);
   const HostPlaces& places() const { return places_; }
-  // Of a kind: what came less what went, what nobody saw coming included. Violations are counted by their rule.
+  // Net: acquisitions minus releases, including releases of objects from before the records. Violations: the number of all violations.
   std::int64_t Net(driver::Kind kind) const;
   std::int64_t Violations() const;
 
@@ -86,7 +85,7 @@ class HostFold {
   void Violate(Rule rule, const faults::Record& record);
   HostPlaces places_;
   std::map<std::pair<driver::Kind, std::uint64_t>, std::vector<HostPlaceKey>> held_;
-  std::map<driver::Kind, std::int64_t> unseen_;  // went without having been seen to come
+  std::map<driver::Kind, std::int64_t> unseen_;  // releases of objects without a recorded acquisition
 };
 
 }  // namespace cuaudit::harness

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// in_process_host.cc: the trials of an InProcessRunner and the host: what they keep of it each time they are run again.
+// The part of InProcessRunner that checks what trials keep of the host each time they are repeated.
 #include <algorithm>
 
 #include "harness/lifecycle/in_process_runner.h"
@@ -32,7 +32,7 @@ Status InProcessRunner::CheckHostFaults() const {
 Status InProcessRunner::KnowGoodByPlace() {
   if (good_by_place_.has_value()) return {};
   host_stacks_ = true;
-  for (int i = 0; i < 2; ++i) {  // the second gives back what the first one kept, and what that was is known
+  for (int i = 0; i < 2; ++i) {  // the second run shows releases of what the first one kept
     const Result<Ending> ending = Execute(faults::Plan(), Stacks::None);
     if (!ending.ok()) return ending.status();
   }
@@ -41,7 +41,7 @@ Status InProcessRunner::KnowGoodByPlace() {
   return {};
 }
 
-// A mutex that is done wrong by is a finding without any fault; what a good cycle keeps is for RunCycles to tell from a cache.
+// Misuse of a mutex is a finding without any fault. What a good cycle keeps may be a cache, so only RunCycles judges that.
 Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* findings) {
   if (host_.records() == nullptr || good_kept_.fold.Violations() == 0) return {};
   Status status = KnowGoodByPlace();
@@ -93,8 +93,8 @@ Status InProcessRunner::RepeatByPlace(bool blocks, bool descriptors, std::vector
 
 Status InProcessRunner::Repeat(TrialResult* trial) {
   if (!host_.wanted() || !trial->fired || died_ || trace_.lost != CUDA_SUCCESS || !trace_.cycle[0].finished) return {};
-  // A driver object that stays may be held in memory that stays with it, and a genuine driver's contexts have threads and descriptors: one
-  // loss is told once.
+  // Memory may belong to a driver object that stays, and contexts of a genuine driver have threads and descriptors. So one loss is reported
+  // only once.
   const bool balanced = trial->verdict != Verdict::ReleaseRefused && trial->verdict != Verdict::RetainedForRetry &&
                         BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
   if (!balanced) trial->skipped.push_back(Reason::ObjectsFirst);
@@ -119,7 +119,7 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   if (!places.empty()) found = HostTexts(places);
   for (const MeterFinding& meter : meters) found.push_back(TextOf(meter));
   if (found.empty()) return {};
-  // The last of the repeats had call stacks.
+  // The last repeat had call stacks.
   if (trial->fault_key == 0) NamePlaces(ObserveCycle(world_->Journal(), trace_, Ending()), sites_, trial);
   std::move(found.begin(), found.end(), std::back_inserter(trial->findings));
   const bool quiet = trial->verdict == Verdict::Pass || trial->verdict == Verdict::Absorbed || trial->verdict == Verdict::Benign ||

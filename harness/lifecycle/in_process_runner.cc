@@ -14,7 +14,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls, or has not met its fault
+constexpr int kMostLooks = 10;  // deadlines that a trial may last while it makes calls or has not met its fault
 
 std::string Joined(const std::vector<faults::Fault>& faults) {
   std::string words;
@@ -64,7 +64,7 @@ Result<Observation> InProcessRunner::RunFaultFree(TrialWorld* world, bool first)
   if (first) {
     spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
   } else {
-    // A trial's faulted cycle is the first of its world; what a program keeps once it keeps in the world before.
+    // A trial's faulted cycle is the first of its world. What a program keeps only once was already kept in the world before.
     good_host_ = WhatIsKept(trace.cycle[0].host);
     good_span_ = trace.cycle[0].seen;
     if (metering.records != nullptr) good_kept_ = KeptBy(*metering.records, good_span_);
@@ -90,6 +90,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
                                 (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
   }
   ForgetEqualRuns(&rehearsal);
+  repeats_exactly_ = !rehearsal.threaded && !rehearsal.drifting;
   if (!rehearsal.others.empty()) {
     Result<TrialWorld::Pointer> world = TrialWorld::Open(options_.driver, options_.isolate);
     if (!world.ok()) return world.status();
@@ -132,10 +133,12 @@ Result<TrialSeen> InProcessRunner::Next() {
 
   TrialSeen one;
   one.index = order.index;
+  const std::uint64_t benign = BenignFaults(benign_, faults_);
   one.isolation = shared_trace_ == nullptr ? Isolation::InProcess : Isolation::Fork;
   const Stacks stacks = by_site || !spotless_ ? Stacks::All : order.goes_on ? Stacks::FaultedCycle : Stacks::None;
   Result<Ending> ending = Execute(plan_, stacks);
   if (!ending.ok()) return ending.status();
+  trace_.cycle[0].benign_faults = benign;
   const auto died = [&] { return ending->signal != 0 || ending->timed_out; };
   if (spotless_ && !died()) one.settled = Settle(lifecycle_, benign_, faults_, world_->Journal(), trace_);
   if (one.settled) {
@@ -145,6 +148,7 @@ Result<TrialSeen> InProcessRunner::Next() {
   }
   if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan_, Stacks::All);
   if (!ending.ok()) return ending.status();
+  trace_.cycle[0].benign_faults = benign;
   died_ = died();
   if (trace_.unguarded != 0) Count(Reason::Unguarded, trace_.unguarded, &skipped_);
   one.seen = Observe(lifecycle_, faults_, world_->Journal(), trace_, *ending);
@@ -167,7 +171,7 @@ Result<Ending> InProcessRunner::ExecuteForked(const faults::Plan& plan, Stacks s
   auto* const trace = static_cast<TrialTrace*>(shared_trace_->get());
   *trace = TrialTrace();
   world_->Forget();
-  // It hangs when the faults have fired and nothing has been called since the last look; a machine that is slow is no hang.
+  // A trial hangs when its faults have fired and no call was made since the last look. A slow machine is no hang.
   std::uint64_t clock = 0;
   int looks = 0;
   const auto still_going = [&] {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// in_process_runner.h: the trials of a lifecycle in this process, each in a simulated world of its own, or on the one genuine driver.
+// in_process_runner.h: runs the trials of a lifecycle in this process, each in a simulated world of its own, or on the one genuine driver.
 //
-//   Owns      its worlds and what a good cycle keeps of the host; borrows the lifecycle, its options and the names of places.
+//   Owns      its worlds, and what a good cycle keeps of the host. Borrows the lifecycle, its options and the names of places.
 //   Threads   one thread; the steps of the lifecycle may use more.
-//   Errors    Status: the lifecycle fails without any fault, there is no world, faults of the host cannot be made.
-//   Faults    makes no driver calls but the lifecycle's.
+//   Errors    Status: the lifecycle fails without any fault, there is no world, or host faults cannot be made.
 //
-// A trial runs without call stacks first (trial_evidence.h). What it keeps of the host is known only when it is run again (README.md), so
-// that is asked once it is judged.
+// A trial runs without call stacks first (trial_evidence.h). Only repeats show what a trial keeps of the host (README.md), so the trial is
+// repeated after it was judged.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ namespace cuaudit::harness {
 
 class InProcessRunner final : public Runner {
  public:
-  // `host_faults`: allocations or threads of the host are to be refused.
+  // With `host_faults` the plan refuses allocations or threads of the host.
   InProcessRunner(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, std::vector<Benign> benign, bool host_faults,
                   SiteTexts* sites);
 
@@ -40,11 +39,12 @@ class InProcessRunner final : public Runner {
   Status Repeat(TrialResult* trial) override;
   bool idle() const noexcept override { return orders_.empty(); }
   int interrupted() const noexcept override { return 0; }
+  bool repeats_exactly() const noexcept override { return repeats_exactly_; }
 
-  // Which driver it is, in words; empty before Rehearse opened it.
+  // The driver in words; empty before Rehearse opened it.
   std::string driver() const { return world_ == nullptr ? std::string() : world_->driver(); }
   bool genuine() const { return genuine_; }
-  // An error once the genuine driver's context is lost: no later trial of this process could be believed. `left`: trials not yet run.
+  // An error once the genuine driver's context is lost, because no later trial of this process would be valid. `left`: trials not yet run.
   Status WhyLost(std::size_t left) const;
   const Counted& skipped() const { return skipped_; }
   std::vector<Because> unmetered() const;
@@ -53,11 +53,11 @@ class InProcessRunner final : public Runner {
   Status CheckHostFaults() const;
   Result<Observation> RunFaultFree(TrialWorld* world, bool first);
   Metering MeteringOfRuns() const;
-  // One run of the lifecycle, in a process of its own where that was asked for.
+  // Runs the lifecycle once, in a forked process if that was asked for.
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   Result<Ending> ExecuteForked(const faults::Plan& plan, Stacks stacks);
 
-  // in_process_host.cc
+  // Defined in in_process_host.cc.
   Status KnowGoodByPlace();
   Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
   Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);
@@ -70,22 +70,23 @@ class InProcessRunner final : public Runner {
   const bool host_faults_;
   const bool genuine_;
   SiteTexts* const sites_;
-  std::vector<TrialWorld::Pointer> rehearsed_in_;  // their journals are the rehearsal's and stay as they are
+  std::vector<TrialWorld::Pointer> rehearsed_in_;  // their journals are the rehearsal's and must not change
   TrialWorld::Pointer world_;
   std::unique_ptr<SharedBytes> shared_trace_;  // null: trials run in this process
   std::optional<LastWords> last_words_;
   std::deque<TrialOrder> orders_;
   std::vector<faults::Fault> faults_;  // of the last trial
-  faults::Plan plan_;                  // the same
+  faults::Plan plan_;                  // of the last trial
   TrialTrace trace_;                   // of the last run
-  bool died_ = false;                  // the last trial
-  bool spotless_ = false;              // the rehearsal
+  bool died_ = false;                  // the last trial died
+  bool repeats_exactly_ = false;
+  bool spotless_ = false;  // the rehearsal was spotless
   HostAudit host_;
-  HostChange good_host_;  // of a good cycle, everything that is done once having been done
+  HostChange good_host_;  // of a good cycle, after a first cycle has done what is done once
   HostSpan good_span_;    // the same by the host drop-in, without places
   HostKept good_kept_;
   std::optional<HostKept> good_by_place_;
-  bool host_stacks_ = false;  // of the runs from now on
+  bool host_stacks_ = false;  // whether the next runs take host stacks
   Counted skipped_;
 };
 

@@ -22,7 +22,7 @@ constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t kDeadlyCount = sizeof(kDeadly) / sizeof(kDeadly[0]);
 constexpr std::size_t kMostWords = 4096;
 
-// What the handler needs; one sweep at a time has last words.
+// State of the signal handler. Only one sweep at a time has last words.
 struct TrialWords {
   char text[kMostWords];
   std::size_t size;
@@ -32,12 +32,12 @@ struct TrialWords {
 TrialWords last_words;
 
 void SayLastWords(int signal, siginfo_t*, void*) {
-  // A forked child dies silently: its parent tells.
+  // A forked child dies silently; its parent reports the death.
   if (getpid() == last_words.owner) (void)!write(STDERR_FILENO, last_words.text, last_words.size);
   for (std::size_t i = 0; i < kDeadlyCount; ++i) {
     if (kDeadly[i] == signal) sigaction(signal, &last_words.before[i], nullptr);
   }
-  // A fault is met again when the handler returns; what was sent is sent again.
+  // A hardware fault repeats when the handler returns. A signal that was sent must be raised again.
   if (signal == SIGABRT) raise(signal);
 }
 
@@ -75,7 +75,7 @@ Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadli
   const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   struct pollfd wait = {ended.get(), POLLIN, 0};
   int ready = 0;
-  // Interrupted waits begin anew: a deadline is a bound against hanging, not a measurement.
+  // An interrupted wait starts anew: the deadline is a bound against hanging and no measurement.
   do ready = poll(&wait, 1, static_cast<int>(deadline_ms));
   while ((ready < 0 && errno == EINTR) || (ready == 0 && still_going()));
   const bool late = ended.valid() && ready == 0;
@@ -83,7 +83,7 @@ Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadli
     kill(-child, SIGKILL);
     kill(child, SIGKILL);
   }
-  // The group is killed before its number can be anybody else's.
+  // The group is killed while the leader is a zombie, because the group's number could be reused afterwards.
   siginfo_t info = {};
   while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
   kill(-child, SIGKILL);

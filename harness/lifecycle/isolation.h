@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// isolation.h: one trial in a forked child, so that its death is an answer; and the last words of a process that dies without one.
+// isolation.h: runs one trial in a forked child, so that its death is a result, and prints the last words of a process that dies otherwise.
 //
-//   Owns      the child, until it has ended; its process group is killed with it.
-//   Threads   RunForked: one at a time per calling thread. Fork copies the calling thread only, so the lifecycle's process should have no
-//             other threads that hold locks.
+//   Owns      the child until it has ended. Its process group is killed with it.
+//   Threads   RunForked: one at a time per calling thread. Fork copies only the calling thread, so no other thread should hold a lock.
 //   Units     milliseconds.
-//   Errors    Ending: a signal, a deadline, or an exit by which the trial never came to its end (counted as SIGABRT).
-//   Faults    makes no driver calls.
+//   Errors    Ending: a signal, a deadline, or an exit before the end of the trial (counted as SIGABRT).
 //   Source    pidfd_open, Linux 5.3.
 #pragma once
 
@@ -34,12 +32,12 @@ class SharedBytes {
   std::size_t size_ = 0;
 };
 
-// What `body` writes is seen in shared memory only; nothing of stdio is flushed and no exit handler runs. After each `deadline_ms` in
-// which it has not ended `still_going` is asked whether to wait for as long again.
+// Only writes of `body` to shared memory are visible here. No stdio is flushed and no exit handler runs. Whenever `deadline_ms` has passed
+// without an end, `still_going` decides whether to wait as long again.
 Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going);
 
-// While it lives, a signal that kills this process says on stderr first what was set last. The handlers that were there before come after
-// it. One at a time.
+// While one exists, a signal that kills this process first prints the text of the last Set to stderr. Earlier handlers run after that. Only
+// one may exist at a time.
 class LastWords {
  public:
   LastWords();

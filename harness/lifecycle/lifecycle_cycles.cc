@@ -30,7 +30,7 @@ std::vector<std::uint64_t> CycleEnds(const Observation& run) {
   return ends;
 }
 
-// What the cycles came to.
+// The results of the cycles.
 struct Found {
   std::vector<TrialFinding> findings;
   std::vector<TrialFinding> notes;
@@ -38,12 +38,12 @@ struct Found {
 };
 
 struct Place {
-  Object first;  // an object acquired there
+  Object first;  // an object acquired at the place
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> live;  // at the end of each cycle
 };
 
-// Context-stack entries that are left have a rule of their own; nodes die with their graph.
+// Context-stack entries that are left have a rule of their own, and graph nodes end with their graph.
 bool Counts(const Object& object) {
   return object.cycle != 0 && !object.driver_owned && object.kind != driver::Kind::ContextStackEntry &&
          driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
@@ -73,7 +73,7 @@ std::string Counts(const std::vector<std::uint64_t>& live) {
   return text;
 }
 
-// The end of the warm-up, and of each cycle after it.
+// The counts at the end of the warm-up and of each later cycle.
 std::vector<std::uint64_t> AfterWarmUp(const Place& place, std::uint32_t warm_up) {
   return {place.live.begin() + std::max(warm_up, 1U) - 1, place.live.end()};
 }
@@ -102,8 +102,8 @@ bool ObjectsGrow(const Found& found) {
   return std::any_of(found.findings.begin(), found.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
 }
 
-// One loss is told once, where it has a place: a thread that nobody joins keeps its stack. And where every block is seen, what the heap's
-// statistics say besides is the C library's.
+// A loss with a place is not reported again by a meter: a thread that is never joined keeps its stack. Where every block is followed, any
+// other heap growth is in the C library.
 bool IsTold(const MeterFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
   if (meter.kind == driver::Name(driver::Kind::HostHeap)) return placed || sees_blocks;
   if (meter.bytes != 0) return placed;
@@ -113,7 +113,7 @@ bool IsTold(const MeterFinding& meter, const HostGrown& places, bool placed, boo
   });
 }
 
-// Answers what a clean result is to add about the noisy meters.
+// Answers the text about noisy meters that a clean result adds.
 std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
                     Found* found, Audit* audit) {
   if (!host.wanted() || !host.alone()) {
@@ -138,7 +138,7 @@ Observation Observed(const faults::JournalView& journal) {
   return run;
 }
 
-// Growth that came in one cycle only.
+// True for growth that came in one cycle only.
 bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding& finding) {
   const auto places = PlacesOf(run, CycleEnds(run));
   const auto place = places.find({finding.kind, finding.acquired_key});
@@ -149,16 +149,16 @@ bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding&
   return rises == 1;
 }
 
-// Descriptors, threads and libraries are the process's: whoever opened one. Bytes have a rule of their own that takes many cycles.
+// True for descriptors, threads and libraries, which any thread of the process may hold. Bytes have a rule that takes many cycles.
 bool IsOfTheProcess(const MeterFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
 
-// As many cycles again, with a warm-up of their own; run when somebody asks.
+// A second series of as many cycles with its own warm-up. It runs on demand.
 class SecondSeries {
  public:
   SecondSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::size_t cycles)
       : lifecycle_(lifecycle), options_(options), host_(host), cycles_(cycles) {}
 
-  // What grew in it, null when it could not be run: then what was found stands.
+  // What grew in the second series. Null when it could not run; then the first findings stand.
   const Found* Get() {
     if (!tried_) Run();
     tried_ = true;

@@ -31,7 +31,14 @@ std::string WithCommas(const std::vector<std::string>& words) {
   return list;
 }
 
-// What the code says as a command line would, and then what CUAUDIT_SWEEP says.
+// The name as part of a path: a slash cannot be.
+std::string FileNameOf(const Lifecycle& lifecycle) {
+  std::string name;
+  for (const char c : lifecycle.name()) name += c == '/' ? "%2F" : c == '%' ? "%25" : std::string(1, c);
+  return name;
+}
+
+// The settings from the code, in the form of a command line, and then those of CUAUDIT_SWEEP.
 Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Options* settings) {
   settings->how = WithCommas(options.hows);
   settings->codes = options.all_codes ? "all" : "default";
@@ -46,29 +53,35 @@ Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   settings->deadline_ms = options.deadline_ms;
   settings->work_dir = options.work_dir;
   settings->format = options.formats;
-  settings->abandoned_is_leak = true;  // a step returns to its caller, whatever happens
+  settings->abandoned_is_leak = true;  // a step always returns to its caller, so nothing is abandoned
   const char* const said = std::getenv("CUAUDIT_SWEEP");
   Status status = ParseLifecycleOptions(said == nullptr ? "" : said, settings);
   for (Output& output : settings->outputs) {
-    const std::size_t at = output.file.find("{case}");
-    if (at != std::string::npos) output.file.replace(at, 6, lifecycle.name());
-    if (status.ok()) status = CheckOutput(output.file);
+    constexpr std::string_view kCase = "{case}";
+    for (std::size_t at = output.file.find(kCase); at != std::string::npos; at = output.file.find(kCase, at + 1))
+      output.file.replace(at, kCase.size(), FileNameOf(lifecycle));
+    if (status.ok()) status = CheckOutput(output.file, "--format");
   }
   return status;
 }
 
-// A folder of its own in the work directory, named as the lifecycle.
-Result<WorkDir> OpenWorkDir(const std::string& path, const std::string& lifecycle) {
-  std::string name = lifecycle;
-  std::replace(name.begin(), name.end(), '/', '_');
+// A directory in the work directory, named after the lifecycle.
+Result<WorkDir> OpenWorkDir(const std::string& path, const Lifecycle& lifecycle) {
   const Result<WorkDir> outer = WorkDir::Open(path);
   if (!outer.ok()) return outer.status();
-  return WorkDir::Open(outer->File(name));
+  return WorkDir::Open(outer->File(FileNameOf(lifecycle)));
 }
 
-// Two sweeps may go on with each other's trials when this is the same: the lifecycle, the file it is in, and what it does.
-std::uint64_t SubjectOf(const Lifecycle& lifecycle, const Rehearsal& rehearsal) {
-  const std::uint64_t hash = HashText(lifecycle.name(), HashNumber(FileContent("/proc/self/exe"), kHashSeed));
+// Hash that two sweeps must share to continue each other's trials: the lifecycle, the files it is in, what it does, on which driver, and
+// how its trials are run.
+std::uint64_t SubjectOf(const Lifecycle& lifecycle, const cuaudit::SweepOptions& how, const InProcessRunner& runner,
+                        const Rehearsal& rehearsal) {
+  std::uint64_t hash = HashText(lifecycle.name(), HashNumber(FileContent("/proc/self/exe"), kHashSeed));
+  hash = HashNumber(ModulesContent(rehearsal), HashText(runner.driver(), hash));
+  const char* const world = std::getenv("CUAUDIT_OPTIONS");
+  hash = HashText(world == nullptr ? "" : world, hash);
+  hash = HashNumber((how.host ? 1U : 0U) + (how.isolate ? 2U : 0U) + (how.may_drift ? 4U : 0U), hash);
+  for (const Because& why : runner.unmetered()) hash = HashText(Words(why), hash);
   return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
 }
 
@@ -102,7 +115,8 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
                                               " planned faults did not fire";
   } else if (!audit->drift.empty() && !may_drift) {
     audit->outcome = AuditOutcome::NotExercised;
-    audit->message = "two fault-free runs differ, so faults may have hit other calls than planned (SweepOptions::may_drift)";
+    audit->message =
+        "two fault-free runs differ, so what a trial does may not be the fault's (SweepOptions::may_drift judges it all the same)";
   } else if (run.message.coverage && run.message.coverage->some < run.message.coverage->all) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = report::Explanation(run);
@@ -115,8 +129,9 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
   }
 }
 
-// What a report of a program has from its session.
-void CompleteReport(const Audit& audit, const InProcessRunner& runner, report::Run* run) {
+// Fills in what the report of a program gets from its session.
+void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
+  for (const std::string& fault : only) run->faults.push_back({fault, false});
   run->command = CommandWords();
   run->scope = runner.genuine() ? "process" : "pinned";
   run->driver.kind = runner.genuine() ? report::DriverKind::Genuine : report::DriverKind::Simulated;
@@ -135,7 +150,8 @@ Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign) {
   for (const std::string& text : lifecycle.benign()) {
     Result<Benign> one = ParseBenign(text, "Lifecycle::Benign");
     if (!one.ok()) return one.status();
-    benign->push_back(std::move(*one));
+    const bool again = std::any_of(benign->begin(), benign->end(), [&](const Benign& other) { return other.text == text; });
+    if (!again) benign->push_back(std::move(*one));
   }
   return {};
 }
@@ -152,10 +168,10 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   engine_options->judge.any_code = lifecycle.any_code();
   cuaudit::SweepOptions how = options;
   how.host = !settings.no_host;
-  how.deadline_ms = static_cast<std::uint32_t>(settings.deadline_ms);
+  if (settings.deadline_ms != 0) how.deadline_ms = static_cast<std::uint32_t>(settings.deadline_ms);
   std::optional<WorkDir> dir;
   if (!settings.work_dir.empty() && only.empty()) {
-    Result<WorkDir> opened = OpenWorkDir(settings.work_dir, lifecycle.name());
+    Result<WorkDir> opened = OpenWorkDir(settings.work_dir, lifecycle);
     if (!opened.ok()) return Fail(opened.status(), audit);
     dir = std::move(*opened);
   }
@@ -168,7 +184,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!rehearsal->same_work) audit->drift = rehearsal->drift;
 
   SweepEngine engine(&runner, dir ? &*dir : nullptr, *engine_options, ReproductionOf(lifecycle.name()), SitesOfThread());
-  const std::uint64_t subject = dir ? SubjectOf(lifecycle, *rehearsal) : 0;
+  const std::uint64_t subject = dir ? SubjectOf(lifecycle, how, runner, *rehearsal) : 0;
   status = only.empty() ? engine.Prepare(std::move(*rehearsal), subject) : engine.PrepareOne(std::move(*rehearsal), only);
   if (status.ok()) status = Run(&engine, &runner);
   report::Run run;
@@ -178,8 +194,8 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
   Conclude(how.may_drift, run, audit);
+  CompleteReport(*audit, only, runner, &run);
   for (const Output& output : settings.outputs) {
-    CompleteReport(*audit, runner, &run);
     status = WriteReport(run, output);
     if (!status.ok()) return Fail(status, audit);
   }

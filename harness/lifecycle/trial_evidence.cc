@@ -16,7 +16,7 @@ bool IsOwed(const Object& object) {
   return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
 }
 
-// The ledger as if only the objects and violations of that cycle were in it.
+// The ledger as if it had only the objects and violations of one cycle.
 Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uint64_t end) {
   for (Object& object : ledger.objects) {
     if (object.cycle != cycle) object.state = State::Released;
@@ -25,7 +25,7 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
   return ledger;
 }
 
-// After a lost context a lifecycle may go on only in a context of its own, made anew.
+// After a lost context the next cycle can only work if the lifecycle makes a new context itself.
 Recovery RecoveryOf(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
                     const TrialTrace& trace) {
   const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
@@ -43,12 +43,13 @@ Recovery RecoveryOf(const Lifecycle& lifecycle, std::span<const faults::Fault> f
   return Recovery::Checked;
 }
 
-// Which faults are declared benign is known without their call stacks: none of the declarations names a function.
+// Whether the faults are declared benign. Unknown when a declaration names a function, because the faults have no call stacks here.
 enum class Declared : std::uint8_t { No, All, Unknown };
 Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
   bool all = !benign.empty();
   for (const faults::Fault& fault : benign.empty() ? std::span<const faults::Fault>() : faults) {
     bool declared = false;
+    if (faults::HostFaultOf(fault.base) != nullptr) return Declared::No;  // only driver calls can be declared
     for (const Benign& one : benign) {
       if (one.call != driver::Name(fault.base) || (one.occurrence != 0 && one.occurrence != fault.occurrence)) continue;
       if (!one.function.empty() || fault.site != 0) return Declared::Unknown;
@@ -59,13 +60,22 @@ Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::
   return all ? Declared::All : Declared::No;
 }
 
+// Whether a declaration that holds wherever the call is made covers the fault.
+bool IsDeclared(const std::vector<Benign>& benign, const faults::Fault& fault) { return AreDeclared(benign, {&fault, 1}) == Declared::All; }
+
 bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
 
+std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < faults.size(); ++i) mask |= std::uint64_t{IsDeclared(benign, faults[i])} << i;
+  return mask;
+}
+
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   const CycleTrace& cycle = trace.cycle[0];
-  // The last calls of a process that died are evidence wherever they were made.
+  // For a process that died the last calls are evidence, whichever cycle they belong to.
   const std::size_t end = cycle.finished && !Died(ending) ? cycle.end_record : journal.records().size();
   const std::size_t first = std::min(cycle.first_record, end);
   Observation seen;
@@ -112,7 +122,7 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
     if (violation.where.begin > cycle.begin) return Balance::Upset;
   }
   const StepTrace& second = cycle.at(StepName::SecondTeardown);
-  const std::uint64_t until = second.ran ? second.begin : cycle.end;  // what a second teardown gives back is for the judge
+  const std::uint64_t until = second.ran ? second.begin : cycle.end;  // releases by a second tear-down are left to the judge
   Balance balance = Balance::Spotless;
   for (const Object& object : ledger.objects) {
     if (!IsOwed(object)) continue;
@@ -137,7 +147,7 @@ std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Beni
     if (record.fault != 0 && record.begin != 0) refused.push_back(&record);
   }
   std::sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
-  // Whether a call that was refused was made good takes a full judgement: here none was.
+  // Only a full judgement knows whether a refused call was made good later. Here every refused call counts as lost.
   Reporting reporting = JudgeSteps(trace.cycle[0], refused, refused, journal, lifecycle.any_code());
   const bool failed = trace.cycle[0].failed();
   const Declared declared = AreDeclared(benign, faults);

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// trial_evidence.h: what one trial of a lifecycle shows: evidence for the judge, or at a glance that nothing is wrong.
+// trial_evidence.h: makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
 //
-//   Threads   pure.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
-//
-// Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first and is settled when
-// everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Anything else runs again with
-// stacks and is judged (harness/verdict) as the trial of a program is.
+// Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when
+// everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Any other trial runs again with
+// stacks and is judged (harness/verdict) like the trial of a program.
 #pragma once
 
 #include <cstddef>
@@ -24,24 +20,28 @@
 
 namespace cuaudit::harness {
 
-// The first cycle of a run: the journal has its calls only, the ledger is that of its end. What was there before is nobody's leak.
+// The first cycle of a run. The journal has only the calls of this cycle, the ledger its state at the end. Older objects are not judged.
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);
 
-// The same with all that the judge asks: what the steps answered, and the clean cycle afterwards. The run had call stacks.
+// The same with what the steps returned and the clean cycle afterwards. The run must have had call stacks.
 Observation Observe(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
                     const TrialTrace& trace, const Ending& ending);
 
-// What is left or wrong in a run, whatever a rehearsal says; needs no call stacks.
+// Whether anything is left or wrong in a run, without a rehearsal and without call stacks.
 enum class Balance : std::uint8_t {
   Spotless,
-  ReleaseRefused,  // of the first cycle, and nothing else
+  ReleaseRefused,  // by the first cycle, and nothing else is wrong
   Upset,
 };
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
+// One bit for each fault, as CycleSteps::benign_faults has it. Declarations that name a function count for none: without call stacks nobody
+// knows where a fault hit.
+std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults);
+
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
-// What a trial came to about which nothing more is to be said; none when it must be judged. Its rehearsal was spotless.
+// The result of a trial that needs no judgement; empty when it must be judged. The rehearsal must have been spotless.
 std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Benign>& benign, std::span<const faults::Fault> faults,
                               const faults::JournalView& journal, const TrialTrace& trace);
 

@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kRecords = std::size_t{1} << 20;
 constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
 
-// The steps of the runs of one trial.
+// Runs the steps of one trial.
 class StepRunner {
  public:
   StepRunner(const Lifecycle& lifecycle, faults::Gate* gate, faults::Journal* journal, faults::StackTable* stacks, const Metering& metering)
@@ -151,7 +151,7 @@ class StepRunner {
   Cycle cycle_;
 };
 
-// The first that was chosen is the process's: a driver cannot be closed.
+// Opens the genuine driver. The first one that is chosen stays for the process, because a driver cannot be closed.
 driver::GenuineDriver* OpenedGenuineDriver(const std::string& path, std::string* why) {
   static driver::GenuineDriver genuine;
   static const char* const wrong = driver::OpenGenuineDriver(path.c_str(), &genuine);
@@ -265,7 +265,7 @@ class GatedTrialWorld : public TrialWorld {
     driver_ += ", " + path;
   }
 
-  // The next trial finds the genuine driver as this one did.
+  // Restores the genuine driver to the state before this trial.
   void CleanUp(TrialTrace* trace) {
     trace->kept = GiveBack(*genuine_, context_, FoldObjects(journal_.View().records()));
     CUresult code = genuine_->CtxPushCurrent(context_);
@@ -284,7 +284,7 @@ class GatedTrialWorld : public TrialWorld {
   std::string driver_;
 };
 
-// Worlds that wait for the next sweep of the process; nothing of a trial is left in them but call stacks.
+// Worlds kept for the next sweep of the process. Only call stacks are left in them.
 struct Spares {
   static constexpr std::size_t kMost = 4;
   std::mutex guard;
@@ -292,7 +292,7 @@ struct Spares {
 };
 
 Spares& TheSpares() {
-  static auto* const spares = new Spares;  // sweeps may end in exit handlers
+  static auto* const spares = new Spares;  // never destroyed, because sweeps may end in exit handlers
   return *spares;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// trial_world.h: where trials take place: for each a new simulated world (or the one genuine driver), a gate in front of it, and one
+// trial_world.h: the place where trials run: for each trial a new simulated world (or the one genuine driver), a gate in front of it, and a
 // journal that is emptied in between.
 //
-//   Owns      journal, call stacks and gate; during a trial its world. Of a genuine driver one reference of the primary context, taken
-//             by the first trial and kept for the process, so that no trial destroys what another one's objects live in.
+//   Owns      journal, call stacks and gate, and during a trial its world. On a genuine driver one reference to the primary context, which
+//             the first trial takes and the process keeps, so that no trial destroys the context of another trial's objects.
 //   Threads   one thread at a time; the steps of a lifecycle may use more.
 //   Units     records.
-//   Errors    Open answers a Status; a world that the system refuses leaves TrialTrace::opened false.
+//   Errors    Open answers a Status. When the system refuses a world, TrialTrace::opened stays false.
 //   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent for lifecycles WithCurrentContext, recorded and never failed.
 #pragma once
 
@@ -27,42 +27,42 @@ namespace cuaudit::harness {
 
 class HostRecords;
 
-// For which calls the program's stack is taken; it costs several times the call.
+// Calls for which the program's stack is taken. A stack costs several times the call.
 enum class Stacks : std::uint8_t {
   None,
-  FaultedCycle,  // and what prepares it
+  FaultedCycle,  // and its preparation
   All,
 };
 
-// Which meters of the host are read around which cycles.
+// Host meters that are read around the cycles.
 struct Metering {
-  HostMeterSet first = {};  // the faulted one
+  HostMeterSet first = {};  // the faulted cycle
   HostMeterSet others = {};
-  std::vector<HostChange>* all = nullptr;  // one of each cycle; its memory is reserved beforehand
-  HostRecords* records = nullptr;          // where the host drop-in is here; what it saw of earlier runs is gone
-  bool stacks = false;                     // of what it sees
-  std::vector<HostSpan>* spans = nullptr;  // as `all`
-  bool count_turns = false;                // of what the program's own modules ask of the host, which the plan may refuse
+  std::vector<HostChange>* all = nullptr;  // one per cycle; memory is reserved beforehand
+  HostRecords* records = nullptr;          // the host drop-in, if present; its earlier records are dropped
+  bool stacks = false;                     // take stacks of host resources
+  std::vector<HostSpan>* spans = nullptr;  // one per cycle, like `all`
+  bool count_turns = false;                // count refusable host requests of the program's modules
 };
 
 class TrialWorld {
  public:
-  // Where it goes when it is no longer needed: kept for the next sweep of the process.
+  // Keeps the world for the next sweep of the process instead of deleting it.
   struct Return {
     void operator()(TrialWorld* world) const noexcept;
   };
   using Pointer = std::unique_ptr<TrialWorld, Return>;
 
-  // `shared`: children forked later write into the same journal.
+  // With `shared` children that are forked later write to the same journal.
   static Result<Pointer> Open(AuditedDriver driver, bool shared);
   virtual ~TrialWorld() = default;
 
-  // Runs the lifecycle `cycles` times in one world, the first time under `plan`; only the first kMostCycles leave a CycleTrace. What was
-  // recorded before is gone.
+  // Runs the lifecycle `cycles` times in one world, the first time under `plan`. Only the first kMostCycles leave a CycleTrace. Earlier
+  // records are dropped.
   virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, const Metering& metering,
                    TrialTrace* trace) = 0;
-  virtual void Forget() = 0;  // what was recorded
-  // Which driver it is, in words: "simulated"; "genuine, CUDA 13.0, NVIDIA H200, /usr/lib/libcuda.so.1".
+  virtual void Forget() = 0;  // drops all records
+  // The driver in words: "simulated"; "genuine, CUDA 13.0, NVIDIA H200, /usr/lib/libcuda.so.1".
   virtual const std::string& driver() const = 0;
   virtual faults::JournalView Journal() const = 0;
 };

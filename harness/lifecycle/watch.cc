@@ -30,7 +30,7 @@ using harness::IsProgramCall;
 using harness::Ledger;
 using Records = std::vector<Record>;
 
-// Tickets of records, to look up.
+// A sorted set of record tickets.
 class Tickets {
  public:
   void Add(const Records& records) {
@@ -46,17 +46,17 @@ class Tickets {
 };
 
 struct Span {
-  std::vector<Records> parts;  // in the order of time, those of ended spans inside of it among them
-  Tickets own, inner;          // of records that are its own; of those that an ended span left because they bear upon what this one holds
-  std::size_t left = 0;        // how many the latter are
-  // Everything around it and its own parts; null: they cannot be folded part by part.
+  std::vector<Records> parts;  // by time, with those handed down by ended inner spans
+  Tickets own, inner;          // own records, and records handed down by ended inner spans
+  std::size_t left = 0;        // number of records handed down
+  // The fold of the outer spans and of this one's parts. Null when the records cannot be folded part by part.
   std::unique_ptr<Folding> folded = std::make_unique<Folding>();
   std::uint64_t calls = 0;
   std::uint64_t dropped = 0;
-  std::string overrun;  // the first span inside of it of which records were dropped; empty: none
+  std::string overrun;  // the first inner span that lost records; empty: none
 };
 
-// What spans that are under way hold and did wrong.
+// What the open spans hold and did wrong.
 struct Standing {
   std::vector<harness::Object> objects;
   std::vector<harness::Violation> violations;
@@ -72,7 +72,7 @@ struct Watch::Impl {
   std::unique_ptr<faults::StackTable> stacks = std::make_unique<faults::StackTable>();
   faults::Gate gate;
   std::unique_ptr<harness::Diversion> diversion;
-  std::vector<Span> spans = std::vector<Span>(1);  // outermost first: what is outside of all that anybody begins
+  std::vector<Span> spans = std::vector<Span>(1);  // outermost first; the first one is outside of all watches
 
   const char* Open(std::size_t records) {
     const driver::DriverRef next = harness::Diversion::Undiverted();
@@ -84,13 +84,13 @@ struct Watch::Impl {
     options.stacks_of_objects_only = true;
     if (const char* wrong = journal.Open(options, false)) return wrong;
     stacks->Attach(journal.journal(), harness::IsOwnObject());
-    // The program's contexts stay its own: nothing is pinned.
+    // Nothing is pinned, so that the program's contexts stay its own.
     gate.Arm(next, journal.journal(), stacks.get(), faults::Plan(), faults::Scope::Process);
     diversion = std::make_unique<harness::Diversion>(faults::Driver(&gate));
     return nullptr;
   }
 
-  // To the innermost span goes what was recorded up to now.
+  // Moves the new records to the innermost span.
   void Drain() {
     Span& span = spans.back();
     Records records;
@@ -106,7 +106,7 @@ struct Watch::Impl {
     if (span->folded != nullptr && !span->folded->Add(span->parts.back())) span->folded = nullptr;
   }
 
-  // Of all that is under way, and of `last` behind it.
+  // The ledger of all open spans, followed by `last`.
   Ledger FoldAll(std::span<const Record> last) const {
     if (spans.back().folded != nullptr) {
       Folding folding(*spans.back().folded);
@@ -134,7 +134,7 @@ struct Watch::Impl {
     return standing;
   }
 
-  // `records` are of a span that ended. What of them bears upon what those around it hold is kept for these.
+  // Takes the records of an ended span. Those that changed what the outer spans hold are kept for the outer spans.
   void HandDown(Records records, const std::string& name, const Ledger& before, const Ledger& after) {
     Span& around = spans.back();
     const Standing standing = StandingOf(after);
@@ -154,7 +154,7 @@ struct Watch::Impl {
     Append(&around, std::move(records));
   }
 
-  // What `after` holds that came in `ended` itself.
+  // Judges what `ended` itself acquired and `after` still holds.
   void Judge(const Span& ended, const Ledger& before, Ledger after, Audit* audit) const {
     for (harness::Object& object : after.objects) {
       if (!ended.own.Has(object.acquired.begin)) object.state = harness::State::Released;
@@ -210,7 +210,7 @@ Audit Watch::End(const std::string& name) {
   audit.driver = harness::Diversion::UndivertedDriver();
 
   Records records;
-  if (ended.parts.size() == 1) records = std::move(ended.parts.front());  // its memory stays where `folded` has it
+  if (ended.parts.size() == 1) records = std::move(ended.parts.front());  // its memory must stay where `folded` points
   if (ended.parts.size() > 1) {
     for (const Records& part : ended.parts) records.insert(records.end(), part.begin(), part.end());
   }

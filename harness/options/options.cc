@@ -65,7 +65,7 @@ Status CheckOptions(const Options& options) {
   return {};
 }
 
-// "json" or "json=FILE".
+// Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text) {
   constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
   const std::size_t equals = text.find('=');
@@ -118,11 +118,11 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
-// A device or a pipe would be read for ever, and what is no text would be quoted at length.
+// A device or a pipe could block for ever, and an error about a binary file would quote much of it.
 std::string WhyNoConfig(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return {};  // said by who reads it
+  if (!std::filesystem::exists(path, error)) return {};  // the reader of the file reports this
   if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
   if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
   const Result<std::string> text = ReadFile(path);
@@ -136,7 +136,7 @@ std::string WhyNoConfig(const std::string& path) {
 struct OptionsParser::Parts {
   CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
   std::vector<std::pair<Command, CLI::App*>> commands;
-  // Each command binds fields of its own copy, so that a section of the config file for one command cannot leak into another.
+  // Each command fills its own copy, so that a section of the config file for one command cannot change another.
   std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
 };
 
@@ -214,14 +214,21 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
 namespace {
 
 Status ParseText(const std::string& text, Options* options) {
+  const Status wrong(Exit::Usage, "CUAUDIT_SWEEP: expected each quote to be closed");
+  for (const char quote : {'\'', '"'}) {
+    if (std::count(text.begin(), text.end(), quote) % 2 != 0) return wrong;
+  }
   CLI::App app("", "CUAUDIT_SWEEP");
   app.set_help_flag();
+  const bool no_prune = std::exchange(options->no_prune, false);
   AddOptions(&app, kLifecycle, options);
   try {
     app.parse(text, false);
   } catch (const CLI::ParseError& error) {
     return {Exit::Usage, "CUAUDIT_SWEEP: " + OneLine(error.what())};
   }
+  if (app.count("--prune") != 0 && options->no_prune) return {Exit::Usage, "CUAUDIT_SWEEP: expected --prune or --no-prune, not both"};
+  if (app.count("--prune") == 0) options->no_prune = options->no_prune || no_prune;
   return {};
 }
 
@@ -229,7 +236,8 @@ Status ParseText(const std::string& text, Options* options) {
 
 Status ParseLifecycleOptions(const std::string& text, Options* options) {
   options->command = kLifecycle;
-  // Blocks that a parser frees stay in the C library's caches, where heap bytes by statistics miss what a lifecycle then takes from them.
+  // Parsing is skipped for an empty text: blocks that the parser frees would stay in the C library's caches and hide heap bytes that a
+  // lifecycle then takes from them.
   Status parsed = text.empty() ? Status() : ParseText(text, options);
   if (!parsed.ok()) return parsed;
   options->outputs.clear();
@@ -237,6 +245,9 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
     Result<Output> output = ParseOutput(one);
     if (!output.ok()) return output.status();
     if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
+    const auto same = [&](const Output& other) { return other.file == output->file; };
+    if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
+      return {Exit::Usage, "--format: two results for " + output->file};
     options->outputs.push_back(std::move(*output));
   }
   return {};

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // options.h: the command line as a value.
 //
-//   Owns      its strings.
 //   Threads   one thread.
 //   Units     in the names and the help texts of options.def.
-//   Errors    ParseOptions answers a Status with one line; --help and --version answer their text with done set.
-//   Faults    makes no driver calls.
+//   Errors    ParseOptions answers a Status with one line. --help and --version answer their text with `done` set.
 //   Source    options.def; CLI11 reads flags and the TOML of --config.
 #pragma once
 
@@ -26,7 +24,7 @@ enum class Echo : std::uint8_t { kQuiet, kEcho };
 
 enum class Format : std::uint8_t { Text, Json, Junit };
 
-// One form of the result, and where it goes.
+// One form of the result, and where the result goes.
 struct Output {
   Format format = Format::Text;
   std::string file;  // empty: stdout
@@ -46,21 +44,22 @@ struct Options {
 #undef CUAUDIT_LIST
 
   Command command = kDoctor;
-  std::string tool = "cuaudit";      // how reproduce lines call it
-  std::string operand;               // explain: the journal; list: what
-  std::vector<std::string> program;  // after "--"
-  std::vector<Output> outputs;       // what --format and --output ask for; one goes to stdout at most
+  std::string tool = "cuaudit";      // name of the tool in reproduce lines
+  std::string operand;               // explain: the journal; list: the table
+  std::vector<std::string> program;  // words after "--"
+  std::vector<Output> outputs;       // from --format and --output; at most one goes to stdout
   bool done = false;                 // only `message` was wanted
   std::string message;
 };
 
-// `arguments` without the tool's own name.
+// `arguments` does not include the tool's own name.
 Result<Options> ParseOptions(std::span<const std::string> arguments);
 
-// `text`: the options of a lifecycle, as on a command line: "--depth 1 --format json=audit.json". What it does not name stays as it is.
+// `text` holds the options of a lifecycle in the form of a command line: "--depth 1 --format json=audit.json". Other options stay as they
+// are.
 Status ParseLifecycleOptions(const std::string& text, Options* options);
 
-// The same, for many command lines: what is accepted is built once.
+// ParseOptions for many command lines. The tables of accepted flags are built once.
 class OptionsParser {
  public:
   OptionsParser();
@@ -74,21 +73,21 @@ class OptionsParser {
   std::unique_ptr<Parts> parts_;
 };
 
-// The flags that `command` needs to do the same again: those of its rows marked kEcho that are not at their default.
+// The flags that `command` needs to do the same again: its rows marked kEcho whose value is not the default.
 std::vector<std::string> EchoOptions(const Options& options, Command command);
 
-// "a,b" -> a, b. Empty words are kept, so that they can be refused.
+// "a,b" becomes a and b. Empty words are kept, so that they can be refused.
 std::vector<std::string> SplitCommas(std::string_view list);
 
 struct CommandRow {
   Command command;
   const char* name;
-  const char* usage;  // what follows the options
+  const char* usage;  // the words after the options
   const char* help;
 };
 std::span<const CommandRow> Commands();
 
-// What `cuaudit list` can print.
+// The tables that `cuaudit list` can print.
 inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",  "missed",
                                                   "reasons", "hows",  "probes",   "commands", "options"};
 

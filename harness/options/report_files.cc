@@ -30,20 +30,21 @@ bool WantsColour() {
 
 }  // namespace
 
-Status CheckOutput(const std::string& output) {
+Status CheckOutput(const std::string& output, std::string_view option) {
+  const std::string given = std::string(option) + ": ";
   if (output.empty()) return {};  // stdout
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path(output);
-  if (fs::is_directory(path, error)) return {Exit::Usage, "--output: " + output + ": is a directory"};
+  if (fs::is_directory(path, error)) return {Exit::Usage, given + output + ": is a directory"};
   const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(dir, error)) return {Exit::Usage, "--output: " + dir.string() + ": no such directory"};
+  if (!fs::is_directory(dir, error)) return {Exit::Usage, given + dir.string() + ": no such directory"};
   const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
   if (device) return {};
-  // Asking is not enough: root may write everywhere, and /proc still creates nothing.
+  // A test file is created, because permissions do not tell: root may write everywhere, and /proc still refuses new files.
   std::string probe = (dir / ".cuaudit.XXXXXX").string();
   const int file = mkostemp(probe.data(), O_CLOEXEC);
-  if (file < 0) return {Exit::Usage, "--output: " + dir.string() + ": cannot create a file here: " + std::strerror(errno)};
+  if (file < 0) return {Exit::Usage, given + dir.string() + ": cannot create a file here: " + std::strerror(errno)};
   close(file);
   unlink(probe.c_str());
   return {};

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT
-// report_files.h: where a report goes: stdout, or a file that is written whole or not at all.
+// report_files.h: writes a report to stdout, or to a file that is written completely or not at all.
 //
-//   Threads   safe; no state.
 //   Errors    one line that names the file.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "harness/options/options.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {
 
-// An output that cannot be written is found out before the work, not after it. Empty: stdout.
-Status CheckOutput(const std::string& output);
+// Checks before the work starts that the output can be written. Empty: stdout.
+Status CheckOutput(const std::string& output, std::string_view option = "--output");
 
 Status WriteReport(const report::Run& run, const Output& output);
 
-// Now, or SOURCE_DATE_EPOCH, as reports have it.
+// The time of a report: now, or SOURCE_DATE_EPOCH.
 std::string Timestamp();
 
 }  // namespace cuaudit::harness

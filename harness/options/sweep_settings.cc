@@ -9,7 +9,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// "97" or "97.5": tenths of a percent.
+// Reads "97" or "97.5" as tenths of a percent.
 Result<std::uint64_t> ParsePercent(const std::string& text) {
   const std::string wrong = "--coverage-at-least: '" + text + "': expected a percentage from 0 to 100, with at most one decimal";
   const std::size_t point = text.find('.');

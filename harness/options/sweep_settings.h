@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// sweep_settings.h: what the options say about a sweep, checked before anything runs.
+// sweep_settings.h: converts the options of a sweep into SweepOptions, and checks them before anything runs.
 //
-//   Threads   pure.
 //   Errors    one line that names the option and what was expected.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <string>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// host_meters.h: what one cycle of a lifecycle added to what its process holds of the host.
+// host_meters.h: what one cycle of a lifecycle added to the host resources of its process.
 //
-//   Owns      nothing; values.
-//   Threads   CycleMeters belongs to the thread that runs the cycle; what other threads take or give meanwhile is in its numbers.
+//   Threads   CycleMeters belongs to the thread that runs the cycle. The numbers include what other threads acquire or release meanwhile.
 //   Units     counts and bytes, as faults/probes/host_meters.def says.
 //   Errors    a meter that this system does not have is absent from HostChange::read.
-//   Faults    makes no driver calls; allocates nothing, so that it does not meter itself.
-//   Source    ours; the readings are faults/probes/host_reading.h.
+//   Faults    allocates nothing, so that it does not change its own meters.
 #pragma once
 
 #include <array>
@@ -28,27 +26,27 @@ using faults::kHostProbes;
 using faults::MeterNature;
 using faults::ReadHost;
 
-// What a cycle left: after minus before.
+// What a cycle left: the reading after it minus the reading before it.
 struct HostChange {
   std::array<std::int64_t, kHostMeterCount> value = {};
-  HostMeterSet read;  // in both readings
+  HostMeterSet read;  // meters that are in both readings
   std::int64_t operator[](HostMeter meter) const { return value[static_cast<std::size_t>(meter)]; }
 
-  // Every exact meter that was read stands where it stood. Noisy ones need many cycles to say anything.
+  // True when every exact meter that was read is unchanged. Noisy meters say nothing about a single cycle.
   [[nodiscard]] bool ExactIsNeutral() const noexcept;
 };
 
 [[nodiscard]] HostChange Change(const HostReading& before, const HostReading& after) noexcept;
 
-// Around one cycle, again and again:
+// Used around one cycle after another:
 //
 //     CycleMeters meters;
 //     meters.Begin();
 //     ... the cycle ...
 //     const HostChange left = meters.End();
 //
-// A thread that was joined, or detached and has returned, may still be on the kernel's list for a moment: End reads again, for at most
-// `patience_us`, while the number of threads is above that at Begin. Nothing is waited for when it is not.
+// A thread that was joined, or detached and has returned, may be on the kernel's list for a moment longer. While there are more threads
+// than at Begin, End reads again for at most `patience_us`. Otherwise End does not wait.
 class CycleMeters {
  public:
   explicit CycleMeters(HostMeterSet wanted = kCheapHostMeters, std::uint64_t patience_us = 50000) noexcept

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// host_watch.h: the host drop-in, where it is in this process: linked (CMake: cuaudit::host) or preloaded.
+// host_watch.h: finds the host drop-in in this process, which is there when linked (CMake: cuaudit::host) or preloaded.
 //
-//   Threads   safe.
-//   Errors    null: it is not here, or was built from other headers.
-//   Faults    makes no driver calls.
-//   Source    ours; faults/probes/host_watch.h says what its functions do.
+//   Errors    null: the drop-in is not in the process, or was built from other headers.
+//   Source    faults/probes/host_watch.h describes the functions.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +15,7 @@ using faults::HostBlind;
 using faults::HostNet;
 using faults::HostWatchCalls;
 
-// `digest`: driver::TableDigest() of this build.
+// `digest` is driver::TableDigest() of this build.
 const HostWatchCalls* FindHostWatch(std::uint64_t digest) noexcept;
 
 }  // namespace cuaudit::harness

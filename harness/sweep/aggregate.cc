@@ -29,7 +29,7 @@ report::Finding ToFinding(const TrialFindingText& text) {
   return finding;
 }
 
-// A note that is about a trial, not about an object.
+// A note about a trial and not about an object.
 report::Finding Told(const TrialFindingText& text) {
   report::Finding note;
   note.rule = text.rule;
@@ -37,14 +37,14 @@ report::Finding Told(const TrialFindingText& text) {
   return note;
 }
 
-// Why the clean cycle was not looked at; the rows have the order of the enumeration.
+// The reason why the clean cycle was not checked. The rows of the table have the order of the enumeration.
 constexpr Reason ReasonOf(Recovery recovery) {
   const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
   return static_cast<Reason>(first + static_cast<std::size_t>(recovery) - static_cast<std::size_t>(Recovery::NoMarks));
 }
 static_assert(ReasonOf(Recovery::OlderContext) == Reason::RecoveryOlderContext);
 
-// Equal groups become one entry that counts its trials.
+// Merges equal groups into one entry that counts its trials.
 class Collector {
  public:
   Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
@@ -115,7 +115,7 @@ class Adder {
     shown_.reset();
     for (const TrialFindingText& text : trial.findings) Add(text, trial);
     for (const TrialFindingText& text : trial.notes) {
-      // What every run leaves has nothing to do with the fault of this one.
+      // What every run leaves was not caused by the fault of this trial.
       if (text.rule == Rule::ProcessLifetime) {
         FaultFree({text}, false);
       } else if (text.rule == Rule::HostLeft || text.rule == Rule::HostMisused) {
@@ -158,13 +158,13 @@ class Adder {
     findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
   }
 
-  // Most trials have nothing to show.
+  // Made on demand, because most trials have nothing to show.
   const ShownFaults& Shown(const TrialResult& trial) {
     if (!shown_.has_value()) shown_.emplace(trial, reproduction_);
     return *shown_;
   }
 
-  // Of several faults the last one tells notes apart: the same release refused on the way back from a hundred faults is one note.
+  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note.
   void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
     const ShownFaults& shown = Shown(trial);
     note.fault = shown.first;
@@ -175,7 +175,7 @@ class Adder {
     notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
   }
 
-  // One for each place, whatever fault it was seen after. What the first of several faults shows alone is not told of the others again.
+  // One note for each place, whatever the fault was. What a trial of the first faults alone shows is not repeated for longer lists.
   void HostNote(const TrialFindingText& text, const TrialResult& trial) {
     const std::uint64_t place = GroupKey(text, std::nullopt, 0);
     std::uint64_t faults = kHashSeed;
@@ -230,7 +230,7 @@ class Adder {
   Collector findings_;
   Collector notes_;
   std::optional<ShownFaults> shown_;                              // of the trial being added
-  std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults up to one of a trial
+  std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults of a trial up to one of them
 };
 
 }  // namespace
@@ -270,7 +270,7 @@ void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduc
   for (const TrialResult& trial : trials) adder.Trial(trial);
 }
 
-// On a device every kernel runs; here a program that polls for what one without a host kernel writes never ends.
+// On a GPU every kernel runs. Here, a program that polls for the result of a kernel without a host kernel never ends.
 void ExplainHang(const faults::JournalView& journal, report::Run* run) {
   const std::optional<report::Kernels> kernels = KernelsOf(journal);
   if (!kernels || kernels->idle == 0) return;

@@ -20,7 +20,7 @@ bool Matches(const Benign& benign, const std::string& text, const report::Acquir
   });
 }
 
-// Its notes say what became of what it held.
+// The notes of the trial decide the verdict.
 Verdict VerdictWithoutFindings(const TrialResult& trial) {
   for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
     const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
@@ -78,7 +78,7 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
     const Benign* const benign = FindBenign(declared, trial->faults[i], sites[i]);
     if (benign != nullptr) trial->benign.push_back(static_cast<std::size_t>(benign - declared.data()));
   }
-  // With another fault beside it, or with something wrong, the trial says more than that a benign fault was absorbed or not.
+  // With an undeclared fault in the list, or with other findings, the trial says more than whether a benign fault was absorbed.
   if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
   if (trial->said == Said::Success) {
     trial->verdict = Verdict::Benign;

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
-// benign.h: calls that a program may lose without losing anything: optional features, declared place by place.
+// benign.h: declares calls that may fail without being reported, because a feature is optional.
 //
-//     cuMemPoolCreate                          wherever it is called
-//     cuMemPoolCreate#2                        its second call, where faults are addressed by count
-//     cuMemPoolCreate@make_pool                called, directly or not, by a function of that name
-//     cuMemPoolCreate@libvideo.so!make_pool    the same, in that object
+//     cuMemPoolCreate                          any call of it
+//     cuMemPoolCreate#2                        the second call, when faults are addressed by count
+//     cuMemPoolCreate@make_pool                a call made directly or indirectly by a function of this name
+//     cuMemPoolCreate@libvideo.so!make_pool    the same, by a function of this module
 //
-//   Owns      its strings.
-//   Threads   pure.
-//   Errors    ParseBenign: one line that says what was expected.
-//   Faults    makes no driver calls.
+//   Errors    ParseBenign answers one line that says what was expected.
 //
-// A declaration is a promise that is held: a fault there that the program does not absorb is a finding, and so is a declaration that no
-// fault ever hit, which would go on excusing whatever comes to be called so.
+// A declaration is checked. A fault that the program does not absorb there is a finding. A declaration that no fault ever hit is a finding,
+// too, because it could hide a later call.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +31,16 @@ struct Benign {
   std::string function;          // empty: any
 };
 
-// `where` it was said, for the message.
+// `where` names the source of the text in messages.
 Result<Benign> ParseBenign(const std::string& text, std::string_view where = "--benign");
 
-// The one that the fault `text` falls under when it hits at `site`, null for none.
+// The declaration that covers the fault `text` when it hits at `site`; null for none.
 const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site);
 
-// Calls a trial whose faults are all declared benign what it is: absorbed as declared, or not absorbed.
+// Sets the verdict of a trial whose faults are all declared: absorbed as declared, or a finding.
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);
 
-// One finding for each declaration that no trial's fault hit: it would go on excusing whatever comes to be called so.
+// One finding for each declaration that no fault of any trial hit.
 std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results);
 
 }  // namespace cuaudit::harness

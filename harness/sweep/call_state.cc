@@ -21,14 +21,14 @@ namespace {
 using faults::Record;
 using faults::RecordKind;
 
-constexpr std::uint64_t kMany = 3;  // of coarse states
+constexpr std::uint64_t kMany = 3;  // only for coarse states
 
-// Its context may have died later: lost it is all the same.
+// An orphaned object is left, too: it was lost before its context ended.
 bool IsLeft(const Object& object) { return object.state != State::Released; }
 
 bool IsDriverObject(const Object& object) { return object.acquired.record_kind == RecordKind::Call; }
 
-// Which call stacks pass through an interpreter or through code that is in no file.
+// Finds the call stacks that pass through an interpreter or through code that is in no file.
 class InterpretedStacks {
  public:
   explicit InterpretedStacks(const faults::JournalView& journal) : journal_(&journal), interprets_(journal.modules().size()) {}
@@ -43,7 +43,7 @@ class InterpretedStacks {
   }
 
  private:
-  // Few of a program's modules are in any stack, so each is looked at when it is met.
+  // Only few modules appear in any stack, so each module is checked when it is first met.
   bool Interprets(std::uint64_t module) {
     std::optional<bool>& known = interprets_[module];
     if (!known.has_value()) known = IsInterpreter(journal_->modules()[module].path);
@@ -51,7 +51,7 @@ class InterpretedStacks {
   }
 
   const faults::JournalView* journal_;
-  std::vector<std::optional<bool>> interprets_;  // by number of the module
+  std::vector<std::optional<bool>> interprets_;  // by module number
   std::unordered_map<std::uint32_t, bool> known_;
 };
 
@@ -74,8 +74,7 @@ std::vector<CallState> CallsInOrder(const Evidence& run) {
   return calls;
 }
 
-// The live objects as one number that changes by one step when one object comes or goes: the sum over all (kind, site) of a hash of
-// their count.
+// A hash of the live objects that is cheap to update: the sum, over all pairs of kind and site, of a hash of their count.
 class LiveHash {
  public:
   explicit LiveHash(StatesAre states) : most_(states == StatesAre::Coarse ? kMany : std::uint64_t(-1)) {}
@@ -92,8 +91,8 @@ class LiveHash {
     if (count == 0) return 0;
     return Scatter(HashNumber(std::min(count, most_), HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), kHashSeed))));
   }
-  // Terms are added up, so counts that differ by one must not differ by a small number: two of those would cancel out. (The finalizer of
-  // SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.)
+  // Terms are added up, so terms of neighbouring counts must not differ by a small number, or two changes could cancel out. This is the
+  // finalizer of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
   static std::uint64_t Scatter(std::uint64_t value) {
     value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
     value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
@@ -110,7 +109,7 @@ struct Turn {
   bool gone = false;
 };
 
-// What came and went before `from` is none of it.
+// Acquisitions and releases in order. Objects that came and went before `from` are left out.
 std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without, std::uint64_t from) {
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < ledger.objects.size(); ++i) {

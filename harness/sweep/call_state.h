@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// call_state.h: in which state a program makes each of its calls: by what two faults are one.
+// call_state.h: the state in which a program makes each call. Faults in equal states count as one for pruning.
 //
-//   Owns      its rows; they borrow the records of the journal.
-//   Threads   pure.
-//   Errors    none. A state that cannot be known is 0, and nothing is the same as it.
-//   Faults    makes no driver calls.
+//   Owns      its rows, which borrow the records of the journal.
+//   Errors    none. An unknown state is 0 and equals no state.
 //
-// A state is a marked cycle, a phase, a place (call and call stack) and the driver objects alive there: how many of each kind from each
-// acquire site. Host blocks do not count: what a program allocates to say what went wrong would make every state after a fault a new one.
-// It is all that a journal knows, not all that a program knows: a loop's index or a setting is in no state. So by default nothing but
-// second faults is left out because of equal states (make_plan.h), and what is left out is told.
+// A state consists of the marked cycle, the phase, the place (call and call stack), and the number of live driver objects of each kind from
+// each acquire site. Host blocks are excluded, because an error message would make every state after a fault a new one.
 //
-// StatesAre::Coarse is for whoever chooses to bet more: cycles are not told apart, and counts up to two only: none, one, two, many.
+// A state holds what the journal knows, which is less than what the program knows: a loop index or a setting is in no state. By default
+// only second faults are therefore pruned by state (make_plan.h), and the report says what was pruned.
+//
+// StatesAre::Coarse prunes more: cycles are not told apart, and counts are only none, one, two or many.
 #pragma once
 
 #include <cstdint>
@@ -24,28 +23,27 @@ namespace cuaudit::harness {
 
 struct CallState {
   const faults::Record* record = nullptr;
-  std::uint64_t site = 0;   // SiteKey, 0 when the journal's table had no room for the call stack any more
-  std::uint32_t turn = 0;   // which call from that site, counted from 1
-  std::uint64_t state = 0;  // 0: its call stack is unknown, or several threads take turns
-  bool unsure = false;      // not every fault-free run comes to this place that often (sited_calls.h)
-  bool again = false;       // of several threads that come here often, one more turn: the earlier ones stand for it
-  // An interpreter or generated code is in the call stack: the same stack for many lines of the program.
+  std::uint64_t site = 0;   // SiteKey; 0 when the journal's table had no room for the call stack
+  std::uint32_t turn = 0;   // number of the call from that site, from 1
+  std::uint64_t state = 0;  // 0: unknown stack, or several threads make calls
+  bool unsure = false;      // not every fault-free run comes here that often (sited_calls.h)
+  bool again = false;       // with several threads: one of many turns, which earlier turns stand for
+  // An interpreter or generated code is in the call stack, so the stack stands for many lines of the program.
   bool interpreted = false;
 };
 
 struct CallStates {
-  std::vector<CallState> calls;  // of the journal's own records, as they began; a program with several threads has no such order that
-                                 // holds: then by name and occurrence
+  std::vector<CallState> calls;  // own records in the order of their begin; with several threads by name and occurrence
   bool threaded = false;
 };
 
 enum class StatesAre : std::uint8_t { Exact, Coarse };
 
-// Every call that the program itself made. `without`: by index in the ledger, objects that do not count; empty: all count.
+// The states of all calls of the program itself. `without` marks objects, by index in the ledger, that do not count; empty: all count.
 [[nodiscard]] CallStates StatesOf(const Evidence& run, const std::vector<bool>& without = {}, StatesAre states = StatesAre::Exact);
 
-// Of a trial's ledger, the objects that are left beyond those that the rehearsal leaves at the same place: the program has lost them, and
-// what it does later is the same with or without them.
+// Marks the objects of a trial that are left beyond what the rehearsal leaves at the same place. The program has lost them, so they do not
+// change what it does later.
 [[nodiscard]] std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial);
 
 }  // namespace cuaudit::harness

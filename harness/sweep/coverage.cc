@@ -12,7 +12,7 @@ namespace cuaudit::harness {
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
   const std::size_t hash = way.fault.find_first_of("@#");
-  const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // there is one in '@site=' too
+  const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // not the '=' in '@site='
   const std::size_t comma = way.fault.find(',', equals);
   Row row;
   row.call = way.fault.substr(0, hash);

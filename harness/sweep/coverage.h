@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// coverage.h: which ways to fail a sweep reached, of all that the program can reach: places x errors x ways x phases.
+// coverage.h: counts the ways to fail that a sweep reached, of all that the program can reach.
 //
-//   Owns      its rows.
 //   Threads   one thread.
-//   Units     rows: one for each place, phase, error and way, apart for first faults and for faults while unwinding. However many calls and
-//             states fall under it, a row is reached when one fault of it fired where it was to. Pruned faults are no rows of their
-//             own: what stands for one is in its row, and where that never fired the row is not reached. How many were not tried for
-//             that reason is said beside the rows.
-//   Faults    makes no driver calls.
+//   Units     rows. A row is one place, phase, error and way, separately for first faults and for faults while unwinding.
 //
-// Reachable is what the fault-free run and the unwindings of the trials called, with the errors (--codes) and ways (--how) that the sweep
-// was asked for; how many documented errors that leaves out is said beside it.
+// A row is reached when one of its faults fired where it was planned, however many calls and states belong to the row. A pruned fault has
+// no row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
+//
+// Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
+// asked for. The number of documented errors left out by this choice is reported beside the rows.
 #pragma once
 
 #include <cstddef>
@@ -28,20 +26,20 @@
 namespace cuaudit::harness {
 
 struct WayToFail {
-  std::string fault;  // text
+  std::string fault;  // text of the fault
   std::uint64_t site = 0;
   faults::Phase phase = faults::Phase::Any;
-  bool unwinding = false;  // on the way back from an earlier fault; a program that has recovered from one is where first faults are
+  bool unwinding = false;  // while unwinding from an earlier fault; false once the program recovered
 };
 
 class CoverageTable {
  public:
-  // This trial is to reach it.
+  // The trial `trial` is planned to reach this row.
   void Plan(const WayToFail& way, std::size_t trial);
-  // It is reachable and not tried.
+  // The row can be reached but is not tried.
   void LeaveOut(const WayToFail& way, Reason why);
 
-  // `results`: by number of the trial; one that is missing was not run. `site`: a place in words, by SiteKey.
+  // `results` is indexed by trial number; a missing trial was not run. `site` describes the place with a SiteKey.
   report::Coverage Result(const std::map<std::size_t, TrialResult>& results,
                           const std::function<report::Acquired(std::uint64_t)>& site) const;
 

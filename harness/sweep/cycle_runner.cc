@@ -45,7 +45,7 @@ CycleRunner::CycleRunner(const Subject& subject, const WorkDir& dir, const Spawn
       steady_(unfit_ == Reason::None ? SteadyFrom(cycles_) : 0),
       other_(std::move(other)) {}
 
-// Why it has to run elsewhere; None: it is armed.
+// The reason why the trial must run elsewhere; None when it is armed.
 Because CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
   if (unfit_ != Reason::None) return {unfit_};
   if (order.attempt > 1) return {Reason::OtherPlace};
@@ -88,7 +88,7 @@ Status CycleRunner::Give(std::vector<TrialOrder> orders) {
   return {};
 }
 
-// As many trials as the program has pairs of cycles from the one on that they all stand for.
+// Starts one process with as many trials as the program has pairs of cycles after the cycle that these trials stand for.
 Status CycleRunner::RunOne() {
   const std::uint32_t as = waiting_.front().as;
   std::vector<Armed> trials;
@@ -144,16 +144,16 @@ Status CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vect
   const bool whole =
       !dropped && cycles.count() == cycles_.count() && cycles.Ended(cycles.count()) && run.ending.signal == 0 && !run.ending.timed_out;
   const auto cycle_of = [&](std::size_t i) { return first + 2 * static_cast<std::uint32_t>(i); };
-  std::size_t counted = 0;  // trials from the first on whose result is their own
+  std::size_t counted = 0;  // leading trials with a valid result of their own
   if (whole) {
     while (counted < trials.size() && MayGoOn(run, cycles, cycle_of(counted), trials[counted].as, cycles_)) ++counted;
-    if (counted < trials.size()) ++counted;  // its own result all the same, those after it are not
+    if (counted < trials.size()) ++counted;  // the result of this trial is still its own; later ones are not valid
     for (std::size_t i = 0; i < counted; ++i) {
       ready_.push_back(
           {trials[i].order.index, SliceOf(of, cycles, first, cycle_of(i), trials[i].as, cycles_, false), Isolation::Cycle, {}});
     }
   }
-  // The process ended early: by the last trial that it came to.
+  // The process ended early. The last trial that it reached is the cause.
   std::size_t last = trials.size();
   for (std::size_t i = 0; !whole && i < trials.size(); ++i) {
     if (cycles.count() >= cycle_of(i)) last = i;
@@ -162,7 +162,7 @@ Status CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vect
     ready_.push_back({trials[0].order.index, SliceOf(of, cycles, first, first, trials[0].as, cycles_, true), Isolation::Cycle, {}});
     counted = 1;
   } else if (!whole && last < trials.size()) {
-    std::swap(trials[0], trials[last]);  // alone at the front of a process, it can be blamed for what it does
+    std::swap(trials[0], trials[last]);  // first in its process, it can be blamed for what happens there
   } else if (!whole) {
     return Elsewhere(std::move(trials), Reason::EndedEarly);
   }

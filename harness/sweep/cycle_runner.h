@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// cycle_runner.h: many trials in one process, each in a cycle of its own that the program marks, with a clean cycle after it.
+// cycle_runner.h: runs many trials in one process, each in its own marked cycle, followed by a clean cycle.
 //
-//   Owns      the running process; what cannot be a cycle is given to another runner, which it owns too.
+//   Owns      the running process, and the other runner for trials that cannot run in a cycle.
 //   Threads   one thread, one process at a time.
 //   Errors    Status: as ProcessPool and the other runner.
-//   Faults    makes no driver calls.
 //
-// For programs that mark their cycles and report from each (include/cuaudit/mark.h), in one thread of one process, and whose cycles do the
-// same from some cycle on. The program loops as often as its command line says: with n cycles a process carries out up to n/2 trials. A
-// trial after which the clean cycle leaves anything, or does anything else than the rehearsal's, or whose own leftovers a later call
-// names, is the last one of its process that counts; so is one that the process did not survive, and those before it are run again
-// without it.
+// A suitable program marks its cycles, reports from each (include/cuaudit/mark.h), runs in one thread of one process, and does the same in
+// every cycle from some cycle on. With n cycles on its command line a process carries out up to n/2 trials.
+//
+// A trial is the last one of its process that counts when the clean cycle afterwards differs from the rehearsal's or leaves anything, or
+// when a later call names what the trial left. When the process dies in a trial, the trials before it run again without it.
 #pragma once
 
 #include <deque>
@@ -28,7 +27,7 @@ namespace cuaudit::harness {
 
 class CycleRunner final : public Runner {
  public:
-  // `other` carries out what has to be spawned or forked. The bytes of the rehearsal's journal must outlive every call.
+  // `other` runs the trials that must be spawned or forked. The bytes of the rehearsal's journal must outlive every call.
   CycleRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal,
               std::unique_ptr<Runner> other);
 
@@ -41,7 +40,7 @@ class CycleRunner final : public Runner {
   struct Armed {
     TrialOrder order;
     std::vector<faults::Fault> faults;  // occurrences count from the begin of the cycle
-    std::uint32_t as = 0;               // the cycle of the rehearsal that it stands for
+    std::uint32_t as = 0;               // the rehearsal's cycle that it stands for
   };
   Because Arm(const TrialOrder& order, Armed* armed) const;
   Status RunOne();
@@ -62,7 +61,7 @@ class CycleRunner final : public Runner {
   int runs_ = 0;
 };
 
-// Why no trial beside this rehearsal can be a cycle; None: it can.
+// The reason why no trial of this case can be a cycle; None when trials can.
 Reason WhyUnfitForCycles(const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

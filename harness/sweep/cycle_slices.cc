@@ -34,13 +34,13 @@ PlaceCounts LiveAt(const Observation& run, std::uint64_t ticket) {
   return places;
 }
 
-// A context decides where later calls go, whether they name it or not.
+// A context decides where later calls go even when they do not name it, so it must not stay behind.
 bool CanLieThere(driver::Kind kind) {
   return kind != driver::Kind::Context && kind != driver::Kind::PrimaryContext && kind != driver::Kind::ContextStackEntry &&
          kind != driver::Kind::GreenContext;
 }
 
-// A call from `ticket` on has that object among its arguments.
+// True when a call from `ticket` on has the object among its arguments.
 bool IsNamedFrom(const Evidence& run, std::uint64_t ticket, const Object& object) {
   const std::vector<std::uint32_t>& calls = run.facts().calls;
   return std::any_of(calls.rbegin(), calls.rend(), [&](std::uint32_t index) {
@@ -109,7 +109,7 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
   std::copy_n(reinterpret_cast<const unsigned char*>(&run.journal.header()), sizeof(JournalHeader), static_cast<unsigned char*>(place));
   auto* const header = static_cast<JournalHeader*>(place);
   for (auto& fired : header->fired) fired.store(0);
-  std::map<driver::BaseId, std::int64_t> moved;  // by how much the number of a call differs from what it is in a run of its own
+  std::map<driver::BaseId, std::int64_t> moved;  // difference between the occurrence here and in a run of its own
   for (const Record& record : run.journal.records()) {
     if (record.begin == 0) continue;
     const bool own = record.begin >= begin && record.begin < end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one fault-free run says of itself in a report: driver, totals, and what was not looked at.
+// Describes one fault-free run for the report: driver, totals, and what was not looked at.
 #include <string.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
 
 namespace {
 
-// What was asked for stands there already.
+// The list of probes was filled before with those that were asked for.
 void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
   std::vector<std::string>& probes = run->host.probes;
   if (probes.empty()) return;
@@ -36,7 +36,7 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
     run->totals.skipped[{skipped}] = count;
   };
   if ((flags & faults::kHostStopped) != 0) return leave_out(Reason::TooManyRecords, Reason::ProbesStopped, 1);
-  // Another process may have loaded it: a script that starts the program without our preload.
+  // The library may be missing in a process that a script started without cuaudit's LD_PRELOAD.
   if (ledger.host_unseen != 0) return leave_out(Reason::LibraryNotLoaded, Reason::ProbesNotLoaded, ledger.host_unseen);
   const std::string heap(driver::Name(driver::Kind::HostHeap));
   const auto found = std::find(probes.begin(), probes.end(), heap);
@@ -86,9 +86,9 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   left_out(Reason::UnknownEntry, header.unknown_pointers.load());
   const auto inside = std::count_if(run_seen.ledger.objects.begin(), run_seen.ledger.objects.end(),
                                     [](const Object& object) { return object.driver_owned && object.state != State::Released; });
-  // Nobody told us whether such a child chose to leave, so what it holds is not called a leak.
+  // It is unknown whether such a child ended by itself, so what it holds is not called a leak.
   left_out(Reason::ChildNoEnd, seen.facts().Vanished().size());
-  // The simulated one's are ours, and known.
+  // Only for a genuine driver: the simulated driver's own resources are known.
   const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   if (genuine) left_out(Reason::DriverKeeps, static_cast<std::uint64_t>(inside));
   constexpr std::pair<std::uint32_t, Reason> kFlags[] = {

@@ -70,7 +70,7 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   }
   std::string libraries;
   if (!asan_library.empty()) libraries = asan_library + ":";
-  // The loader initialises the last preload first: the driver drop-in is ready before the host probes begin to watch it.
+  // The loader initialises the last preload first. So the driver drop-in is ready before the host probes begin to watch it.
   const std::string_view probes = LibraryOf(options.host_probes);
   if (!probes.empty()) libraries.append(options.drop_in_dir).append("/").append(probes).append(":");
   libraries += options.drop_in_dir + "/libcuda.so.1";

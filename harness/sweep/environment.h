@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// environment.h: the environment in which the drop-in libraries enter a program and find their orders.
+// environment.h: builds the environment in which the drop-in libraries enter a program and find their orders.
 //
-//   Owns      its strings.
 //   Threads   reads environ; no other thread may change it meanwhile.
-//   Errors    Status when the user's own environment already carries orders in CUAUDIT_OPTIONS.
-//   Faults    makes no driver calls.
+//   Errors    Status when the user's environment already has orders in CUAUDIT_OPTIONS.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +17,14 @@ namespace cuaudit::harness {
 
 enum class DriverChoice : std::uint8_t { Simulated, Genuine };
 
-// Which host resources are looked at: none, all that is cheap, or heap blocks too.
+// Host resources to watch: none, the cheap ones, or heap blocks as well.
 enum class HostProbes : std::uint8_t { None, Basic, Heap };
 
-// What is the same for every run of one command.
+// Settings that are the same for every run of one command.
 struct LaunchOptions {
   std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so, libcuaudit_host_basic.so
-  std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime, which serves the simulated driver only; empty: none
-  std::string cudart;       // of that runtime, the file that the program needs by name; preloaded, so that no search path is before it
+  std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime for the simulated driver; empty: none
+  std::string cudart;       // the file of that runtime that the program needs by name; preloaded before any search path
   DriverChoice driver = DriverChoice::Simulated;
   std::string real_driver;  // absolute path of the genuine libcuda
   bool pinned_scope = true;
@@ -38,20 +36,20 @@ struct LaunchOptions {
 
 std::string_view Name(DriverChoice driver) noexcept;  // "sim", "real"
 
-// The library that has them; empty for none.
+// The library with these probes; empty for none.
 std::string_view LibraryOf(HostProbes probes) noexcept;
 
 // The value of CUAUDIT_OPTIONS: "journal=PATH;driver=sim;scope=pinned;fault=...".
 std::string OptionsText(const LaunchOptions& options, const std::string& journal, std::span<const std::string> faults);
 
-// `base` as NAME=VALUE lines with LD_LIBRARY_PATH, LD_PRELOAD and CUAUDIT_OPTIONS set; the user's own entries stay behind ours.
+// `base` as NAME=VALUE lines with LD_LIBRARY_PATH, LD_PRELOAD and CUAUDIT_OPTIONS set. Entries of the user come after those of cuaudit.
 std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std::string& asan_library, const std::string& options_text,
                                          std::span<const std::string> base);
 
-// The loader splits its lists of libraries at spaces, colons and semicolons, so no installation directory may have one in its path.
+// Checks the installation path. The loader splits its lists at spaces, colons and semicolons, so the path must contain none.
 Status CheckDropInPath(const std::string& drop_in_dir);
 
-// This process's environment; an error when it holds a CUAUDIT_OPTIONS that is not empty.
+// The environment of this process; an error when CUAUDIT_OPTIONS is set and not empty.
 Result<std::vector<std::string>> CurrentEnvironment();
 
 }  // namespace cuaudit::harness

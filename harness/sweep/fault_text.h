@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fault_text.h: what the text of one fault says about where it hits.
-//
-//   Threads   pure.
-//   Faults    makes no driver calls.
+// fault_text.h: how the text of a fault addresses its call.
 #pragma once
 
 #include <string>
@@ -11,13 +8,13 @@
 
 namespace cuaudit::harness {
 
-// Addressed by call stack instead of by count: "cuMemAlloc@site=...#2=...".
+// True for a fault addressed by call stack instead of by count: "cuMemAlloc@site=...#2=...".
 inline bool IsBySite(const std::string& text) {
   faults::Fault fault;
   return faults::ParseFault(text, &fault).expected == nullptr && fault.site != 0;
 }
 
-// Counted from the fault before it: "cuMemFree#+1=...".
+// True for a fault counted from the fault before it: "cuMemFree#+1=...".
 inline bool Follows(const std::string& text) {
   faults::Fault fault;
   return faults::ParseFault(text, &fault).expected == nullptr && fault.follows;

@@ -69,7 +69,7 @@ Result<SparseFile> SparseFile::Open(const std::string& path) {
   off_t at = 0;
   for (;;) {
     const off_t begin = lseek(file.get(), at, SEEK_DATA);
-    if (begin < 0 && errno == ENXIO) break;  // nothing but a hole is left
+    if (begin < 0 && errno == ENXIO) break;  // only a hole is left
     const off_t end = begin < 0 ? -1 : lseek(file.get(), begin, SEEK_HOLE);
     if (end < 0) return Failed(Exit::Failure, path, "read");
     for (at = begin; at < end && at < facts.st_size;) {
@@ -130,7 +130,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
-  // A device, a pipe, or one of the kernel's names for an open file (/dev/stderr): renaming over it would replace the name, not fill it.
+  // For a device, a pipe or a kernel name of an open file (/dev/stderr), a rename would replace the name instead of writing to it.
   struct stat name = {};
   const bool link = lstat(path.c_str(), &name) == 0 && S_ISLNK(name.st_mode);
   const bool kernels = link && (path.starts_with("/dev/") || path.starts_with("/proc/"));
@@ -139,7 +139,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
     if (!open_file.valid()) return Failed(on_failure, path, "write");
     return WriteAll(open_file.get(), bytes, path);
   }
-  // The file behind a symbolic link is replaced, the link stays.
+  // The target of a symbolic link is replaced; the link stays.
   std::string target = path;
   if (char* const real = exists ? realpath(path.c_str(), nullptr) : nullptr) {
     target = real;

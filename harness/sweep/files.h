@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// files.h: whole files: mapped read-only, read, or written so that a reader sees all of it or nothing.
+// files.h: maps or reads whole files, and writes files so that a reader sees all of the content or none.
 //
-//   Owns      SparseFile owns its mapping and unmaps it; FileDescriptor closes what it holds.
-//   Threads   values; no shared state.
-//   Errors    Status with the path and the system's own words; nothing is left half written under the final name.
-//   Faults    makes no driver calls.
+//   Owns      SparseFile unmaps its mapping; FileDescriptor closes its descriptor.
+//   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +27,8 @@ class FileDescriptor {
   int fd_;
 };
 
-// The bytes of a file with holes, in memory, as they were when it was opened. Only what was written is read: a hole that is mapped and
-// then touched would take storage from the file system, which on a full one is SIGBUS.
+// A copy of a sparse file in memory, as it was when it was opened. Only written ranges are read: touching a mapped hole would take storage
+// from the file system, and on a full file system that is a SIGBUS.
 class SparseFile {
  public:
   static Result<SparseFile> Open(const std::string& path);
@@ -50,18 +48,18 @@ class SparseFile {
 
 Result<std::string> ReadFile(const std::string& path);
 
-inline constexpr std::size_t kQuotedLines = 10;  // of a program's output, where it explains an error
+inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output that an error message quotes
 
-// At most `count` last lines of a text, each with its line feed, as they are; empty when there is nothing to read.
+// At most `count` last lines of a text file, each with its line feed, unchanged; empty when there is nothing to read.
 std::string LastLines(const std::string& path, std::size_t count);
 
-// Writes to a temporary name in the same directory, then renames. `on_failure` is the exit code of an unwritable place.
+// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable.
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
 
-// The system's words for an error number; of a file over the limit on file sizes they name the limit.
+// The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);
 
-// All bytes in as few system calls as the kernel allows.
+// Writes all bytes, in as few system calls as the kernel allows.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path);
 
 }  // namespace cuaudit::harness

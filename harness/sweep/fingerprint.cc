@@ -26,9 +26,9 @@ std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { ret
 
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
   std::uint64_t hash = HashWhat(finding);
-  // A violation is where it shows; two uses of one dead object are two findings.
+  // A violation is identified by where it shows: two uses of one dead object are two findings.
   if (finding.other_key != 0) {
-    // A collision is where its two calls are, whichever object they collide in.
+    // A collision is identified by its two calls, whichever object they collide in.
     hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
   } else {
     hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// fingerprint.h: by what two findings are the same: within one report, and from one build of the program to the next.
+// fingerprint.h: keys by which findings are recognised as the same, within one report and from one build of the program to the next.
 //
-//   Threads   pure.
-//   Faults    makes no driver calls.
-//
-// Both are made of the rule, the kind, the place where the object was acquired, the place where it shows, and the fault: call, place, code
-// and how. Occurrence is left out: the third turn of a loop is the same finding as the first. They differ in what a place is.
+// Both keys cover the rule, the kind, the acquire place, the place where the finding shows, and the fault (call, place, code, how). The
+// occurrence is left out: the third turn of a loop gives the same finding as the first. The keys differ in how they identify a place.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +17,17 @@
 
 namespace cuaudit::harness {
 
-// Places by SiteKey: two lines of one function are two places. Good for one build of the program.
+// Identifies places by SiteKey, so two lines of one function differ. Valid for one build of the program.
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key);
-// The same with one more fault after it; of `key`, which is that without it.
+// Adds one more fault to a key.
 std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key);
 
-// "v1-" and 16 digits. A place is the call, and module and function of each frame, so that a rebuilt program keeps its fingerprints; a
-// frame whose function is unknown is its module only.
+// "v1-" and 16 digits. A place is the call with the module and function of each frame, so a rebuilt program keeps its fingerprints. A frame
+// with an unknown function is only its module.
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
                         const std::vector<report::Fault>& then = {});
 
-// Two places in one function have one fingerprint; within a report the second is "-2", the third "-3", in the order of the report.
+// Two places in one function have the same fingerprint. Within a report the second gets "-2", the third "-3", in the order of the report.
 class FingerprintSet {
  public:
   std::string Claim(const std::string& fingerprint);

@@ -18,7 +18,7 @@ using faults::RecordKind;
 
 constexpr std::size_t kPoints = 5;
 
-// What it told of itself, mark by mark; readings of meters are no such thing.
+// What the run declared, mark by mark. Meter readings are left out.
 std::vector<std::array<std::uint64_t, 3>> Declared(const Evidence& run) {
   std::vector<std::array<std::uint64_t, 3>> marks;
   for (const std::uint32_t index : run.facts().marks) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// fork_control.h: whether a forked copy of the program, left without any fault, ends exactly as the program does: the A/A arm of isolation
+// fork_control.h: checks that a fork of the program, without any fault, ends exactly as the program does. This is the A/A test of isolation
 // by fork.
 //
-//   Owns      a copy of the rehearsal's ledger; borrows its journal, whose bytes must outlive it.
+//   Owns      a copy of the rehearsal's ledger. Borrows its journal, whose bytes must outlive it.
 //   Threads   one thread.
-//   Errors    none: what differs is said in one line.
-//   Faults    makes no driver calls.
+//   Errors    none: a difference is described in one line.
 //
-// Copies are forked at a few calls, the first and the last among them, and so is what they are forked from looked at. A program that
-// remembers its process id, or that may do a thing only once outside itself, is another one in a forked copy: what is found there would be
-// the fork's doing. Seen is what the program does between a fork and its end without a fault, at these calls only.
+// Copies are forked at a few calls, the first and the last among them, and the process that forks them is checked as well. A program that
+// remembers its process id, or that does something outside itself that can be done only once, behaves differently in a fork, and findings
+// there would be caused by the fork. The check covers only these calls, and only what the program does after them without a fault.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +20,11 @@
 
 namespace cuaudit::harness {
 
-// The calls to fork at, in the order of the rehearsal; at most five.
+// The calls at which to fork, in the order of the rehearsal; at most five.
 [[nodiscard]] std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal);
 
-// What `copy` did or left otherwise than `expected`, in one line; empty: nothing. Compared: how it ended, the driver calls with their
-// results and call stacks, what the program declared, and what the ledger says it left behind or did wrong.
+// The first difference between `copy` and `expected` in one line; empty when there is none. Compared are the ending, the driver calls with
+// results and call stacks, what the program declared, and the leftovers and violations of the ledger.
 [[nodiscard]] std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms);
 
 class ForkControl {
@@ -33,10 +32,10 @@ class ForkControl {
   explicit ForkControl(const Observation& rehearsal);
 
   const std::vector<faults::Fault>& points() const noexcept { return points_; }
-  // What was seen of the copy forked at a point, and of the program itself.
+  // Takes the run of the copy forked at a point, and the run of the process that forked the copies.
   void TakeCopy(std::size_t point, const Observation& copy, std::uint64_t deadline_ms);
   void TakeTrunk(const Observation& trunk, std::uint64_t deadline_ms);
-  // Why nothing is to be forked; empty: copies were forked, and none differed. `refusals`: per point why no copy was forked there.
+  // Why nothing may be forked; empty when copies were forked and none differed. `refusals` holds per point why no copy was forked there.
   [[nodiscard]] std::string WhyNot(const std::vector<faults::ForkRefusal>& refusals) const;
 
  private:
@@ -48,7 +47,7 @@ class ForkControl {
     bool forked = false;
     std::string difference;
   };
-  std::vector<Seen> seen_;  // per point
+  std::vector<Seen> seen_;  // by point
   std::string of_trunk_;
 };
 

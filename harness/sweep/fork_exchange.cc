@@ -71,7 +71,7 @@ struct ForkExchange::Mapping {
   }
 };
 
-// One journal in memory, put together from several.
+// One journal in memory, assembled from the journals of a fork and its ancestors.
 struct ForkExchange::Image {
   JournalHeader* header = nullptr;
   Record* records = nullptr;
@@ -94,7 +94,7 @@ ForkExchange::ForkExchange() = default;
 
 Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path, const std::string& journal,
                                                          const std::vector<ForkRow>& rows, std::size_t records, const Pools& pools) {
-  std::set<std::uint32_t> depths;  // at which processes fork in turn
+  std::set<std::uint32_t> depths;  // depths at which processes fork in turn
   for (const ForkRow& row : rows) {
     if (row.depth != 0 && row.children != 0) depths.insert(row.depth);
   }
@@ -120,7 +120,7 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
     const FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!file.valid()) return Failed(path, "create");
     if (ftruncate(file.get(), static_cast<off_t>(header.file_bytes)) != 0) return Failed(path, "size");
-    // Storage for all that the tool itself writes: a store to a page that the disk cannot hold would kill it.
+    // Reserves storage for everything that the tool itself writes: a store to a page without disk space would kill the tool.
     std::size_t at = 0;
     for (std::uint32_t slot = 0; slot <= header.slots; ++slot) {
       const std::size_t begin = slot == 0 ? 0 : header.journals_offset + (slot - 1) * header.journal_bytes;
@@ -175,7 +175,7 @@ void ForkExchange::Follow(std::uint32_t index) {
   const auto [found, fresh] = accounts_.try_emplace(fork.parent_slot);
   Account& parent = found->second;
   if (fresh && of_trunk) parent.folding = std::make_unique<Folding>();
-  if (fork.parent_records < parent.folded) {  // seen too late
+  if (fork.parent_records < parent.folded) {  // the parent's ledger is already past this fork
     accounts_.insert_or_assign(fork.slot, Account());
     return;
   }
@@ -205,7 +205,7 @@ std::vector<ForkExchange::Part> ForkExchange::PartsOf(std::uint32_t index) const
   return parts;
 }
 
-// What two journals begin with stays where it is, unless it may have changed since.
+// The common beginning with the previous journal is kept in place, unless it may have changed since.
 std::shared_ptr<ForkExchange::Image> ForkExchange::Put(const std::vector<Part>& parts, bool settled) {
   std::size_t total = 0;
   for (const Part& part : parts) total += part.count;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// fork_images.h: the journals of programs that forks execute: whether one of them called the driver.
+// fork_images.h: journals for the programs that forks execute, to find out whether such a program called the driver.
 //
-//   Owns      one journal for each slot, which it removes.
-//   Threads   one thread; what a fork executes writes at the same time.
+//   Owns      one journal for each slot, and removes it.
+//   Threads   one thread; executed programs write at the same time.
 //   Units     records.
 //   Errors    Status: no storage, or too many slots.
-//   Faults    makes no driver calls.
 //   Source    faults/plan/fork_file.h.
 //
-// A fork's journal begins with what its parents wrote, which such a program cannot go on with. So its calls are kept apart, where they
-// move no count of the round, and a trial that has any is to be run in a process of its own.
+// A fork's journal begins with the records of its parents, which an executed program cannot continue. The calls of that program therefore
+// go to a separate journal, where they do not change the counts of the round. A trial with such calls is run again in a process of its own.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace cuaudit::harness {
 
 class ForkImages {
  public:
-  // The journal of the run without faults: what PATH/NAME names, PATH/NAME-0000.journal.
+  // The journal of the fault-free run: PATH/NAME becomes PATH/NAME-0000.journal.
   static std::string Trunk(const std::string& name);
 
   ForkImages() = default;
@@ -31,11 +30,11 @@ class ForkImages {
   ForkImages& operator=(const ForkImages&) = delete;
   ~ForkImages() { Remove(); }
 
-  // Of the slots 0 to `slots` - 1 of a run.
+  // Makes the journals of slots 0 to `slots` - 1.
   Status Make(const std::string& name, std::uint32_t slots, const faults::JournalOptions& options);
-  // What the process in this slot executed made a driver call.
+  // True when the program executed in this slot made a driver call.
   bool Called(std::uint32_t slot) const;
-  // Before another process gets the slot.
+  // Empties the journal before another process gets the slot.
   Status Renew(std::uint32_t slot);
   void Remove();
 

@@ -15,11 +15,11 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::size_t kTrunk = 0;            // the pool's tag of the run without faults; forks have their slot + 1
-constexpr std::uint64_t kLookEveryMs = 200;  // for forks that nobody told us of yet
+constexpr std::size_t kTrunk = 0;            // tag of the fault-free run in the pool; a fork has its slot + 1
+constexpr std::uint64_t kLookEveryMs = 200;  // for forks that no process reported yet
 constexpr int kLooks = 200;
 
-// After the leader's end the rest of its group has been killed; true once nobody is left who could write.
+// True once the leader's process group is empty. The group was killed at the end of the leader.
 bool GroupIsGone(pid_t leader) {
   for (int look = 0; look < kLooks; ++look) {
     if (kill(-leader, 0) != 0 && errno == ESRCH) return true;
@@ -35,7 +35,7 @@ constexpr Reason ReasonOf(faults::ForkRefusal refusal) {
   return static_cast<Reason>(static_cast<std::size_t>(Reason::NotReached) + static_cast<std::size_t>(refusal));
 }
 
-// By which all that descends from this fork is known.
+// The environment line by which all descendants of this fork are recognised.
 std::string ForkLine(pid_t pid) {
   char line[sizeof(faults::kForkVariable) + faults::kForkDigits + 2];
   std::snprintf(line, sizeof(line), "%s=%08x", faults::kForkVariable, static_cast<unsigned>(pid));
@@ -63,7 +63,7 @@ ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOp
   pool_.Spare([this] { return NotYetAdopted(); });
 }
 
-// The run without faults may still be on its way to its end when the last trial has been read. While it is stopped, what it forks is known.
+// The fault-free run may still be ending when the last trial was read. While the pool stops it, its new forks must be known.
 ForkRunner::~ForkRunner() {
   pool_.Stop();
   pool_.BeforeKill({});
@@ -95,7 +95,7 @@ Status ForkRunner::Give(std::vector<TrialOrder> orders) {
   return {};
 }
 
-// Copies without any fault, before the first trial: what they did is what a fork alone does to the program.
+// Forks copies without any fault before the first trial. What they do shows the effect of forking alone on the program.
 Status ForkRunner::BeginControl() {
   controlled_ = Controlled::UnderWay;
   seen_.assign(control_.points().size(), false);
@@ -118,7 +118,7 @@ Status ForkRunner::Begin() {
 Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   const std::string name = dir_.File("forks-" + std::to_string(++family_));
   journal_ = ForkImages::Trunk(name);
-  // New files, not old ones made empty: what a killed sweep left running may still have those mapped.
+  // New files instead of truncated old ones: processes left by a killed sweep may still have the old ones mapped.
   unlink(journal_.c_str());
   unlink((name + ".forks").c_str());
   Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
@@ -138,7 +138,7 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   return pool_.Start(kTrunk, *launch);
 }
 
-// A fork that the program was seen to make, in this slot; null: none that is not known yet.
+// The fork in this slot if it is new; null otherwise.
 const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
   const faults::ForkSlot& facts = exchange_->slot(slot);
   if (facts.state.load(std::memory_order_acquire) != faults::SlotState::Claimed) return nullptr;
@@ -147,7 +147,7 @@ const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
   return node == 0 ? nullptr : &exchange_->node(node);
 }
 
-// All of those, for each process in the order in which it made them.
+// All new forks. Forks of one process are in the order in which it made them.
 std::vector<std::uint32_t> ForkRunner::NewForks() const {
   std::vector<std::uint32_t> slots;
   for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
@@ -158,7 +158,7 @@ std::vector<std::uint32_t> ForkRunner::NewForks() const {
   return slots;
 }
 
-// A fork begins in its parent's process group, and must not die with it.
+// A fork starts in its parent's process group. It gets a group of its own, so that it does not die with the parent.
 void ForkRunner::Separate() const {
   if (exchange_ == nullptr) return;
   for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
@@ -166,7 +166,7 @@ void ForkRunner::Separate() const {
     for (int look = 0; node != nullptr && look < kLooks; ++look) {
       const pid_t pid = node->pid.load(std::memory_order_acquire);
       if (pid > 0) {
-        setpgid(pid, pid);  // fails when it is there already, and when it has ended
+        setpgid(pid, pid);  // fails when the group exists, and when the fork has ended
         break;
       }
       usleep(1000);
@@ -174,7 +174,7 @@ void ForkRunner::Separate() const {
   }
 }
 
-// All of which some process has written down that it forked them: a child that was seen before this is asked is among them.
+// All forks that some process has recorded. A child that was seen before this call is among them.
 std::vector<pid_t> ForkRunner::NotYetAdopted() const {
   Separate();
   std::vector<pid_t> forks;
@@ -183,7 +183,7 @@ std::vector<pid_t> ForkRunner::NotYetAdopted() const {
   return forks;
 }
 
-// Takes in new forks. False: one was seen whose process id nobody has written down yet.
+// Adopts new forks. False: the process id of one is not recorded yet.
 Result<bool> ForkRunner::Adopt() {
   bool complete = true;
   for (bool more = true; more;) {
@@ -209,7 +209,7 @@ Result<bool> ForkRunner::Adopt() {
   return complete;
 }
 
-// Whoever forked meanwhile, or waits for a slot, gets more time.
+// Extends the deadline of each process that forked meanwhile or waits for a slot.
 void ForkRunner::Postpone() {
   const faults::ForkHeader& header = exchange_->header();
   if (header.waiting.load() != 0 || header.moves.load() != trunk_moves_) pool_.Postpone(kTrunk, subject_.deadline_ms);
@@ -233,7 +233,7 @@ Status ForkRunner::Retire(std::uint32_t slot, bool reusable) {
 }
 
 Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
-  // What it forked is known before its own journal may go.
+  // All forks of the process must be known before its own journal is removed.
   for (int look = 0; look < kLooks; ++look) {
     const Result<bool> complete = Adopt();
     if (!complete.ok()) return complete.status();
@@ -255,11 +255,12 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
     if (node.control) {
       control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
     } else if (ended.ending.timed_out || ended.ending.signal != 0) {
-      // Something that only a fork lacks may be what it waits for or stumbles over: a death is a finding when the program dies so too.
+      // The cause may be something that only a fork lacks. A hang or death is a finding only when the program in a process of its own does
+      // the same.
       Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
       if (!spawned.ok()) return spawned;
     } else if (images_.Called(slot)) {
-      // In the journal of that trial its calls would be missing.
+      // The journal of the trial would lack these calls.
       Status spawned = Spawn(given_[node.trial], {ReasonOf(faults::ForkRefusal::Indirect)});
       if (!spawned.ok()) return spawned;
     } else {
@@ -273,7 +274,8 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   return --above.forks == 0 && above.ended ? Retire(parent, true) : Status();
 }
 
-// Every slot of some pool may still be written to by somebody who cannot be killed: whoever needs one waits for ever.
+// True when every slot of some pool may still be written by a process that cannot be killed. A process that needs such a slot waits for
+// ever.
 bool ForkRunner::Stuck() const {
   if (retired_.empty()) return false;
   std::map<std::uint32_t, bool> usable;
@@ -297,7 +299,7 @@ void ForkRunner::EndRun() {
   retired_.clear();
 }
 
-// Where a copy differs, or none could be forked, all that waits is spawned.
+// When a copy differs, or none could be forked, all waiting trials are spawned.
 Status ForkRunner::FinishControl() {
   controlled_ = Controlled::Done;
   std::vector<faults::ForkRefusal> refusals(control_.points().size(), faults::ForkRefusal::None);
@@ -314,7 +316,7 @@ Status ForkRunner::FinishControl() {
   return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));
 }
 
-// Nobody runs any more: what was not forked is spawned.
+// Called when no process runs any more. Trials that were not forked are spawned.
 Status ForkRunner::Finish() {
   if (controlled_ == Controlled::UnderWay) return FinishControl();
   std::map<std::size_t, Reason> why;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// fork_runner.h: a round in one run of the program, which forks at each fault point; what cannot be forked is spawned.
+// fork_runner.h: carries out a round in one run of the program, which forks at each fault point. Trials that cannot fork are spawned.
 //
-//   Owns      the running program, its forks and the file through which they are told apart.
-//   Threads   one thread; as many forks at a time as `jobs`, and one more to read while they run.
-//   Units     milliseconds. The deadline holds for each fork; for a process that forks, from one fork to the next.
+//   Owns      the running program, its forks and the fork file.
+//   Threads   one thread; up to `jobs` forks at a time, and one more that is being read.
+//   Units     milliseconds. The deadline holds for each fork, and for a process that forks from one fork to the next.
 //   Errors    Status: as ProcessPool and SpawnRunner.
-//   Faults    makes no driver calls.
 //
-// Before the first trial copies without any fault are forked (fork_control.h); where one differs from the rehearsal nothing is forked.
-// Spawned instead, each with its reason: where the program refused to fork (ForkRefusal), never reached the call, or ended before it; a
-// trial that is given again; a rehearsal in which several processes call the driver; a fork that executes a program which calls the
-// driver; faults addressed by site.
+// Before the first trial, copies without any fault are forked (fork_control.h). If one differs from the rehearsal, nothing is forked.
+// Spawned instead, each with its reason: trials where the program refused to fork (ForkRefusal), never reached the call, or ended before
+// it; trials that are repeated; all trials when several processes of the rehearsal call the driver; forks that execute a program which
+// calls the driver; faults addressed by site.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +38,7 @@ class ForkRunner final : public Runner {
   Status Give(std::vector<TrialOrder> orders) override;
   Result<TrialSeen> Next() override;
   bool idle() const noexcept override { return exchange_ == nullptr && waiting_.empty() && ready_.empty() && spawn_.idle(); }
-  // Records that were folded and copied to know what the trials did; fork_exchange.h.
+  // Number of records folded and copied to read the trials (fork_exchange.h).
   struct Work {
     std::uint64_t folded = 0;
     std::uint64_t copied = 0;
@@ -68,7 +67,7 @@ class ForkRunner final : public Runner {
   const Subject& subject_;
   const WorkDir& dir_;
   const SpawnOptions options_;
-  Because unfit_;  // why nothing is to be forked at all
+  Because unfit_;  // why nothing can be forked
   ForkControl control_;
   enum class Controlled { NotYet, UnderWay, Done } controlled_ = Controlled::NotYet;
   ProcessPool pool_;
@@ -76,10 +75,10 @@ class ForkRunner final : public Runner {
   std::map<std::size_t, Because> why_spawned_;
   std::deque<TrialSeen> ready_;
   int family_ = 0;
-  Work work_;                        // of the runs that are over
+  Work work_;                        // of finished runs
   std::vector<TrialOrder> waiting_;  // for the next run
 
-  // Of the run that is under way.
+  // State of the current run.
   std::vector<TrialOrder> given_;
   std::unique_ptr<ForkExchange> exchange_;
   ForkImages images_;
@@ -90,15 +89,15 @@ class ForkRunner final : public Runner {
   struct Process {
     std::uint32_t node = 0;
     std::uint32_t moves = 0;
-    std::uint32_t forks = 0;  // of its own that still need its journal
+    std::uint32_t forks = 0;  // own forks that still need its journal
     bool ended = false;
   };
   std::map<std::uint32_t, Process> processes_;  // by slot
-  std::set<std::uint32_t> retired_;             // slots that somebody may still write to
+  std::set<std::uint32_t> retired_;             // slots that a process may still write to
   std::vector<bool> seen_;                      // by index in given_, or by point of the control
 };
 
-// Why a sweep beside this rehearsal cannot fork; None: it can.
+// The reason why a sweep of this case cannot fork; None when it can.
 Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

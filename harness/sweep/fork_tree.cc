@@ -13,7 +13,7 @@ using faults::Fault;
 struct Branch {
   Fault fault;
   std::uint32_t trial = faults::kNoTrial;
-  std::vector<std::size_t> children;  // in the order in which the lists named them
+  std::vector<std::size_t> children;  // in the order in which the lists name them
 };
 
 using Key = std::tuple<std::size_t, driver::BaseId, faults::Phase, std::uint32_t, CUresult, faults::How, std::uint32_t>;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// fork_tree.h: lists of faults as a tree in which what several lists begin with stands once.
+// fork_tree.h: arranges lists of faults as a tree, in which a common beginning of several lists stands once.
 //
-//   Owns      its rows.
-//   Threads   pure.
-//   Errors    none; equal lists share a node, and the first one keeps it.
-//   Faults    makes no driver calls.
-//   Source    ours; rows become the nodes of faults/plan/fork_file.h.
+//   Errors    none. Equal lists share a node, which belongs to the first list.
+//
+// The rows become the nodes of faults/plan/fork_file.h.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +21,13 @@ struct ForkRow {
   std::uint32_t children = 0;
   std::uint32_t depth = 0;
   std::uint32_t trial = faults::kNoTrial;  // index in `lists`
-  bool control = false;                    // forked, and left without a fault
+  bool control = false;                    // a fork without a fault
 };
 
-// Row 0 is the run without faults; the children of a row stand together, in the order of CompareWhere and otherwise as given.
+// Row 0 is the fault-free run. The children of a row are adjacent, in the order of CompareWhere and otherwise as given.
 [[nodiscard]] std::vector<ForkRow> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
 
-// One fork at each of these places, without a fault; the trial of its row is the index in `points`.
+// One fork without a fault at each of these places. The trial of a row is the index in `points`.
 [[nodiscard]] std::vector<ForkRow> PlantControls(const std::vector<faults::Fault>& points);
 
 }  // namespace cuaudit::harness

@@ -25,7 +25,7 @@ constexpr HostRow kHostRows[] = {
 // One allocation or thread that can be refused.
 struct Turn {
   std::uint32_t occurrence = 0;
-  std::uint64_t site = 0;  // 0: its call stack is not known
+  std::uint64_t site = 0;  // 0: unknown call stack
 };
 
 std::vector<Turn> CountedTurns(const HostRow& row, const Rehearsal::HostTurns& turns) {

@@ -18,7 +18,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr int kMostRounds = 64;  // one that is ended may leave children in turn
+constexpr int kMostRounds = 64;  // a process that is ended may leave children in turn
 constexpr int kPatienceMs = 1000;
 constexpr std::string_view kAnyOrigin = "CUAUDIT_OPTIONS=journal=";
 
@@ -27,7 +27,7 @@ std::vector<pid_t> ChildrenOfThis() {
   return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
 }
 
-// Its lines, each after a NUL.
+// The lines of a process's environment, each after a NUL.
 std::string EnvironmentOf(pid_t pid) {
   std::ifstream file(std::string("/proc/") + std::to_string(pid) + "/environ", std::ios::binary);
   return std::string(1, '\0') + std::string(std::istreambuf_iterator<char>(file), {});
@@ -42,7 +42,7 @@ bool IsDead(pid_t child) {
   return waitid(P_PID, static_cast<id_t>(child), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == child;
 }
 
-// False: it is still there.
+// False when the child still exists.
 bool Reap(pid_t child, int patience_ms) {
   const FileDescriptor exited(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   pollfd watched = {exited.get(), POLLIN, 0};
@@ -79,7 +79,7 @@ Orphans::Of Orphans::OriginOf(pid_t orphan, const Process& ended) const {
   if (std::any_of(running_.begin(), running_.end(), another)) return Of::Another;
   const bool ours = environment.find('\0' + std::string(kAnyOrigin)) != std::string::npos;
   if (!running_.empty()) return Of::Unclear;
-  // The first process of a container is everybody's: what it adopts need not come from a program of ours.
+  // The first process of a container adopts all orphans, so its children need not come from a program of cuaudit.
   return ours || (strangers_.empty() && getpid() != 1) ? Of::This : Of::Unclear;
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// left_behind.h: what a program that has ended left running, ended and reaped: a daemon that took a session of its own, say.
+// left_behind.h: finds, ends and reaps the processes that an ended program left running, such as a daemon in a session of its own.
 //
-//   Owns      nothing; while one is begun this process is the one to which orphans of what it starts fall (PR_SET_CHILD_SUBREAPER).
+//   Owns      between Begin and End this process is the subreaper of what it starts (PR_SET_CHILD_SUBREAPER).
 //   Threads   one thread.
-//   Errors    none: what cannot be ended (another user's) stays; without /proc nothing is found.
-//   Faults    makes no driver calls.
-//   Source    prctl(2), proc(5). Only children of this process are ended: nobody else can reap them, so their numbers are theirs.
+//   Errors    none. A process that cannot be ended (another user's) stays. Without /proc nothing is found.
+//   Source    prctl(2), proc(5). Only children of this process are ended: nobody else can reap them, so their process ids stay theirs.
 //
-// Which of several programs an orphan comes from its environment tells, in which each has its own journal. One that wiped that is ended
-// when nothing else runs. Children that this process had before the first pool are somebody else's, as is what came of them without our
-// environment.
+// The environment of an orphan tells which program it came from, because each program has its own journal. An orphan with a wiped
+// environment is ended when nothing else runs. Children from before the first Begin are not touched, nor are their descendants without
+// the environment of cuaudit.
 #pragma once
 
 #include <sys/types.h>
@@ -24,23 +23,23 @@
 namespace cuaudit::harness {
 
 struct LeftBehind {
-  std::size_t alive = 0;     // outside the process group of the program, running when it ended
-  std::size_t orphans = 0;   // those, and the ones that had ended by then
-  std::size_t survived = 0;  // of those alive: could not be ended, and still run
+  std::size_t alive = 0;     // processes outside the program's group that ran when it ended
+  std::size_t orphans = 0;   // the same plus those that had ended already
+  std::size_t survived = 0;  // those alive that could not be ended and still run
 };
 
 class Orphans {
  public:
   static Orphans& OfThisProcess();
 
-  void Begin();  // nests
+  void Begin();  // may be nested
   void End();
 
-  // A process that was started or taken in. `origin`: the line of its environment that none but its own descendants have; may be empty.
+  // Adds a process that was started or adopted. `origin` is a line of the environment that only its descendants have; may be empty.
   void Add(pid_t pid, const std::string& origin, bool own_group);
-  // It has ended and was reaped. `leave`: what it left is counted, not ended. `spared`: children that are going to be taken in.
+  // Removes a process that was reaped. With `leave` its orphans are counted and not ended. `spared` names children about to be adopted.
   LeftBehind Remove(pid_t pid, bool leave, const std::function<std::vector<pid_t>()>& spared);
-  // Reaps orphans that have ended while what left them goes on.
+  // Reaps ended orphans of programs that still run.
   void ReapEnded();
 
  private:
@@ -53,7 +52,7 @@ class Orphans {
 
   std::size_t begun_ = 0;
   int subreaper_before_ = 0;
-  std::set<pid_t> strangers_;  // children that were there before
+  std::set<pid_t> strangers_;  // children from before the first Begin
   std::map<pid_t, Process> running_;
 };
 

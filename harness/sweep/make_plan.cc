@@ -14,7 +14,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// Any call accepts a code that loses the context, so this text is right exactly when `how` is.
+// Any call accepts a code that loses the context, so this text is valid exactly when `how` is.
 constexpr std::string_view kHowProbe = "cuInit#1=ILLEGAL_ADDRESS,";
 
 faults::ParseError ParseHow(const std::string& how, faults::Fault* fault) {
@@ -58,7 +58,7 @@ std::vector<CUresult> CodesFor(driver::BaseId base, faults::How how, bool all) {
   return codes;
 }
 
-// Why no fault can hit a call; None when one can.
+// The reason why no fault can hit a call; None when one can.
 Reason WhyNever(driver::BaseId base) {
   if (driver::EffectOf(base).effect == driver::Effect::Describes) return Reason::Describes;
   return driver::DefaultCode(base) == CUDA_SUCCESS ? Reason::NoError : Reason::None;
@@ -155,9 +155,9 @@ std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
   fault.occurrence = record.occurrence;
   fault.code = driver::DefaultCode(base);
   std::vector<faults::Fault> ways = {fault};
-  // A pop that is carried out and told to have failed would only show what the program then believes to be current.
+  // A context pop under `after` would only show what the program then believes to be current, so it is left out.
   const driver::Effect effect = driver::EffectOf(base).effect;
-  // What the driver itself declines cannot be carried out and denied.
+  // `after` needs a call that the driver carries out, so calls that failed in this run are left out.
   if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext && record.result == CUDA_SUCCESS) {
     fault.how = faults::How::After;
     ways.push_back(fault);

@@ -8,13 +8,13 @@
 
 namespace cuaudit::harness {
 
-std::unique_ptr<Runner> MakeRunner(std::string_view isolation, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
+std::unique_ptr<Runner> MakeRunner(Isolation wished, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal) {
-  const bool automatic = isolation == "auto";
-  // Journals and outputs of the trials, each in a file of its own, are what a spawned process leaves.
-  const bool spawn = isolation == "spawn" || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
-  const bool cycles = isolation == "cycle" || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
-                                               WhyUnfitForCycles(rehearsal) == Reason::None);
+  const bool automatic = wished == Isolation::Unknown;
+  // --keep asks for a journal and an output file of each trial, which only spawned processes leave.
+  const bool spawn = wished == Isolation::Spawn || (automatic && (resources.keep || subject.launch.driver != DriverChoice::Simulated));
+  const bool cycles = wished == Isolation::Cycle || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
+                                                     WhyUnfitForCycles(rehearsal) == Reason::None);
   std::unique_ptr<Runner> runner;
   if (spawn || subject.launch.driver != DriverChoice::Simulated) {
     runner = std::make_unique<SpawnRunner>(subject, dir, resources);

@@ -70,7 +70,7 @@ std::string WhyDropped(const Observation& run) {
 
 namespace {
 
-// NVIDIA's runtime met the simulated driver: the drop-in ended the program there.
+// Explains that the drop-in ended the program because NVIDIA's CUDA runtime met the simulated driver.
 std::string RefusedRuntime(const Subject& subject, const Observation& run) {
   const char(&object)[256] = run.journal.header().refused_runtime;
   if (object[0] == '\0') return {};
@@ -90,7 +90,7 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
   if (!run.ledger.facts.calls.empty()) {
-    // What comes along by itself may be missing, and the report says so.
+    // Host probes that nobody asked for may be missing; the report says so.
     if (subject.launch.host_probes != HostProbes::Heap || run.ledger.host_unseen == 0) return {};
     return Status::NotExercised(name + ": not exercised: the host probes (--host) never came up in a process that called the driver: " +
                                 "libcuaudit_host.so was not loaded");

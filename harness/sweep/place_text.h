@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// place_text.h: a place in words, held in common by all trials that came there.
+// place_text.h: the text of a place, shared by all trials that name the place.
 //
-//   Owns      a share of the words, which never change.
+//   Owns      a share of the text, which never changes.
 //   Threads   one thread.
-//   Faults    makes no driver calls.
-//   Source    ours. A sweep of thousands of trials names a few hundred places, with a dozen frames each.
+//
+// A sweep of thousands of trials names a few hundred places with a dozen frames each.
 #pragma once
 
 #include <memory>

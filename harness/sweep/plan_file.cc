@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kFirstLine = "cuaudit-plan 2 subject=HEX faults=N digest=HEX";
 constexpr std::string_view kSite = " site=";
 
-// The number after `key=`, taken off the front of `text` together with the key and a following space.
+// Takes `key=`, the number after it and a following space off the front of `text`, and answers the number.
 std::optional<std::uint64_t> Take(std::string_view* text, std::string_view key, int base) {
   if (!text->starts_with(key)) return std::nullopt;
   text->remove_prefix(key.size());

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials, with
-// the SiteKey of the call that it is meant for: in a program with several threads the n-th call may come from another place each time.
+// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials. Each line
+// has the SiteKey of the planned call, because with several threads the n-th call may come from another place in each run.
 //
 //     cuaudit-plan 2 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
 //     cuInit#1=NOT_INITIALIZED,refuse site=8c1f0be3a5d29e47
 //     cuStreamCreate#1=OUT_OF_MEMORY,refuse site=02d47e1b96c0fa35
 //
-//   Owns      its texts.
-//   Threads   pure, but for the file system.
-//   Errors    one line: file, line number, what was expected there. A file that does not fit its digest is refused whole.
-//   Faults    makes no driver calls.
+//   Errors    one line: file, line number, what was expected there. A file that does not fit its digest is refused as a whole.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +19,9 @@
 namespace cuaudit::harness {
 
 struct PlanFile {
-  std::uint64_t subject = 0;  // what is swept: command, options that matter and the trace of the fault-free run, as one hash
+  std::uint64_t subject = 0;  // hash of command, relevant options and fault-free trace
   std::vector<std::string> faults;
-  std::vector<std::uint64_t> sites;  // one per fault, 0: unknown
+  std::vector<std::uint64_t> sites;  // one per fault; 0: unknown
 
   std::uint64_t Digest() const;
   friend bool operator==(const PlanFile&, const PlanFile&) = default;
@@ -32,10 +29,10 @@ struct PlanFile {
 
 std::string FormatPlan(const PlanFile& plan);
 
-// `name` is how messages call the file.
+// `name` is the file's name in messages.
 Result<PlanFile> ParsePlan(std::string_view text, const std::string& name);
 
-// FNV-1a, 64 bit, continued from `hash`.
+// 64-bit FNV-1a, continued from `hash`.
 inline constexpr std::uint64_t kHashSeed = 0xcbf29ce484222325U;
 std::uint64_t HashText(std::string_view text, std::uint64_t hash = kHashSeed);
 std::uint64_t HashNumber(std::uint64_t number, std::uint64_t hash);

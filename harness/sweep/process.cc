@@ -47,7 +47,7 @@ struct ChildPlan {
   const sigset_t* mask;
 };
 
-// Runs between fork and exec: only async-signal-safe calls.
+// Runs between fork and exec, so only async-signal-safe calls are allowed.
 [[noreturn]] void Become(const ChildPlan& plan) {
   if (plan.own_group) {
     setpgid(0, 0);
@@ -85,7 +85,7 @@ sigset_t Taken() {
   return taken;
 }
 
-// What was blocked before the first of those that take signals.
+// The signal mask from before the first SignalsTaken, and how many exist.
 int takers = 0;
 sigset_t mask_before = {};
 
@@ -200,12 +200,12 @@ void ProcessPool::Postpone(std::size_t tag, std::uint64_t deadline_ms) {
 
 ProcessPool::Ended ProcessPool::Reap(std::size_t index) {
   Running& one = running_[index];
-  // Still a zombie, so its number cannot have been given to a stranger.
+  // The process is still a zombie, so its process id cannot belong to another process.
   if (!one.foreground) Kill(one);
   int status = 0;
   while (waitpid(one.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  // A signal to the whole group may end the program before we have read our own.
+  // A signal to the whole group may end the program before this process has read its own copy.
   signalfd_siginfo seen = {};
   while (one.foreground && read(signals_.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) {
     if (interrupted_ == 0 && seen.ssi_signo != SIGCHLD) interrupted_ = static_cast<int>(seen.ssi_signo);
@@ -246,7 +246,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
     const int ready = poll(watched.data(), watched.size(), timeout);
     if (ready < 0 && errno != EINTR) return Status(Exit::Failure, std::string("poll: ") + std::strerror(errno));
 
-    // A process that finished exactly at its deadline finished: look at ends before deadlines.
+    // A process that finished exactly at its deadline finished, so endings are read before deadlines are checked.
     for (std::size_t i = 0; ready > 0 && i < running_.size(); ++i) {
       if (watched[i].revents != 0) return std::optional<Ended>(Reap(i));
     }
@@ -259,7 +259,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
         continue;
       }
       interrupted_ = number;
-      // A program in the foreground got Ctrl-C from the terminal itself and decides what it means; other signals came to us alone.
+      // A program in the foreground gets Ctrl-C from the terminal and decides what to do. Other signals reached only this process.
       if (!foreground) return Status(Exit::Failure, std::string("stopped by ") + strsignal(number));
       if (signal_seen.ssi_code != SI_KERNEL) {
         for (const Running& one : running_) kill(one.pid, number);
@@ -271,7 +271,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
       one.timed_out = true;
       Kill(one);
     }
-    // What a program in the foreground has left to itself is nobody's concern once it has ended, and may come in any number.
+    // What an ended program in the foreground left behind is not judged, and there may be any number of it.
     if (child && foreground) Orphans::OfThisProcess().ReapEnded();
     if (child || now >= until) return std::optional<Ended>();
   }
@@ -281,7 +281,7 @@ std::string OriginOf(const Launch& launch) {
   std::string origin;
   for (const std::string& line : launch.environment) {
     const bool own_journal = line.starts_with("CUAUDIT_OPTIONS=journal=");
-    const bool forks = line.starts_with(std::string(faults::kForkVariable) + "=");  // with copies of itself that have that journal too
+    const bool forks = line.starts_with(std::string(faults::kForkVariable) + "=");  // copies of the program also have this journal
     if (forks || (own_journal && origin.empty())) origin = line;
   }
   return origin;

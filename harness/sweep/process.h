@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// process.h: starts processes and waits for whichever ends first, each with a deadline.
+// process.h: starts processes, each with a deadline, and waits for the one that ends first.
 //
-//   Owns      the processes it started: the destructor kills and reaps those that still run.
-//   Threads   one thread. While a pool lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken by it (SignalsTaken).
+//   Owns      the processes it started. The destructor kills and reaps those that still run.
+//   Threads   one thread. While a pool lives, it takes SIGINT, SIGTERM, SIGHUP and SIGCHLD (SignalsTaken).
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
-//   Faults    makes no driver calls.
-//   Source    ours. A process in a group of its own takes its whole group with it when it ends, and what left that group (left_behind.h),
-//             so that nothing writes its journal later. One in the foreground takes nothing with it.
+//
+// When a process with its own group ends, the group is killed, and so are processes that left the group (left_behind.h), so that nothing
+// writes its journal later. A process in the foreground stays in the process group of cuaudit, and nothing is killed after it.
 #pragma once
 
 #include <signal.h>
@@ -29,16 +29,16 @@ namespace cuaudit::harness {
 
 struct Launch {
   std::string path;
-  std::vector<std::string> arguments;  // argv, the name included
+  std::vector<std::string> arguments;  // argv with the program's name
   std::vector<std::string> environment;
   bool foreground = false;      // keeps stdin, stdout, stderr and the process group; otherwise stdin is /dev/null
-  bool stdout_is_ours = false;  // of one in the foreground: what it writes to stdout goes to stderr
-  std::string output;           // where stdout and stderr go; "/dev/null" is fine
+  bool stdout_is_ours = false;  // in the foreground: stdout of the program goes to stderr
+  std::string output;           // file for stdout and stderr; may be "/dev/null"
   std::uint64_t deadline_ms = 0;
 };
 
-// While one lives, SIGINT, SIGTERM, SIGHUP and SIGCHLD end nothing: each waits for the pool that looks for it next. Programs that are
-// started meanwhile begin with the signals as they were before the first one.
+// While one exists, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and wait for a pool to read them. Programs started meanwhile begin with
+// the signal mask from before the first one.
 class SignalsTaken {
  public:
   SignalsTaken();
@@ -61,19 +61,19 @@ class ProcessPool {
 
   std::size_t size() const noexcept { return running_.size(); }
   Status Start(std::size_t tag, const Launch& launch);
-  // A child of this process that it did not start itself, the leader of its own group. `origin`: as of the launch that led to it.
+  // Adds a child that this pool did not start and that leads its own group. `origin` is the OriginOf the launch that led to it.
   Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms, const std::string& origin);
-  // From now on, once more.
+  // Restarts the deadline.
   void Postpone(std::size_t tag, std::uint64_t deadline_ms);
-  // Called before a process group is killed: what a process of the pool has forked may still have to leave it.
+  // `act` runs before a process group is killed, so that forks in it can be moved to groups of their own first.
   void BeforeKill(std::function<void()> act) { before_kill_ = std::move(act); }
-  // Children that are going to be adopted: asked when what an ended process left behind is looked for.
+  // Names children that will be adopted. Called when the orphans of an ended process are looked for.
   void Spare(std::function<std::vector<pid_t>()> who) { spared_ = std::move(who); }
-  // Kills and reaps all that run.
+  // Kills and reaps all running processes.
   void Stop();
   // Blocks until one process has ended. A signal to this process is an error that names it; `interrupted` keeps its number.
   Result<Ended> WaitAny();
-  // The same, but answers nothing after `patience_ms` or when some child that is not of the pool has ended.
+  // The same, but answers nothing after `patience_ms`, or when a child outside the pool has ended.
   Result<std::optional<Ended>> WaitSome(std::uint64_t patience_ms);
   int interrupted() const noexcept { return interrupted_; }
 
@@ -99,10 +99,10 @@ class ProcessPool {
   int interrupted_ = 0;
 };
 
-// The line of a program's environment by which its descendants are known.
+// The line of a program's environment that identifies its descendants.
 std::string OriginOf(const Launch& launch);
 
-// One process, start to end.
+// Runs one process from start to end.
 Result<Ending> RunToEnd(const Launch& launch, int* interrupted);
 
 }  // namespace cuaudit::harness

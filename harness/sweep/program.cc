@@ -15,7 +15,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// A structure at `offset`, if the file is long enough to hold it.
+// A structure at `offset`; empty when the file is too short to hold it.
 template <typename T>
 std::optional<T> At(std::string_view bytes, std::uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -122,7 +122,7 @@ Result<Program> ResolveProgram(const std::string& name) {
       const std::string candidate = (dir.empty() ? std::string(".") : std::string(dir)) + "/" + name;
       const char* const why = WhyNotExecutable(candidate);
       if (why == nullptr) program.path = candidate;
-      // A later directory may hold a better file of that name; "not found" says less than what was found before.
+      // A later directory may hold a usable file of that name. "not found" must not replace a more precise reason.
       if (why == nullptr || std::string_view(why) != "not found") reason = why;
     }
   }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// prune.h: which faults are left out because one in an equal state stands for them.
-//
-//   Threads   values.
-//   Faults    makes no driver calls.
-//   Source    call_state.h says what a state is, unwinding.h what stands for what.
+// prune.h: which faults are pruned because a fault in an equal state was tried. See call_state.h for states and unwinding.h for the rules.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +11,7 @@ namespace cuaudit::harness {
 enum class Prune : std::uint8_t {
   None,
   Second,  // second faults only; states are exact
-  All,  // first ones too, and states are coarse: a loop is tried for its first turns. Nothing that an interpreter or generated code calls
+  All,     // first faults, too; states are coarse, so a loop is tried for its first turns. Never for calls of an interpreter
 };
 
 constexpr StatesAre StatesFor(Prune prune) { return prune == Prune::All ? StatesAre::Coarse : StatesAre::Exact; }

@@ -37,9 +37,9 @@ namespace {
 
 constexpr int kMostRuns = 4;
 
-constexpr const char* kOutputs = "outputs.txt";  // numbers of arguments, one a line
+constexpr const char* kOutputs = "outputs.txt";  // argument numbers, one per line
 
-// Of each argument: what the digest of the sweep would read of it, as a file and as the file behind '='.
+// The content hash of each argument as a file, and of the file named behind '='.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> ContentOfArguments(const Subject& subject) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> content;
   for (const std::string& word : subject.command) {
@@ -63,7 +63,7 @@ Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
 
 std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
 
-// The same calls from the same places with the same results, whichever threads made them.
+// True when two runs made the same calls from the same places with the same results, in whichever threads.
 bool SameOrder(const Evidence& first, const Evidence& second) {
   const std::vector<std::uint32_t>& a = first.facts().calls;
   const std::vector<std::uint32_t>& b = second.facts().calls;
@@ -74,7 +74,7 @@ bool SameOrder(const Evidence& first, const Evidence& second) {
   });
 }
 
-// What the host keeps need not be the same where the calls are: an allocator maps another pool, a cache is filled or not.
+// The host resources that a run leaves may differ although the calls are the same: an allocator maps another pool, or a cache is filled.
 bool LeavesMore(const Observation& run, const Observation& than) {
   const Rehearsed beside(than.evidence());
   return !CompareObjects(&beside, run.evidence()).leaks.empty();
@@ -149,7 +149,7 @@ Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal) {
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
   Rehearsal rehearsal;
   Ending ending;
-  ending.exit_status = subject.expected_exit;  // or it would have been no rehearsal
+  ending.exit_status = subject.expected_exit;  // any other status would have made it no rehearsal
   int number = 1;
   for (; number <= kMostRuns && access((RunName(dir, number) + ".journal").c_str(), R_OK) == 0; ++number) {
     Result<Observation> run = ReadObservation(RunName(dir, number) + ".journal", ending);

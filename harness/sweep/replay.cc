@@ -12,7 +12,7 @@ namespace cuaudit::harness {
 
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted) {
-  // A fault addressed by site is one of a program that does not do the same each time.
+  // Faults addressed by site belong to a program that does not do the same each time.
   const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
   const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
@@ -30,7 +30,7 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   run->mode = report::Mode::Replay;
   DescribeRun(rehearsal->run, run);
   DescribeHostOfTrial(*seen, run);
-  trial.host_left_out = Reason::None;  // as it now stands there
+  trial.host_left_out = Reason::None;  // the report has it from DescribeHostOfTrial
   Groups groups;
   AddTrials({&trial, 1}, reproduction, benign, &groups, run);
   SetOutcome({&trial, 1}, 1, dir.path(), run);

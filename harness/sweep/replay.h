@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// replay.h: one trial of one program, told like a sweep.
+// replay.h: runs one trial of one program and reports it like a sweep.
 //
-//   Owns      what it makes in the work directory.
+//   Owns      the files that it makes in the work directory.
 //   Threads   one thread; one process at a time.
 //   Errors    Status: as Rehearse; the trial cannot be run.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <string>
@@ -16,7 +15,7 @@
 
 namespace cuaudit::harness {
 
-// One trial under `faults`, beside a single rehearsal; fills the report like a sweep of one.
+// Runs one trial under `faults`, compares it with a single rehearsal, and fills the report like a sweep of one trial.
 Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults, const JudgeOptions& judge,
               const std::vector<Benign>& benign, const Reproduction& reproduction, report::Run* run, int* interrupted);
 

@@ -49,7 +49,7 @@ std::vector<FaultList> SmallerLists(const FaultList& list) {
   std::vector<FaultList> smaller;
   for (std::size_t i = 0; list.faults.size() > 1 && i < list.faults.size(); ++i) {
     FaultList one = list;
-    // The last fault first: most often the earlier ones alone do it.
+    // Drops the last fault first, because most often the earlier ones alone suffice.
     const auto at = static_cast<std::ptrdiff_t>(list.faults.size() - 1 - i);
     one.faults.erase(one.faults.begin() + at);
     one.sites.erase(one.sites.begin() + at);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// shrink.h: which smaller lists of faults may show the same finding as a larger one.
+// shrink.h: proposes smaller lists of faults that may show the same finding.
 //
-//   Owns      its texts.
-//   Threads   pure.
-//   Faults    makes no driver calls.
-//   Source    delta debugging, one step at a time: lists of two or three faults need no halves.
+//   Source    delta debugging, one step at a time: lists of two or three faults need no halving.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +14,18 @@ namespace cuaudit::harness {
 
 struct FaultList {
   std::vector<std::string> faults;
-  std::vector<std::uint64_t> sites;  // one per fault, 0: any
+  std::vector<std::uint64_t> sites;  // one per fault; 0: any
 };
 
-// More than one call is made to fail: several faults, or one that hits several calls.
+// True when more than one call fails: there are several faults, or one fault hits several calls.
 bool CanShrink(const std::vector<std::string>& faults);
 
-// Every list one step smaller, the smallest step first: without one of the faults; with a shorter burst (the shortest first), or a single
-// refusal instead of `persist`.
+// All lists that are one step smaller, the smallest step first: without one of the faults, with a shorter burst (the shortest first), or
+// with a single refusal instead of `persist`.
 std::vector<FaultList> SmallerLists(const FaultList& list);
 
-// The trial's own finding that says the same, in whatever number and whichever faults led to it; null for none. An object that was left
-// behind is the same whether its context died with it (orphaned) or, that release having failed too, did not (leak).
+// The finding of the trial that equals `finding` apart from counts and faults; null for none. An object left behind is the same whether its
+// context ended (orphaned) or, because that release failed as well, did not (leak).
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding);
 
 }  // namespace cuaudit::harness

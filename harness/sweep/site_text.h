@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// site_text.h: sites of a journal in words: the call's name and the symbolised stack, each place resolved once.
+// site_text.h: the text of sites in a journal: the call's name and the symbolised stack.
 //
-//   Owns      the symboliser and what it has resolved so far, by SiteKey, so that a thousand trials ask for each place once.
+//   Owns      the symboliser and the resolved places, by SiteKey, so that each place is resolved once for all trials.
 //   Threads   one thread.
-//   Errors    none; what cannot be resolved stays an address in a module.
-//   Faults    makes no driver calls.
+//   Errors    none. An unresolved frame stays an address in a module.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +18,10 @@
 
 namespace cuaudit::harness {
 
-// "cuMemAlloc" whatever its version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
+// "cuMemAlloc" for every version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
 std::string CallName(const Site& site);
 
-// Where the program makes a call, or an allocation that can be refused, from the place with that key; record_kind Empty where nowhere.
+// The call or refusable allocation of the program with that SiteKey; record_kind is Empty when there is none.
 Site FindSite(const Evidence& run, std::uint64_t key);
 
 class SiteTexts {

@@ -15,9 +15,9 @@ namespace {
 constexpr std::uint32_t kRounds = 3;
 
 struct Visits {
-  std::uint32_t least = 0;    // of all runs
-  std::uint32_t most = 0;     // of those that were looked at
-  std::uint32_t threads = 0;  // that come here, in the run with the most of them
+  std::uint32_t least = 0;    // in any run
+  std::uint32_t most = 0;     // in the runs looked at so far
+  std::uint32_t threads = 0;  // threads that come here, in the run with the most of them
 };
 
 using VisitsBySite = std::unordered_map<std::uint64_t, Visits>;
@@ -63,7 +63,7 @@ CallStates SitedCalls(std::span<const CallStates> runs) {
     }
   }
   if (!sited.threaded) {
-    for (CallState& call : sited.calls) call.again = false;  // its state says more
+    for (CallState& call : sited.calls) call.again = false;  // the state of the call is a better test
     return sited;
   }
   const auto order = [](const CallState& one) {

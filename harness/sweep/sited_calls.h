@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// sited_calls.h: the calls of several fault-free runs by place and turn there, for a case whose calls have no order that holds.
+// sited_calls.h: the calls of several fault-free runs by place and turn, for a case whose calls have no fixed order.
 //
-//   Owns      its rows; they borrow the records of the journals.
-//   Threads   pure.
-//   Faults    makes no driver calls.
+//   Owns      its rows, which borrow the records of the journals.
 //
-// The n-th call from one call stack is made whichever thread takes which turn, as long as the program comes there n times. So of each place
-// the turns count that every run took, and of a place that only some runs come to the first one. What goes beyond that is there, and
-// unsure: a fault for it might find nothing to hit.
+// The n-th call from one call stack happens whichever thread makes it, if the program comes there n times. At each place the turns that
+// every run took are certain; at a place that only some runs reach, only the first turn is. Further turns are listed as unsure, because a
+// fault for them might find nothing to hit.
 //
-// What is alive at a turn depends on who takes it, so with several threads no state makes two turns one. The first turns stand for the
-// later ones: as many as all threads that come to the place need for three visits each, one more, and the last that every run takes. A loop
-// does something else on its first, second and perhaps third round (call_state.h).
+// With several threads the live objects at a turn depend on which thread takes it, so states are not compared. Instead the first turns of a
+// place stand for later ones: three for each thread that comes there, one more, and the last one that every run takes. A loop typically
+// does something else in its first, second and perhaps third round (call_state.h).
 #pragma once
 
 #include <span>
@@ -20,7 +18,7 @@
 
 namespace cuaudit::harness {
 
-// In the order of the first run, then what only later ones have; with several threads by name, place and turn.
+// In the order of the first run, then calls that only later runs have. With several threads: by name, place and turn.
 [[nodiscard]] CallStates SitedCalls(std::span<const CallStates> runs);
 
 }  // namespace cuaudit::harness

@@ -15,7 +15,7 @@ std::size_t TrialCapacity(const Subject& subject, const Observation& rehearsal) 
 }
 
 Status SpawnRunner::Give(std::vector<TrialOrder> orders) {
-  // A trial that is given again goes first: its round waits for it.
+  // A repeated trial goes first, because its round waits for it.
   const bool again = orders.size() == 1 && orders.front().attempt > 1;
   for (TrialOrder& order : orders) {
     if (again) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// spawn_runner.h: every trial in a process of its own, started from the beginning; right for any program and any driver.
+// spawn_runner.h: runs every trial in a new process. Works for any program and any driver.
 //
-//   Owns      the running processes and their journals, which it removes once they are read unless `keep`.
+//   Owns      the running processes and their journals. Journals are removed once they are read, unless `keep`.
 //   Threads   one thread; `jobs` processes at a time.
 //   Units     records of a journal.
 //   Errors    Status: as ProcessPool; a journal that cannot be made or read.
-//   Faults    makes no driver calls.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +45,8 @@ class SpawnRunner final : public Runner {
   std::map<std::size_t, std::string> running_;  // journal by index
 };
 
-// A trial that retries for ever must not fill the disk before its deadline: eight times the rehearsal. A number that the user gave is the
-// user's to choose; the default, given or not, is a limit for the rehearsal.
+// The capacity of a trial's journal: eight times the rehearsal, so that a trial with endless retries does not fill the disk before its
+// deadline. A number chosen by the user replaces this limit, except the default, which is a limit for the rehearsal.
 std::size_t TrialCapacity(const Subject& subject, const Observation& rehearsal);
 
 }  // namespace cuaudit::harness

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-// status.h: success or one line about what went wrong, with the exit code it leads to.
-//
-//   Owns      its message.
-//   Threads   values; no shared state.
-//   Errors    this is how every room above the driver reports them; nothing here throws.
-//   Faults    makes no driver calls.
+// status.h: success, or one line of error with its exit code. Every room above the driver reports errors in this way; nothing here throws.
 #pragma once
 
 #include <optional>
@@ -17,9 +12,9 @@ enum class Exit : int {
   Clean = 0,
   Findings = 1,
   Usage = 2,
-  Environment = 3,  // no driver, not exercised, or the fault-free run did not behave
-  Failure = 125,    // ours
-  // A signal ended the command: 128 and its number.
+  Environment = 3,  // no driver, not exercised, or an unfit fault-free run
+  Failure = 125,    // of cuaudit itself
+  // A signal ended the command: 128 plus its number.
   HungUp = 129,
   Interrupted = 130,
   Terminated = 143,
@@ -30,7 +25,7 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
 
-  // Nothing was tested, which is never "clean" and no error of the program either.
+  // Nothing was tested. This is neither clean nor an error of the program.
   static Status NotExercised(std::string message) {
     Status status(Exit::Environment, std::move(message));
     status.not_exercised_ = true;
@@ -41,7 +36,7 @@ class [[nodiscard]] Status {
   bool not_exercised() const noexcept { return not_exercised_; }
   Exit exit() const noexcept { return exit_; }
   const std::string& message() const noexcept { return message_; }
-  // Lines for the terminal after the message, such as what the program said itself; empty, or each ends in a line feed.
+  // Lines for the terminal after the message, such as output of the program. Empty, or each line ends in a line feed.
   const std::string& detail() const noexcept { return detail_; }
   Status With(std::string detail) const {
     Status status = *this;

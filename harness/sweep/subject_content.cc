@@ -29,7 +29,7 @@ std::uint64_t MixBlock(std::string_view bytes, std::uint64_t hash) {
   return HashText(bytes.substr(at), hash);
 }
 
-// Blocks from `begin` on, up to `end`; a file that ends before is as long as it is.
+// Hashes the bytes from `begin` to `end`, or to the end of the file if that comes first.
 std::uint64_t MixRange(int file, off_t begin, off_t end, std::uint64_t hash) {
   std::vector<char> block(kBlock);
   for (off_t at = begin; at < end;) {
@@ -60,7 +60,7 @@ std::uint64_t SizeAndTime(const std::string& path) {
 
 std::uint64_t FileContent(const std::string& path) {
   struct stat facts = {};
-  // Looked at before it is opened: opening a pipe would wait for its other end.
+  // The type is checked before opening, because opening a pipe would wait for its other end.
   if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return 0;
@@ -79,7 +79,11 @@ std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal)
     hash = HashNumber(FileContent(word), hash);
     if (equals != std::string::npos) hash = HashNumber(FileContent(word.substr(equals + 1)), hash);
   }
-  if (rehearsal.drifting) return hash;
+  return rehearsal.drifting ? hash : HashNumber(ModulesContent(rehearsal), hash);
+}
+
+std::uint64_t ModulesContent(const Rehearsal& rehearsal) {
+  std::uint64_t hash = kHashSeed;
   std::vector<std::uint64_t> modules;
   const faults::JournalView& journal = rehearsal.run.journal;
   for (std::size_t i = 0; i < journal.modules().size(); ++i) {
@@ -87,7 +91,7 @@ std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal)
     const std::string_view bytes(reinterpret_cast<const char*>(id.data()), id.size());
     modules.push_back(id.empty() ? SizeAndTime(std::string(journal.ModulePath(i))) : HashText(bytes));
   }
-  // Threads may have come to them in another order.
+  // Threads may reach the modules in another order in the next run.
   std::sort(modules.begin(), modules.end());
   for (const std::uint64_t module : modules) hash = HashNumber(module, hash);
   return hash;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// subject_content.h: what the audited program is made of, as one number: a sweep goes on with its own trials only.
+// subject_content.h: one number for the content of the audited program, so that a sweep is only continued with its own trials.
 //
-//   Threads   safe; no shared state.
-//   Units     bytes of files; a file beyond kWholeBytes counts by its size, its first and its last MiB.
-//   Errors    none: a file that cannot be read counts as absent.
-//   Faults    makes no driver calls.
+//   Units     bytes of files. A file larger than kWholeBytes counts by its size, its first and its last MiB.
+//   Errors    none: an unreadable file counts as absent.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +16,15 @@ namespace cuaudit::harness {
 
 inline constexpr std::size_t kWholeBytes = std::size_t{256} << 20U;
 
-// Of a regular file; 0 for anything else.
+// For a regular file; 0 for anything else.
 std::uint64_t FileContent(const std::string& path);
 
-// The program's file, each argument that names a file (also as --option=FILE) to which the program does not write, and the modules in which
-// the fault-free run's calls were made: by build id, or by size and time of change. Of a drifting program no modules: another run may call
-// from others.
+// Covers the program's file, each argument that names a file (also as --option=FILE) which the program does not write, and the modules that
+// make calls in the fault-free run: by build id, or by size and modification time. A drifting program has no modules here, because another
+// run may call from other ones.
 std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal);
+
+// The same for the modules that make driver calls, by their build ids.
+std::uint64_t ModulesContent(const Rehearsal& rehearsal);
 
 }  // namespace cuaudit::harness

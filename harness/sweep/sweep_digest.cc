@@ -25,7 +25,7 @@ std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, co
   hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
   hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
   hash = HashNumber(SubjectContent(subject, rehearsal), hash);
-  // A program that never does the same twice can only be told by its command line.
+  // A program that never does the same twice is only identified by its command line and its content.
   return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
 }
 

@@ -17,9 +17,9 @@
 namespace cuaudit::harness {
 namespace {
 
-// How often a trial is run until its fault hits the place that it was planned for.
+// How often a trial runs until its fault hits the planned place.
 constexpr int kAttempts = 6;
-// What only some runs come to is waited for a little longer.
+// A call that only some runs reach gets more attempts.
 constexpr int kAttemptsBySite = 12;
 
 }  // namespace
@@ -95,7 +95,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
         return {Exit::Usage, path + ": holds the plan of another sweep, of another build of the program, or of other files (digest " +
                                  Hex(before->Digest()) + ", this one has " + Hex(plan.Digest()) + "): choose another --work-dir"};
       }
-      // Threads may have taken turns in another order this time: each fault stays meant for the place that its trials so far were held to.
+      // Threads may have taken turns in another order this time. The faults keep the places that earlier trials were held to.
       plan.sites = before->sites;
     } else {
       Status written = WriteFile(path, FormatPlan(plan), Exit::Usage);
@@ -109,7 +109,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
   return {};
 }
 
-// The trials from `from` on that an earlier sweep in this directory has finished.
+// Takes the trials from `from` on that an earlier sweep in this directory has finished.
 Status SweepEngine::TakeLogged(std::size_t from) {
   if (!log_.has_value()) return {};
   for (std::size_t index = from; index < plan_.size(); ++index) {
@@ -124,7 +124,7 @@ Status SweepEngine::TakeLogged(std::size_t from) {
   return {};
 }
 
-// Rounds that the log holds whole are over at once; of the first one that it does not, some trials may be there, and of later ones none.
+// Rounds that are complete in the log are skipped. The first incomplete round may have some trials there, later rounds none.
 Status SweepEngine::BeginRounds() {
   std::size_t from = 0;
   for (;;) {
@@ -170,8 +170,9 @@ bool SweepEngine::PlanNext() {
   }
 }
 
-// What an earlier trial of the plan stands for is let go at once: ways back through a loop are many, and few of them are new. Which trial
-// stands for it in the end, the plan decides.
+// Drops next faults that an earlier trial of the plan stands for. They are dropped at once, because a loop has many ways back and few new
+// ones.
+// The trial that comes first in the plan stands for the others.
 void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
   if (options_.plan.prune == Prune::None) return;
   std::erase_if(unwinding->faults, [&](const NextFault& next) {
@@ -186,7 +187,7 @@ void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
   });
 }
 
-// The next round: every way in which the trials of this one may fail again on their way back, each place and state once.
+// Plans the next round: every way in which the trials of this round can fail again while unwinding, each place and state once.
 void SweepEngine::PlanUnwinding() {
   std::unordered_set<std::uint64_t> known;
   claims_.clear();
@@ -271,8 +272,8 @@ Status SweepEngine::Step() {
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired || trial.missed == Missed::Late;
-  trial.stray = by_chance && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
-  // What was only not seen whole has a way back all the same.
+  trial.stray = by_chance && !runner_->repeats_exactly() && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
+  // A hit that was only not fully recorded still has an unwinding.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsed_.front(), first_faults_, one->seen, planned.faults, options_.plan.prune,
                                            by_site_ ? &first_sites_ : nullptr);
@@ -372,7 +373,7 @@ void SweepEngine::Report(report::Run* run) {
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), run);
-  if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
+  if (!single_ && options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
 }  // namespace cuaudit::harness

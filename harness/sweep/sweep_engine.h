@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
-// sweep_engine.h: all trials of one case, round after round: first every first fault, then every fault while unwinding from one.
+// sweep_engine.h: carries out all trials of one case in rounds: first all first faults, then the faults while unwinding from each of them.
 //
-//   Owns      its work directory's plan and log, the rehearsal and the results; of a journal nothing is kept once it is judged.
-//   Threads   one thread; what runs at a time is the runner's.
-//   Errors    Status: the directory holds another plan, a trial cannot be run. What finished stays in the log, and a sweep in the same
-//             directory goes on from there.
-//   Faults    makes no driver calls.
+//   Owns      plan and log in the work directory, the rehearsal and the results. Journals are dropped once they are judged.
+//   Threads   one thread; the runner decides what runs at the same time.
+//   Errors    Status: the directory holds another plan, or a trial cannot be run. Finished trials stay in the log, and a sweep in the same
+//             directory continues from there.
 //
-// A round is given to the runner whole. The next one is made when the last trial of a round has finished, from what all its trials
-// wrote down about their unwinding, in the order of the plan: so plan and report depend on that order only, never on who finished first.
-// Where the calls of a program have no order that holds (its fault-free runs differ, or several threads make calls), faults are addressed
-// by call stack and turn there, so that each hits the place it was planned for whoever comes first; and a trial is judged beside the
-// fault-free run that explains most of it. A fault that hit another place than in the rehearsal, or none at all, is tried again, up to six
-// times, by site up to twelve; that is counted.
+// A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
+// and report never depend on which trial finished first.
 //
-// After the last round each finding of several faults is shrunk, in rounds of its own: every list one step smaller (shrink.h) is looked up
-// among the trials or run, and the smallest that shows the same finding takes its place, until none does.
+// Faults are addressed by call stack and turn when the calls have no fixed order (fault-free runs differ, or several threads make calls).
+// Each trial is then compared with the fault-free run that explains most of it. A fault that hit another place than planned, or none, is
+// tried up to six times, by site up to twelve times, and the report counts this.
 //
-// Prepare, then Step until Finished, then Report.
+// After the last round each finding of several faults is shrunk in extra rounds: all lists one step smaller (shrink.h) are looked up or
+// run, and the smallest list that shows the same finding replaces it, until none does.
+//
+// Call Prepare, then Step until Finished, then Report.
 #pragma once
 
 #include <algorithm>
@@ -51,38 +50,38 @@ struct SweepOptions {
   std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
 };
 
-// A trial of the plan. Lists that begin alike share the trial of what they have in common.
+// A trial of the plan. Lists with the same beginning build on the same earlier trial.
 struct PlannedTrial {
   std::vector<std::string> faults;   // in the order in which they fire
-  std::vector<std::uint64_t> sites;  // one per fault, 0: any
-  bool shrinks = false;              // run to shrink another one's finding: no trial of the sweep
+  std::vector<std::uint64_t> sites;  // one per fault; 0: any
+  bool shrinks = false;              // only run to shrink another finding; not counted as a trial of the sweep
 };
 
 class SweepEngine {
  public:
-  // `dir` null: nothing is written and nothing can be gone on with. `sites`: the names of places, kept from sweep to sweep.
+  // With `dir` null nothing is written and nothing can be continued. `sites` keeps the names of places from sweep to sweep.
   SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction, SiteTexts* sites);
 
-  // `subject`: what two sweeps must share to go on with each other's trials (SubjectHash).
+  // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
-  // The sweep is this one trial.
+  // Prepares a sweep of this single trial.
   Status PrepareOne(Rehearsal rehearsal, std::vector<std::string> faults);
   bool prepared() const noexcept { return rehearsal_.has_value(); }
   bool Finished() const noexcept { return finished_; }
   Status Step();  // waits for one trial
 
   std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
-  std::size_t trials() const noexcept {                        // the same without what only shrinks another one's finding
+  std::size_t trials() const noexcept {                        // without the trials that only shrink
     return static_cast<std::size_t>(std::count_if(plan_.begin(), plan_.end(), [](const PlannedTrial& one) { return !one.shrinks; }));
   }
-  bool plans_more() const noexcept { return round_ < options_.depth; }  // second faults are planned when the first ones are done
+  bool plans_more() const noexcept { return round_ < options_.depth; }  // second faults are planned after the first ones
   std::size_t done() const noexcept { return results_.size(); }
   std::size_t resumed() const noexcept { return resumed_; }
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
 
-  // mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished: of the trials so far,
-  // without an outcome.
+  // Fills mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished it reports the
+  // trials so far, without an outcome.
   void Report(report::Run* run);
 
  private:
@@ -101,7 +100,7 @@ class SweepEngine {
   TrialOrder OrderOf(std::size_t index) const;
   TrialResult Judged(const TrialSeen& one);
   void Keep(TrialResult trial);
-  int AttemptOf(std::size_t index) const;  // the one that runs or comes next
+  int AttemptOf(std::size_t index) const;  // the attempt that runs or comes next
   bool RoundDone() const noexcept { return results_.size() == plan_.size(); }
   CallStates CallsToPlan();
   void ReportDrift(Groups* groups, report::Run* run);
@@ -113,7 +112,7 @@ class SweepEngine {
   const Reproduction reproduction_;
   SiteTexts* const sites_;
   std::optional<Rehearsal> rehearsal_;
-  std::vector<Rehearsed> rehearsed_;  // the runs of rehearsal_, the first one first
+  std::vector<Rehearsed> rehearsed_;  // of rehearsal_, the first run first
   FirstFaults first_faults_;
   std::vector<PlannedTrial> plan_;
   std::size_t possible_ = 0;
@@ -131,18 +130,18 @@ class SweepEngine {
     std::vector<std::size_t> tries;
     bool settled = false;
   };
-  std::unordered_map<std::uint64_t, std::size_t> claims_;  // of this round: way and state -> the first trial known to lead there
+  std::unordered_map<std::uint64_t, std::size_t> claims_;  // in this round: way and state to the first trial known to lead there
   std::vector<Shrinking> shrinking_;
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> trials_of_way_;  // of one fault, by its place, error and way
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> trials_of_way_;  // trials of one fault, by place, error and way
   Places first_sites_;                                                         // of the fault-free runs
   CoverageTable coverage_;
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
-  bool single_ = false;   // PrepareOne
-  bool by_site_ = false;  // the calls of the case have no order that holds, and call stacks are there
+  bool single_ = false;   // prepared by PrepareOne
+  bool by_site_ = false;  // faults are addressed by call stack
 };
 
 }  // namespace cuaudit::harness

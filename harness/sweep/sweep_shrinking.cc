@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sweep_shrinking.cc: the rounds of a SweepEngine that look for the fewest faults of each finding.
+// The rounds of a SweepEngine that look for the fewest faults of each finding.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 
 }  // namespace
 
-// One entry for all findings that a report would show as one.
+// Makes one entry for all findings that a report would merge.
 void SweepEngine::FindShrinkable() {
   for (std::size_t index = 0; index < plan_.size(); ++index) {
     trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
@@ -29,12 +29,12 @@ void SweepEngine::FindShrinkable() {
     for (std::size_t i = 0; i < trial.findings.size(); ++i) {
       const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
       if (fresh) shrinking_.push_back({index, i, index, {}, false});
-      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // which entry, until the report is made
+      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // number of the entry until the report is made
     }
   }
 }
 
-// Every list one step smaller that may show a finding: known already, or a trial of the next round.
+// Plans every list that is one step smaller and may show a finding: it is known already or becomes a trial of the next round.
 void SweepEngine::PlanShrinking() {
   for (Shrinking& one : shrinking_) {
     if (one.settled) continue;
@@ -42,10 +42,11 @@ void SweepEngine::PlanShrinking() {
     const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
     for (FaultList& smaller : SmallerLists(list)) {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
-      // Without the fault before it the program never comes to a place that only its unwinding has.
+      // A fault counted from a previous fault cannot come first. A place that only unwinding reaches cannot be reached without a previous
+      // fault.
       const bool alone = !Follows(smaller.faults.front());
       const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
-      // Without the one before it a fault has another number: what counts is where it hits.
+      // Without the previous fault the count of the call changes, so the single fault is looked up by its place.
       if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
         const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
         if (same != trials_of_way_.end()) one.tries.insert(one.tries.end(), same->second.begin(), same->second.end());

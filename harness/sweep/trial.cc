@@ -7,7 +7,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// Numbers of the faults that never fired.
+// Indices of the faults that never fired.
 std::vector<std::size_t> Unfired(std::size_t faults, bool any_fired, const faults::JournalHeader& header) {
   std::vector<std::size_t> unfired;
   for (std::size_t i = 0; i < faults; ++i) {
@@ -19,7 +19,7 @@ std::vector<std::size_t> Unfired(std::size_t faults, bool any_fired, const fault
 
 bool LostStack(const Observation& trial, const Site& site) { return site.stack == 0 && (trial.flags() & faults::kStacksDropped) != 0; }
 
-// Some fault hit another place than it was meant for.
+// True when some fault hit another place than planned.
 bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial) {
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const faults::Record* const hit = trial.evidence().hit(i);
@@ -31,12 +31,12 @@ bool HitElsewhere(std::span<const std::uint64_t> sites, const Observation& trial
 
 bool SawLess(const Evidence& rehearsal, const Observation& trial) { return rehearsal.saw_host() && trial.ledger.host_unseen != 0; }
 
-// Somebody asked for the host (--host): what nobody saw of it is no pass.
+// True when host findings were asked for (--host). A trial whose host was not seen is then no pass.
 bool IsHostJudged(const Evidence& rehearsal) {
   return (rehearsal.flags() & faults::kHostProbesActive) != 0 && (rehearsal.flags() & faults::kHeapLeftOut) == 0;
 }
 
-// Of a run that was looked at: what the fault changed about that.
+// For a rehearsal whose host was watched: why less of the trial's host was watched.
 Reason WhyHostLeftOut(const Evidence& rehearsal, const Observation& trial) {
   if (!rehearsal.saw_host()) return Reason::None;
   if (SawLess(rehearsal, trial)) return Reason::HostNotLoaded;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using PlaceTexts = std::unordered_map<std::string, PlaceText>;  // by their text
 
-// Paths and symbol names may hold any byte; JSON text may not.
+// Paths and symbol names may hold any byte, so invalid UTF-8 is replaced.
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json FromSite(const report::Acquired& site) {
@@ -48,7 +48,7 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
   return rows;
 }
 
-// A name that this version does not know: the file is another version's.
+// Thrown for an unknown name: another version wrote the file.
 struct NoSuchName {};
 
 template <typename E>
@@ -58,7 +58,7 @@ E ToEnumerator(const Json& json) {
   return *found;
 }
 
-// The same words for all trials that came there.
+// Trials that name the same place share one text.
 PlaceText ToSite(const Json& json, PlaceTexts* places) {
   PlaceText& known = (*places)[Dump(json)];
   if (!known->call.empty()) return known;
@@ -213,14 +213,14 @@ std::string FormatTrial(const TrialResult& trial) {
 
 Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name) {
   TrialLogContent content;
-  std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0: the one that counts
+  std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0 is the one that counts
   std::size_t line = 1;
   PlaceTexts places;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
     const std::string place = name + ":" + std::to_string(line) + ": expected ";
     const Status no_trial(Exit::Usage, place + "one finished trial as a JSON object");
     try {
-      bool whole = true;  // no fraction is written, and one that is no 64-bit number must not become one
+      bool whole = true;  // false for fractions, which are never written, and for numbers too large for 64 bits
       const Json json = Json::parse(text.substr(0, end), [&whole](int, Json::parse_event_t, const Json& part) {
         whole = whole && !part.is_number_float();
         return true;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// trial_log.h: finished trials, one JSON object per line, appended as they finish, so that a killed sweep goes on where it was.
+// trial_log.h: finished trials, one JSON object per line, appended as they finish, so that a killed sweep can continue.
 //
 //   Owns      the open file.
-//   Threads   one thread; the work directory's lock keeps other processes away.
-//   Errors    one line: file, line number, expectation. A last line that was cut short is dropped and its trial run again; a whole
-//             line that makes no sense refuses the file.
-//   Faults    makes no driver calls.
+//   Threads   one thread; the lock of the work directory keeps other processes away.
+//   Errors    one line: file, line number, expectation. An incomplete last line is dropped and its trial run again. Any other line that
+//             makes no sense refuses the file.
 #pragma once
 
 #include <cstddef>
@@ -24,19 +23,19 @@ std::string FormatTrial(const TrialResult& trial);  // one line with its line fe
 struct TrialLogContent {
   std::vector<TrialResult> trials;
   std::vector<std::size_t> lines;  // one per trial, counted from 1
-  std::size_t whole_bytes = 0;     // up to and including the last whole line
+  std::size_t whole_bytes = 0;     // up to and including the last complete line
 };
 
 Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name);
 
 class TrialLog {
  public:
-  // Reads what is there, cuts off an unfinished line, and stands ready to append.
+  // Reads the existing lines, cuts off an incomplete one, and prepares to append.
   static Result<TrialLog> Open(const std::string& path);
 
-  // The finished attempts of the trial with that number in the plan, in order. A line with other faults is refused.
+  // The finished attempts of the trial with that number, in order. A line with other faults is refused.
   Result<std::vector<TrialResult>> Take(std::size_t index, const std::vector<std::string>& faults);
-  // Refuses the file when it has lines that nobody took: trials of another plan.
+  // Refuses the file when lines were not taken: they belong to another plan.
   Status CheckTaken() const;
   Status Append(const TrialResult& trial);
 

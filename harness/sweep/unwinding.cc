@@ -22,7 +22,7 @@ bool Acquired(const Record& record) {
   return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
 }
 
-// The call that the last of `faults` hit first; null when it hit none.
+// The first call that the last of `faults` hit; null when it hit none.
 const CallState* LastFault(const CallStates& calls, std::size_t faults) {
   for (const CallState& call : calls.calls) {
     if (call.record->fault == faults) return &call;
@@ -30,7 +30,7 @@ const CallState* LastFault(const CallStates& calls, std::size_t faults) {
   return nullptr;
 }
 
-// Turns of threads change from run to run; the place and the phase of a call do not.
+// A state for programs with threads, whose turns change from run to run: only place and phase.
 std::uint64_t PlaceOnly(const CallState& call) {
   if (call.record->stack == 0 || call.site == 0) return 0;
   return HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
@@ -38,7 +38,7 @@ std::uint64_t PlaceOnly(const CallState& call) {
 
 bool SameThread(const Record& a, const Record& b) { return a.pid == b.pid && a.tid == b.tid; }
 
-// What the thread that was hit did since, as it did it; then all others.
+// The calls of the thread that was hit since the fault, in order, and then those of all other threads.
 std::vector<const CallState*> CallsSince(const Record& fault, const CallStates& calls) {
   std::vector<const CallState*> since;
   for (const CallState& call : calls.calls) {
@@ -50,7 +50,7 @@ std::vector<const CallState*> CallsSince(const Record& fault, const CallStates& 
   return since;
 }
 
-// Where a fault is addressed: by count or by call stack.
+// Hash of how a fault is addressed: by count or by call stack.
 std::uint64_t AddressOf(std::uint64_t base_or_site, std::uint32_t occurrence) {
   return HashNumber(occurrence, HashNumber(base_or_site, kHashSeed));
 }
@@ -58,7 +58,7 @@ std::uint64_t AddressOf(const faults::Fault& fault) {
   return AddressOf(fault.site != 0 ? fault.site : driver::Index(fault.base), fault.occurrence);
 }
 
-// What has to be equal in the faults before, for what comes after them to be one. `lines`: not even then if they are different calls.
+// Hash of the previous faults. Faults that come after equal hashes can stand for one another. With `lines` different calls always differ.
 std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& first, bool lines) {
   std::uint64_t hash = kHashSeed;
   for (const std::string& text : faults) {
@@ -71,7 +71,7 @@ std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& f
   return hash;
 }
 
-// How many of the last calls in the fault's cycle are those of the rehearsal, state by state.
+// Number of final calls in the fault's cycle whose states equal those of the rehearsal.
 std::size_t SameToTheEnd(const CallStates& calls, std::uint32_t cycle, std::span<const std::uint64_t> rehearsed) {
   std::size_t same = 0;
   for (auto call = calls.calls.rbegin(); call != calls.calls.rend() && same < rehearsed.size(); ++call) {
@@ -132,7 +132,7 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
   const std::vector<const CallState*> calls_since = CallsSince(*fault, calls);
   std::size_t left = CallsIn(calls_since, fault->cycle);
   const std::size_t same_to_the_end = SameToTheEnd(calls, fault->cycle, first.StatesIn(fault->cycle));
-  std::unordered_map<std::uint64_t, std::uint32_t> since;  // calls by the thread that was hit, by place
+  std::unordered_map<std::uint64_t, std::uint32_t> since;  // calls of the thread that was hit, by place
   for (const CallState* const call : calls_since) {
     const Record& record = *call->record;
     const bool hit_thread = SameThread(record, *fault);
@@ -140,7 +140,7 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
     if (record.cycle != fault->cycle) continue;
     const bool same_from_here = left-- <= same_to_the_end;
     if ((record.flags & faults::kInjected) != 0) continue;
-    // What another thread does in a place that no fault-free run comes to is a way back too.
+    // Calls of another thread in a place that no fault-free run reaches belong to an unwinding, too.
     const bool known_place = by_site == nullptr || call->site == 0 || by_site->contains(call->site);
     if (calls.threaded && !hit_thread && known_place) continue;
     const bool was_on_the_way_back = on_the_way_back || !hit_thread;

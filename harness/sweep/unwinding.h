@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT
-// unwinding.h: which calls a program makes while it unwinds from the faults of a trial, and how each of them can fail in turn.
+// unwinding.h: lists the calls that a program makes while it unwinds from the faults of a trial, and how each of them can fail.
 //
-//   Owns      its texts.
-//   Threads   pure.
 //   Errors    none. What is left out is counted by reason.
-//   Faults    makes no driver calls.
 //
-// Unwinding are all fallible calls after the last fault, up to the end of the cycle where the program marks its cycles. A release fails in
-// two ways: refused, and the object lives on; after, and it is gone. Other calls are refused.
+// Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
+// two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
 //
-// What stands for what (Prune::Second). A fault on the way back, until the program acquires something again, is tried once for each state
-// (call_state.h) and each first fault that the rehearsal cannot tell apart from it by state: of two turns of a loop that begin with the
-// same objects alive, neither stands for the other; of the ways back from a loop that gathers objects, each step is tried once, not once
-// for each turn that leads there. After that a call in a state in which a first fault is tried the same way is not tried: the program has
-// recovered. What the first fault lost for good does not count for that.
+// Pruning (Prune::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
+// (call_state.h) and each first fault that the rehearsal tells apart by state. So two turns of a loop that begin with the same live objects
+// are both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After
+// the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
+// first fault lost for good do not count in such a state.
 //
-// Where an interpreter or generated code is in the call stack, the stack does not tell the program's line. There nothing stands for the way
-// back from another first fault, and a program has recovered only where all that it goes on to do, to the end of the run or cycle, is what
-// the fault-free run does too. A program with several threads has no states: a place stands for itself, once for each place of a first
-// fault.
+// With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
+// way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
+// fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +34,9 @@ namespace cuaudit::harness {
 struct PlannedFaults;
 
 struct NextFault {
-  std::string fault;        // text
-  std::uint64_t site = 0;   // where it is to hit
-  std::uint64_t state = 0;  // equal ones stand for one another; 0: unknown
+  std::string fault;        // text of the fault
+  std::uint64_t site = 0;   // where it is planned to hit
+  std::uint64_t state = 0;  // faults with equal keys stand for one another; 0: unknown
   faults::Phase phase = faults::Phase::Any;
   bool on_the_way_back = true;  // false: the program has acquired something since
 };
@@ -52,21 +48,21 @@ struct LeftOut {
 
 struct Unwinding {
   std::vector<NextFault> faults;  // in the order of the calls
-  std::vector<LeftOut> left_out;  // that cannot be tried
+  std::vector<LeftOut> left_out;  // faults that cannot be tried
   Tally pruned;
 };
 
-// What a second fault is compared with.
+// The first faults of a sweep, with which second faults are compared.
 class FirstFaults {
  public:
   FirstFaults() = default;
   FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan);
 
-  // Whether a first fault is tried in that state, in the way that `fault` names.
+  // True when a first fault is tried in that state, in the way that `fault` names.
   bool Tried(const std::string& fault, std::uint64_t state) const;
-  // Which of the calls in its state the first fault hits, counted from 1; 0: it hits a call in no known state, or none of the rehearsal.
+  // Which of the calls in one state the first fault hits, counted from 1; 0 when the call has no known state or is not in the rehearsal.
   std::uint32_t TurnOf(const faults::Fault& fault) const;
-  // The states of a cycle's calls, in order.
+  // The states of the calls in a cycle, in order.
   std::span<const std::uint64_t> StatesIn(std::uint32_t cycle) const;
 
  private:
@@ -78,8 +74,8 @@ class FirstFaults {
 // Call stacks from which some fault-free run makes a call.
 using Places = std::unordered_set<std::uint64_t>;
 
-// `faults`: the texts of the trial's faults. `first`: those of the rehearsal. With Prune::None every call after the last fault counts.
-// `by_site` given: faults are addressed by place, those of the thread that was hit counted from where it was.
+// `faults` holds the texts of the trial's faults, `first` the first faults of the sweep. With Prune::None every call after the last fault
+// counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
                                              std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
 

@@ -17,11 +17,11 @@ namespace cuaudit::harness {
 
 namespace {
 
-// A file system's page cache fills every page of a sparse journal that is touched; memory does not, which makes trials three times faster.
+// On a disk every touched page of a sparse journal goes through the page cache. In memory trials are three times faster.
 constexpr const char* kMemory = "/dev/shm";
 constexpr std::uintmax_t kSpareBytes = std::uintmax_t{1} << 30U;
 constexpr std::string_view kPrefix = "cuaudit-";
-// In the lock of a directory that nobody will come back to.
+// Content of the lock file of a directory that may be removed.
 constexpr std::string_view kTransient = "removed by the next cuaudit once nobody holds this lock\n";
 constexpr std::size_t kMostLooked = 10000;
 constexpr std::size_t kMostRemoved = 64;
@@ -39,7 +39,8 @@ std::string FreshParent(bool in_memory) {
   return "/tmp";
 }
 
-// Ours, made by a cuaudit that meant to remove it, and nobody holds it. Whoever made it holds the lock until it has written that down.
+// Removes a directory that a cuaudit of this user made and meant to remove, and that nobody has locked. The maker holds the lock until it
+// has written this down.
 bool RemoveIfStale(const std::filesystem::path& path) {
   struct stat dir = {};
   if (lstat(path.c_str(), &dir) != 0 || !S_ISDIR(dir.st_mode) || dir.st_uid != geteuid()) return false;
@@ -50,7 +51,7 @@ bool RemoveIfStale(const std::filesystem::path& path) {
   char text[kTransient.size() + 1];
   const ssize_t got = pread(file.get(), text, sizeof(text), 0);
   if (got != static_cast<ssize_t>(kTransient.size()) || std::string_view(text, kTransient.size()) != kTransient) return false;
-  // Another one may have removed it meanwhile, and a third made one of that name.
+  // Another process may have removed the directory meanwhile, and a third may have made a new one with the same name.
   struct stat named = {};
   if (lstat(lock.c_str(), &named) != 0 || named.st_ino != held.st_ino || named.st_dev != held.st_dev) return false;
   std::error_code error;
@@ -100,7 +101,7 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep
   const std::string lock = dir.File("lock");
   dir.lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + SystemWords(errno));
-  // A child of a sweep that was just killed may hold it for a moment, until it is dead too.
+  // A child of a sweep that was just killed may hold the lock until it is dead, too.
   constexpr int kTries = 25;
   constexpr useconds_t kPauseUs = 20000;
   int locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
@@ -112,7 +113,7 @@ Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep
     if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
     return Status(Exit::Failure, lock + ": cannot lock: " + SystemWords(errno));
   }
-  // One that the user names is the user's from then on, whoever made it.
+  // A directory that the user names belongs to the user from then on, whoever made it.
   if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + SystemWords(errno));
   if (dir.fresh_ && !keep) {
     Status marked = WriteAll(dir.lock_.get(), kTransient, lock);

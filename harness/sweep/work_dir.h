@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// work_dir.h: the directory in which one command keeps its journals, plan and trial log, locked against a second one.
+// work_dir.h: the directory in which one command keeps journals, plan and trial log. A lock keeps a second command out.
 //
-//   Owns      the lock, and the directory itself when it made it: Remove deletes such a directory with all it holds.
+//   Owns      the lock, and the directory itself if it is fresh: Remove deletes a fresh directory with its content.
 //   Threads   one thread.
 //   Errors    Status: not a directory, not writable, in use by another cuaudit.
-//   Faults    makes no driver calls.
-//   Source    ours; the lock is flock on the file "lock", so it ends with its process however that dies.
+//
+// The lock is flock on the file "lock", so the lock ends with its process, however the process dies.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ namespace cuaudit::harness {
 
 class WorkDir {
  public:
-  // `path` empty: a fresh directory in $TMPDIR; where that is unset in /dev/shm if `in_memory` and it has a GiB to spare, else in /tmp.
-  // Unless `keep`, it says so in its lock that it is to be removed. Otherwise it is made if it does not exist, and never removed.
+  // An empty `path` makes a fresh directory in $TMPDIR. If that is unset, it is in /dev/shm when `in_memory` and a GiB is free there, else
+  // in /tmp. Unless `keep`, the lock file says that the directory may be removed. A given path is created if needed and never removed.
   static Result<WorkDir> Open(const std::string& path, bool in_memory = false, bool keep = false);
 
-  // Removes fresh directories whose process was killed before it could: those of this user that say so and that nobody has locked. A
-  // directory that the user named, or wanted to keep, is none. How many; at most 64 at a time.
+  // Removes fresh directories of killed runs: those of this user that say so and that nobody has locked, at most 64. Directories that the
+  // user named or kept are not removed. Answers how many were removed.
   static std::size_t RemoveStale();
 
   const std::string& path() const noexcept { return path_; }
   bool fresh() const noexcept { return fresh_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
-  void Remove() const noexcept;  // only a fresh one
+  void Remove() const noexcept;  // only a fresh directory
 
  private:
   std::string path_;  // absolute

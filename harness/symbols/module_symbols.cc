@@ -16,17 +16,17 @@ namespace {
 
 int NoElf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; }
 
-// By build id only: dwfl_standard_find_debuginfo would also ask the servers of DEBUGINFOD_URLS.
+// Searches by build id only: dwfl_standard_find_debuginfo would also ask the servers of DEBUGINFOD_URLS.
 int FindDebugInfo(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base, const char* file, const char* link, GElf_Word crc,
                   char** found) {
   return dwfl_build_id_find_debuginfo(module, data, name, base, file, link, crc, found);
 }
 
-char* debug_path = nullptr;  // null: libdwfl's default, /usr/lib/debug among it
+char* debug_path = nullptr;  // null: libdwfl's default path, which includes /usr/lib/debug
 
 constexpr Dwfl_Callbacks kCallbacks = {NoElf, FindDebugInfo, dwfl_offline_section_address, &debug_path};
 
-// Only what is mangled: __cxa_demangle also reads names of types, and would take a C function `w` for wchar_t.
+// Demangles function names only: __cxa_demangle also reads names of types and would take a C function `w` for wchar_t.
 std::string Demangled(const char* name) {
   if (name == nullptr) return {};
   if (!std::string_view(name).starts_with("_Z")) return name;
@@ -45,7 +45,7 @@ std::string FunctionName(Dwarf_Die* die) {
   return linkage != nullptr ? Demangled(linkage) : Demangled(Text(die, DW_AT_name));
 }
 
-// The line in the caller at which `inlined` was put.
+// Sets file and line of `caller` to the place where `inlined` was inlined.
 void SetCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, report::Frame* caller) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -59,8 +59,8 @@ void SetCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, report::Frame* caller) {
   if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) == 0) caller->line = static_cast<int>(line);
 }
 
-// Appends the function around `pc` and the functions inlined there, outermost first. (dwarf_getscopes gives up where the abstract
-// origin of an inlined function lies inside a namespace, as clang writes it.)
+// Appends the function around `pc` and the functions inlined there, outermost first. dwarf_getscopes is no help: it fails when the abstract
+// origin of an inlined function lies inside a namespace, as clang writes it.
 bool FindFunctions(Dwarf_Die* parent, Dwarf_Addr pc, std::vector<Dwarf_Die>* chain) {
   Dwarf_Die child;
   if (dwarf_child(parent, &child) != 0) return false;
@@ -79,7 +79,7 @@ bool FindFunctions(Dwarf_Die* parent, Dwarf_Addr pc, std::vector<Dwarf_Die>* cha
   return false;
 }
 
-// Replaces `frames`, which hold one frame with the line of `pc`, by the chain of inlined functions around it.
+// Replaces `frames`, which holds one frame with the line of `pc`, by the chain of inlined functions around `pc`.
 void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, std::vector<report::Frame>* frames) {
   std::vector<Dwarf_Die> chain;
   if (!FindFunctions(unit, pc, &chain) || chain.empty()) return;
@@ -94,7 +94,7 @@ void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, std::vector<report::Frame>* f
   }
 }
 
-// clang and rustc write no .debug_aranges, so an address that is not found there is looked for in the ranges of every unit.
+// clang and rustc write no .debug_aranges, so an address that is not found there is searched for in the ranges of every unit.
 Dwarf_Die* FindUnit(Dwfl_Module* module, Dwarf_Addr pc, Dwarf_Addr* bias) {
   if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, bias)) return unit;
   for (Dwarf_Die* unit = dwfl_module_nextcu(module, nullptr, bias); unit != nullptr; unit = dwfl_module_nextcu(module, unit, bias)) {
@@ -110,7 +110,7 @@ void SetLine(Dwarf_Die* unit, Dwarf_Addr pc, report::Frame* frame) {
   dwarf_lineno(line, &frame->line);
 }
 
-// The journal holds at most 20 bytes.
+// The journal keeps at most 20 bytes of a build id.
 bool SameBuild(std::span<const std::uint8_t> recorded, const unsigned char* bytes, int size) {
   const std::size_t kept = std::min<std::size_t>(size > 0 ? static_cast<std::size_t>(size) : 0, 20);
   return recorded.size() == kept && std::equal(recorded.begin(), recorded.end(), bytes);

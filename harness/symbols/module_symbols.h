@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// module_symbols.h: names and source lines of one object file.
+// module_symbols.h: function names and source lines of one object file.
 //
 //   Owns      the opened file, through libdwfl.
 //   Threads   not thread-safe.
-//   Units     addresses as the file numbers them (load bias 0).
-//   Errors    Open answers null when the file cannot be read or its build id differs; Lookup answers no frames for an unknown address.
-//   Faults    makes no driver calls.
+//   Units     addresses in the numbering of the file (load bias 0).
+//   Errors    Open answers null when the file cannot be read or its build id differs. Lookup answers no frames for an unknown address.
 //   Source    elfutils libdwfl and libdw.
 #pragma once
 
@@ -29,7 +28,7 @@ class ModuleSymbols {
   ModuleSymbols(const ModuleSymbols&) = delete;
   ModuleSymbols& operator=(const ModuleSymbols&) = delete;
 
-  // The function at `address` and the ones it is inlined into, innermost first; module and offset are left to the caller.
+  // The function at `address` and the functions it is inlined into, innermost first. The caller fills in module and offset.
   std::vector<report::Frame> Lookup(std::uint64_t address) const;
 
  private:

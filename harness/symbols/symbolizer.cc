@@ -16,7 +16,7 @@ namespace {
 
 struct Module {
   std::string name;                        // without directory
-  std::unique_ptr<ModuleSymbols> symbols;  // null: not to be believed
+  std::unique_ptr<ModuleSymbols> symbols;  // null: the file is not used
   std::map<std::uint64_t, std::vector<report::Frame>> resolved;
 };
 
@@ -31,7 +31,7 @@ std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('
 }  // namespace
 
 struct Symbolizer::Impl {
-  // By path and build id: module numbers are each journal's own.
+  // By path and build id, because module numbers differ between journals.
   std::map<std::pair<std::string, std::vector<std::uint8_t>>, Module> modules;
 
   Module& Find(std::string_view path, std::span<const std::uint8_t> build_id) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// symbolizer.h: the call stacks of a journal as functions and source lines, after the run.
+// symbolizer.h: turns the call stacks of a journal into functions and source lines after the run.
 //
-//   Owns      the object files it opened, and what it has resolved so far.
+//   Owns      the object files it opened, and all frames it has resolved.
 //   Threads   not thread-safe; one per thread.
-//   Units     Frame::offset is an address in the module as its file numbers it.
-//   Errors    never fails: what cannot be resolved keeps module and offset. A file that is gone, or whose build id is not the
-//             journal's any more, is not believed.
-//   Faults    makes no driver calls.
+//   Units     Frame::offset is an address in the numbering of the module's file.
+//   Errors    never fails. An unresolved frame keeps module and offset. A file that is missing, or has another build id than the journal
+//             says, is not used.
 //   Source    elfutils libdwfl. Separate debug files are found by build id under /usr/lib/debug; nothing is ever downloaded.
 #pragma once
 
@@ -26,7 +25,7 @@ class Symbolizer {
   Symbolizer(const Symbolizer&) = delete;
   Symbolizer& operator=(const Symbolizer&) = delete;
 
-  // Innermost frame first, inlined functions as frames of their own, trimmed as by Trim. Empty for stack 0.
+  // Innermost frame first. Inlined functions are frames of their own. The stack is trimmed as by Trim. Empty for stack 0.
   std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::uint32_t stack);
 
  private:
@@ -34,8 +33,8 @@ class Symbolizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Without cuaudit's own frames at the inner end and without the C library's start code at the outer end. A stack that is
-// nothing but these comes back whole.
+// Removes cuaudit's own frames at the inner end and the C library's start code at the outer end. A stack with no other frames is returned
+// whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 
 // Of the C library by its module alone, of the program by its function.

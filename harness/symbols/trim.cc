@@ -9,13 +9,13 @@
 namespace cuaudit::harness {
 namespace {
 
-// The genuine driver is loaded under the same name only where no drop-in is; its frames are never the innermost ones of a record.
-// The shared CUDA runtime, NVIDIA's or ours, is between the program and its driver call: which of its functions ran, the call tells.
+// True for frames between the program and its driver call: the drop-in, cuaudit's libraries and the shared CUDA runtime. A genuine driver
+// has the drop-in's name only when there is no drop-in, and then its frames are never the innermost ones of a record.
 bool IsBelowTheProgram(const report::Frame& frame) {
   return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || frame.module.starts_with("libcudart.so.");
 }
 
-// Where a sanitizer owns the heap its own frames come first, in gcc's library or, by clang, in the program itself.
+// When a sanitizer owns the heap, its frames come first: in gcc's library or, with clang, in the program itself.
 bool IsSanitizer(const report::Frame& frame) {
   static constexpr std::array<std::string_view, 3> kModules = {"libasan.so", "liblsan.so", "libtsan.so"};
   static constexpr std::array<std::string_view, 5> kFunctions = {"__sanitizer::", "__asan::", "__lsan::", "__tsan::", "__interceptor_"};
@@ -26,14 +26,14 @@ bool IsSanitizer(const report::Frame& frame) {
 
 bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
 
-// cuaudit's CUDA runtime where it is linked in statically: its frames lie in the program's own file.
+// cuaudit's CUDA runtime when it is linked statically. Its frames then lie in the program's own file.
 bool IsOwnRuntime(const report::Frame& frame) {
   return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
          ComesFrom(frame, "faults/cudart/") || ComesFrom(frame, "faults/driver/genuine_driver.cc") ||
          ComesFrom(frame, "generated/driver_methods.inc") || ComesFrom(frame, "generated/cudart_exports_");
 }
 
-// What the runtime exports, where there is no debug information that says so.
+// A function that the runtime exports, recognised by name because there is no debug information.
 bool IsExport(const report::Frame& frame) {
   return frame.file.empty() && frame.function.find('(') == std::string::npos &&
          (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
@@ -60,7 +60,7 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
   while (first < last && IsStartCode(frames[last - 1])) --last;
-  if (first == last && runtime != nullptr) {  // what the runtime does by itself, at exit for one
+  if (first == last && runtime != nullptr) {  // the runtime made the call by itself, for example at exit
     report::Frame whole;
     whole.module = runtime->module;
     whole.function = "cuaudit's CUDA runtime";

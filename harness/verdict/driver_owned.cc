@@ -18,7 +18,7 @@ std::string_view BaseName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// Libraries that allocate on behalf of whoever called them.
+// Libraries that allocate on behalf of their caller.
 bool IsLanguageRuntime(std::string_view file) {
   constexpr std::string_view kRuntimes[] = {"libc.so",     "libc-",      "ld-linux",   "ld-2",  "libstdc++.so",
                                             "libgcc_s.so", "libc++.so",  "libpthread", "libdl", "libcuaudit_host",
@@ -57,7 +57,7 @@ bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack) {
 
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   const auto helpers = [&](std::uint32_t pid) { return !ledger->facts.IsSubject(pid); };
-  // A part of what the host was asked for says nothing: what was given back later is not in it.
+  // When the probes stopped early, a later release may be missing from the journal, so nothing they saw can be judged.
   const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
   std::map<std::uint32_t, Owner> owners;
   for (Object& object : ledger->objects) {
@@ -66,7 +66,7 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
     const auto [at, fresh] = owners.try_emplace(object.acquired.stack, Owner::Unknown);
     if (fresh) at->second = OwnerOf(journal, object.acquired.stack);
     object.driver_owned = at->second == Owner::Driver;
-    // An imported module, a pool, a lock: no interpreter gives one back, and a failure path may be the first to need it.
+    // Interpreters never release imported modules, pools and locks, and a failure path may be the first to need one.
     const bool for_itself =
         object.kind == driver::Kind::DlopenReference || object.kind == driver::Kind::HostMapping || object.kind == driver::Kind::Mutex;
     if (for_itself && at->second == Owner::Interpreter) object.library_kept = true;

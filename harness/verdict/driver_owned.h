@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// driver_owned.h: tells the driver's own host resources from the program's.
+// driver_owned.h: tells host resources of the driver from those of the program.
 //
-//   Owns      nothing; marks the objects of a ledger.
-//   Threads   values; no shared state.
-//   Errors    never fails. An object whose stack is unknown stays the program's.
-//   Faults    makes no driver calls.
-//   Source    ours. A genuine driver allocates heap blocks and mutexes as it pleases, differently in each faulted run, and keeps many
-//             until the process ends: they are nobody's leak. Driver objects (streams, memory...) are never driver-owned.
+//   Errors    never fails. An object with an unknown stack stays the program's.
+//
+// A genuine driver allocates heap blocks and mutexes differently in each faulted run, and keeps many until the process ends. They are
+// nobody's leak. Driver objects (streams, memory, ...) are never driver-owned.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +14,16 @@
 
 namespace cuaudit::harness {
 
-// A host object is the driver's when the innermost frame that is not the C or C++ library's lies in libcuda, one of its companion
-// libraries (libnvidia-*) or cuaudit's drop-in. Violations that concern such an object are dropped. What a helper process takes that makes
-// no driver call (a shell that a failure path starts) is nobody's concern either; the program's first process is no helper.
+// Marks the host objects of the driver. The innermost frame outside the C and C++ libraries decides: the object is the driver's when the
+// frame lies in libcuda, in a companion library (libnvidia-*) or in cuaudit's drop-in. Violations that concern such an object are dropped.
+// Host objects of a helper process without driver calls (a shell that a failure path starts) are not judged either. The program's first
+// process is never a helper.
 void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger);
 
-// Nobody asked for the host probes of this run: what they see is shown and judged by nobody.
+// True when the run watched the host although nobody asked for it (no --host). Host findings of such a run are shown and not judged.
 bool OnlyShowsHost(const faults::JournalView& journal);
 
-// True when the driver is among the callers: what happened there was done by a callback of the program, a destructor for one.
+// True when a frame of the driver is in the stack: the driver called back into the program, for example into a destructor.
 bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack);
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// All that was written before the fork came earlier.
+// The indices of this process's own records. Records from before the fork come first in the journal.
 std::span<const std::uint32_t> Own(const std::vector<std::uint32_t>& all, const faults::JournalView& journal) {
   const std::size_t shared = journal.records().size() - journal.own_records().size();
   return {std::partition_point(all.begin(), all.end(), [shared](std::uint32_t index) { return index < shared; }), all.end()};

@@ -7,7 +7,7 @@
 namespace cuaudit::harness {
 namespace {
 
-// File names up to the first character that is no letter.
+// Interpreters by file name, up to the first character that is no letter or underscore.
 constexpr std::string_view kInterpreters[] = {
     "python",  "libpython", "pypy",   "libpypy",      "node",        "libnode",    "java", "libjvm",   "ruby",   "libruby", "perl",
     "libperl", "lua",       "liblua", "luajit",       "libluajit",   "julia",      "php",  "libjulia", "libphp", "mono",    "dotnet",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// interpreters.h: which modules run a program that is not in their own code, told by their file names.
+// interpreters.h: recognises interpreters by file name. The lines of an interpreted program do not show in its call stacks.
 #pragma once
 
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "faults/driver/effects.h"
+#include "faults/driver/result.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
@@ -20,13 +21,13 @@ namespace {
 using faults::Record;
 using faults::RecordKind;
 
-// The process whose ending we were told is the one that wrote first.
+// The ending of the run is that of the process that wrote the first record.
 bool IsFirstProcess(const Evidence& run, std::uint32_t pid) {
   const std::vector<ProcessFacts>& processes = run.facts().processes;
   return !processes.empty() && processes.front().pid == pid;
 }
 
-// Its last driver calls, the very last one first: that is where it died.
+// The last driver calls of the first process, the very last one first. They show where the process died.
 std::vector<const Record*> LastCalls(const Evidence& trial, std::size_t most) {
   std::vector<const Record*> calls;
   for (const std::span<const std::uint32_t> made : {trial.own_calls(), std::span<const std::uint32_t>(trial.facts().calls)}) {
@@ -44,21 +45,21 @@ bool Settles(const Record& call) {
   return driver::IsAcquire(effect) || driver::IsRelease(effect);
 }
 
-// A block, descriptor, library or mutex that the program held at the fault and gave back before it left: it unwound. What it took later, to
-// say what went wrong for one, and what the driver holds for itself, says nothing. Nor does a mapping: an allocator gives its pools back
-// when it likes.
+// True for a host resource that shows unwinding: the program held it at the fault and released it before its exit. Resources acquired
+// after the fault prove nothing (an error message may need them), nor do the driver's own. Mappings prove nothing, because an allocator
+// returns its pools at any time.
 bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
   return object.pid == fault.pid && object.released.record_kind == RecordKind::Host && !object.driver_owned &&
          object.kind != driver::Kind::HostMapping && object.acquired.begin < fault.begin && object.released.begin > fault.begin &&
          object.released.begin < exit;
 }
 
-// The process left by itself, and between the fault and the begin of its exit neither took nor gave anything.
+// True when the process ended by itself and neither acquired nor released anything between the fault and the begin of its exit.
 bool Abandoned(const Evidence& trial, const Record& fault) {
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
   const std::uint64_t exit = process != nullptr && process->exit > fault.begin ? process->exit : kNever;
-  // Of a child that wrote no exit we do not know whether it left or was killed.
+  // Without an exit event it is unknown whether a child ended by itself or was killed.
   if (exit == kNever && !IsFirstProcess(trial, fault.pid)) return false;
   const std::vector<Object>& objects = trial.ledger->objects;
   if (!OnlyShowsHost(*trial.journal) &&
@@ -99,7 +100,7 @@ bool IsWait(const Record& record) {
   }
 }
 
-// A program whose wait was refused has asked for all that a free of host memory needs, and can do no more than free it.
+// When the plan refused a wait, the program did ask for the wait that must come before it frees the host memory, and can only free it.
 void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* violations) {
   const auto frees = [](const TrialFinding& finding) { return finding.rule == Rule::HostFreedInUse; };
   if (std::none_of(violations->begin(), violations->end(), frees)) return;
@@ -110,7 +111,7 @@ void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* viola
   if (refused) violations->erase(std::remove_if(violations->begin(), violations->end(), frees), violations->end());
 }
 
-// Hang, crash or abort; Pass when the process exited by itself.
+// Hang, crash or abort. Pass when the process exited by itself.
 Verdict Death(const Ending& ending) {
   if (ending.timed_out) return Verdict::Hang;
   if (ending.signal == SIGABRT) return Verdict::Abort;
@@ -131,6 +132,9 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   for (auto call = last.rbegin(); call != last.rend(); ++call) {
     finding.detail.append(call == last.rbegin() ? " " : ", ")
         .append(driver::Name(driver::BaseOf(static_cast<driver::CallId>((*call)->call))));
+    if (trial.ending.step.empty()) continue;
+    const auto result = static_cast<CUresult>((*call)->result);
+    finding.detail.append((*call)->end == 0 ? "=?" : "=").append((*call)->end == 0 ? "" : driver::ShortResultName(result));
   }
   return finding;
 }
@@ -152,7 +156,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.fault_site = SiteOf(*fault);
     judgement.fault_key = SiteKey(*trial.journal, judgement.fault_site);
   } else if (faulted) {
-    // Not exercised: whatever happened, the fault has no part in it.
+    // The fault had no effect, so nothing can be blamed on it.
     if (trial.steps != nullptr) judgement.findings = SpuriousFailure(*trial.steps);
     return judgement;
   }
@@ -164,7 +168,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
 
   const Verdict death = Death(trial.ending);
   if (death != Verdict::Pass) {
-    // A process that died had no chance to release anything or to restore a context stack.
+    // A process that died could neither release objects nor restore a context stack.
     judgement.verdict = death;
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
     judgement.findings.push_back(DeathFinding(death, trial));
@@ -182,7 +186,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     recovery = CheckRecovery(*rehearsal, trial);
   }
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
-  // Who ends with success after the fault gave nothing up. Of a child we are not told with what it ended.
+  // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
   const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
   bool anything_abandoned = false;
@@ -227,7 +231,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   Append(&judgement.notes, std::move(left.refused));
   Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(shown));
-  // Beside objects of the driver that were given up, what the host lost was given up too.
+  // When driver objects were abandoned, the host resources beside them were abandoned, too.
   Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), Rule::AbandonedAtExit) : std::move(left.shown));
   Append(&judgement.notes, std::move(left.process_lifetime));
   Append(&judgement.notes, std::move(left.unjudged));

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// judge.h: what one trial amounts to, seen beside the fault-free rehearsal.
+// judge.h: judges one trial by comparing it with the fault-free rehearsal.
 //
-//   Owns      its findings; borrows ledgers and journals while judging.
-//   Threads   values; no shared state.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
+//   Owns      its findings. Borrows ledgers and journals while judging.
 //
-// Objects and violations are matched between two runs by SiteKey: call and call stack as module-relative addresses, so address
-// randomisation does not matter. What the rehearsal leaves at a site too, in the same number, is process-lifetime.
+// Objects and violations of two runs are matched by SiteKey: the call and its call stack as offsets in modules, so address randomisation
+// does not matter. An object that the rehearsal leaves at the same place, in the same number, is process-lifetime.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +22,15 @@ namespace cuaudit::harness {
 
 // How the audited process ended.
 struct Ending {
-  int exit_status = 0;     // meaningful when signal == 0
-  int signal = 0;          // 0: exited
-  bool timed_out = false;  // we killed it at its deadline
-  // Processes in a session or group of their own that it left: those that still ran, with them those that had ended, and those that could
-  // not be ended.
+  int exit_status = 0;     // valid when signal is 0
+  int signal = 0;          // 0: the process exited
+  bool timed_out = false;  // killed by cuaudit at its deadline
+  // Processes that the program left in other sessions or groups: running when it ended, those plus the ones that had ended already, and
+  // those that could not be killed.
   std::size_t left_behind = 0;
   std::size_t orphans = 0;
   std::size_t survived = 0;
-  std::string step = {};  // of a lifecycle in C++ that died: the step in which it did
+  std::string step = {};  // for a lifecycle in C++ that died: the step that ran
 };
 
 struct CycleSteps;
@@ -43,73 +40,73 @@ struct Evidence {
   const Ledger* ledger = nullptr;
   const faults::JournalView* journal = nullptr;
   Ending ending;
-  // Of a lifecycle in C++ (steps.h): what the steps of its faulted cycle answered, and the clean cycle afterwards, where there was one.
-  // Null: a program, which speaks by its marks and its exit status.
+  // Only for a lifecycle in C++ (steps.h): what the steps of the faulted cycle returned, and the clean cycle afterwards. Both are null for
+  // a program, which reports by marks and by its exit status.
   const CycleSteps* steps = nullptr;
   const NextCycle* next = nullptr;
 
   const Facts& facts() const noexcept { return ledger->facts; }
   const faults::Record& record(std::uint32_t index) const noexcept { return journal->records()[index]; }
   std::uint32_t flags() const noexcept { return journal->header().flags.load(); }
-  // What the program called and marked in this run alone: all of it, or since the process was forked for its trial.
+  // Calls and marks of this run alone: all of them, or those since the process was forked for its trial.
   std::span<const std::uint32_t> own_calls() const noexcept;
   std::span<const std::uint32_t> own_marks() const noexcept;
-  // The first record that a fault hit, by its number in the plan from 0; null: none.
+  // The first record that a fault hit, by the number of the fault in the plan from 0; null when it hit none.
   const faults::Record* hit(std::size_t fault) const noexcept;
-  const faults::Record* first_hit() const noexcept;  // of all faults
-  // Host probes looked at every process that called the driver, to its end.
+  const faults::Record* first_hit() const noexcept;  // the first record that any fault hit
+  // True when the host probes watched every process that called the driver, to its end.
   bool saw_host() const noexcept;
 };
 
-// One broken rule with all objects of one kind, acquire site and state taken together.
+// One broken rule. All objects of one kind, acquire site and state are one finding.
 struct TrialFinding {
   Rule rule{};
   driver::Kind kind{};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  Site acquired;                   // record_kind Empty when unknown
-  Site where;                      // violation, crash or hang: the call at which it showed; record_kind Empty otherwise
-  Site other;                      // what it collides with; record_kind Empty when there is nothing
-  std::uint64_t acquired_key = 0;  // SiteKey of the three
+  Site acquired;                   // record_kind is Empty when unknown
+  Site where;                      // the call where a violation, crash or hang showed; else Empty
+  Site other;                      // the call that it collides with; Empty when there is none
+  std::uint64_t acquired_key = 0;  // SiteKey of acquired; likewise the next two
   std::uint64_t where_key = 0;
   std::uint64_t other_key = 0;
-  std::string detail;  // what the rule's title does not say; may be empty
+  std::string detail;  // what the title of the rule does not say; may be empty
 };
 
 struct Judgement {
   Verdict verdict = Verdict::NotExercised;
   bool fired = false;
-  bool unjudged = false;  // a child process vanished with driver objects: without findings the verdict is NotExercised
-  Site fault_site;        // of the first injected call
+  bool unjudged = false;  // a child vanished with driver objects; without findings: NotExercised
+  Site fault_site;        // site of the first injected call
   std::uint64_t fault_key = 0;
   std::vector<TrialFinding> findings;  // rules of level Finding
   std::vector<TrialFinding> notes;     // rules of level Note
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
-  std::vector<Reason> skipped;  // checks that could not be made
+  std::vector<Reason> skipped;  // checks that were not possible
 };
 
 class Rehearsed;
 
 struct JudgeOptions {
   bool abandoned_is_leak = false;
-  bool exit_is_said = false;  // an exit status of success after a fault is a promise that all went well
-  bool any_code = false;      // the steps of the lifecycle translate errors into codes of their own
+  bool exit_is_said = false;  // after a fault, a successful exit status counts as the report "all went well"
+  bool any_code = false;      // the steps of the lifecycle translate errors into their own codes
 };
 
-// Of a trial beside a fault-free run; without one (null) the trial is judged as a run without faults, and nothing is process-lifetime.
+// Judges a trial beside a fault-free run. With `rehearsal` null the trial is judged as a fault-free run: all that it leaves is a note.
 [[nodiscard]] Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options);
 
-// The same for callers who judge one trial only. `faulted` false: `rehearsal` is not looked at.
+// Judge for a single trial. `rehearsal` is only used when `faulted` is true.
 [[nodiscard]] Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options);
 
-// The same value for the same place in any run of the same program: call, module build id (or path) and offsets of all frames.
+// Identifies a place in every run of the same program: the call, and build id (or path) and offset of each frame.
 [[nodiscard]] std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site);
 
-// The same for the call instruction alone, whichever way led there.
+// Identifies only the call instruction, whatever the callers are.
 [[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
 
-// Over the driver calls of each process and thread in order: call, stack, result. Equal hashes: the program did the same.
+// Hash over the driver calls of each thread in order: call, stack, result. Runs with equal hashes made the same calls.
 [[nodiscard]] std::uint64_t TraceHash(const Evidence& run);
 
 }  // namespace cuaudit::harness

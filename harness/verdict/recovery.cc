@@ -21,19 +21,19 @@ namespace {
 using faults::MarkKind;
 using faults::Record;
 
-// What the clean cycle of a trial looks like from outside.
+// What the journal shows of the clean cycle of a trial.
 struct CycleSeen {
   bool begun = false;
-  std::uint64_t end = 0;            // ticket of its end, 0: none
-  std::uint64_t said = 0;           // the failure that it reported, 0: none
-  const Record* failing = nullptr;  // the first call that failed more often than it may
+  std::uint64_t end = 0;            // ticket of its end; 0: none
+  std::uint64_t said = 0;           // the failure that it reported; 0: none
+  const Record* failing = nullptr;  // the first call that failed more often than allowed
 };
 
 bool IsRelease(const Record& record) {
   return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
 }
 
-// `told_alive`: something was released and told not to have been; a program that then tries again must fail.
+// With `told_alive` the program was told that a release had failed although it was carried out. A second release by the program must fail.
 CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, bool told_alive) {
   CycleSeen seen;
   for (const std::uint32_t index : trial.own_marks()) {
@@ -58,7 +58,7 @@ CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle&
   return seen;
 }
 
-// Acquired in `cycle` and still held when it ended, beyond what the rehearsal holds at that point.
+// An object acquired in `cycle` and still held at its end, beyond what the rehearsal holds there; null for none.
 const Object* Surplus(const RehearsedCycle& rehearsed, const Evidence& trial, std::uint32_t cycle, std::uint64_t end) {
   Remainder allowed(&rehearsed.held);
   for (const Object& object : trial.ledger->objects) {

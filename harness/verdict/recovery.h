@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// recovery.h: whether the clean cycle after a faulted one works, in the same process.
+// recovery.h: checks that the clean cycle after a faulted one works in the same process.
 //
-//   Owns      its findings; borrows ledgers and journals while judging.
-//   Threads   values; no shared state.
-//   Errors    never fails; where nothing can be said it says why.
-//   Faults    makes no driver calls.
+//   Owns      its findings. Borrows ledgers and journals while judging.
+//   Errors    never fails. When the check is impossible, `recovery` says why.
 //
-// Asked of programs that mark their cycles. The cycle after the last injected call must end, report what the rehearsal's reports, see no
-// call fail that does not fail in the rehearsal's, and leave nothing that the rehearsal does not hold when it has come that far. Of a
-// lifecycle in C++ the clean cycle is evidence of its own (steps.h): its steps must succeed, and it must land where the rehearsal did.
+// A program that marks its cycles is checked in the cycle after the last injected call. That cycle must end, report what the same cycle of
+// the rehearsal reports, have no failing call that does not fail there, and hold nothing at its end that the rehearsal does not hold.
+// For a lifecycle in C++ the clean cycle is separate evidence (steps.h): its steps must succeed, and it must leave what the rehearsal
+// leaves.
 #pragma once
 
 #include <cstdint>

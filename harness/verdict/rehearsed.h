@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// rehearsed.h: what a fault-free run left, did wrong and held, as tables by place. Made once, asked by every trial.
+// rehearsed.h: tables of what a fault-free run left, held and did wrong, by place. Made once and used by every trial.
 //
-//   Owns      its tables; borrows the ledger and the journal of the run, which must outlive it.
-//   Threads   one thread: some tables are made when they are first asked for.
-//   Faults    makes no driver calls.
+//   Owns      its tables. Borrows the ledger and the journal of the run, which must outlive it.
+//   Threads   one thread: some tables are made at first use.
 //
-// A place is a call with its call stack (SiteKey), the same in every run of the program.
+// A place is a call with its call stack (SiteKey). It is the same in every run of the program.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ namespace cuaudit::harness {
 using PlaceCounts = std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t>;
 using ViolationCounts = std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::uint64_t>;  // by both calls
 
-// Objects of one kind from one place that a trial may leave.
+// Number of objects of one kind from one place that a trial may leave.
 struct Allowance {
   std::uint64_t live = 0;
   std::uint64_t orphaned = 0;
@@ -35,16 +34,16 @@ using Allowances = std::map<std::pair<driver::Kind, std::uint64_t>, Allowance>;
 struct KeptContexts {
   std::uint32_t pid = 0;
   std::size_t count = 0;
-  const Object* context = nullptr;  // one of them; one whose release was refused, if any was
+  const Object* context = nullptr;  // one of the kept contexts, preferably one whose release was refused
 };
 
 struct RehearsedCycle {
   bool begun = false;
-  std::uint64_t end = 0;                              // ticket of its end, 0: none
-  std::uint64_t said = 0;                             // the failure that it reported, 0: none
-  std::map<std::uint64_t, std::uint64_t> failures;    // calls that failed, by place
-  std::map<driver::BaseId, std::uint64_t> successes;  // calls that succeeded
-  PlaceCounts held;                                   // driver objects when it ended
+  std::uint64_t end = 0;                              // ticket of its end; 0: none
+  std::uint64_t said = 0;                             // the failure that it reported; 0: none
+  std::map<std::uint64_t, std::uint64_t> failures;    // failed calls, by place
+  std::map<driver::BaseId, std::uint64_t> successes;  // number of successful calls
+  PlaceCounts held;                                   // driver objects alive when the cycle ended
 };
 
 class Rehearsed {
@@ -54,11 +53,11 @@ class Rehearsed {
   const Evidence& run() const noexcept { return run_; }
   const Allowances& left() const noexcept { return left_; }
   const ViolationCounts& violations() const noexcept { return violations_; }
-  // Driver objects that were not released, nodes of graphs among them.
+  // Driver objects that were not released, graph nodes included.
   const PlaceCounts& driver_objects_left() const noexcept { return driver_objects_left_; }
-  // Callers (CallerKey) of mappings that are kept to the end: allocators keep their pools there.
+  // Callers (CallerKey) of mappings that are kept to the end. Allocators map their pools there.
   const std::set<std::uint64_t>& pools() const noexcept { return pools_; }
-  // Host resources that were given back in callbacks of the driver, by where they were acquired.
+  // Host resources that were released inside callbacks of the driver, by acquire site.
   const PlaceCounts& freed_by_destructors() const;
   const std::vector<KeptContexts>& contexts() const;
   const RehearsedCycle& cycle(std::uint32_t number) const;
@@ -74,11 +73,11 @@ class Rehearsed {
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
 };
 
-// What is left of a table while one trial uses it up. Only the entries that were asked for are copied.
+// A table that one trial uses up. Only entries that are asked for are copied.
 template <typename Table>
 class Remainder {
  public:
-  explicit Remainder(const Table* table) : table_(table) {}  // null: nothing
+  explicit Remainder(const Table* table) : table_(table) {}  // null: an empty table
   typename Table::mapped_type& operator[](const typename Table::key_type& key) {
     const auto [own, fresh] = touched_.try_emplace(key);
     if (!fresh || table_ == nullptr) return own->second;
@@ -92,16 +91,16 @@ class Remainder {
   Table touched_;
 };
 
-// Nodes die with their graph, and an entry left on a context stack is reported by its own rule.
+// False for graph nodes, which end with their graph, and for entries left on a context stack, which have a rule of their own.
 [[nodiscard]] bool IsOwnLeak(const Object& object);
 
-// Contexts that are left, process by process, in the order in which they first took anything.
+// The contexts that are left, per process, in the order in which the processes first acquired anything.
 [[nodiscard]] std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger);
 
-// A driver object that does not die with its parent.
+// True for a driver object that does not end with a parent object.
 [[nodiscard]] bool IsLoneDriverObject(const Object& object);
 
-// Acquired before `ticket`, and neither released nor orphaned by then.
+// True for an object acquired before `ticket` and neither released nor orphaned by then.
 [[nodiscard]] bool IsHeldAt(const Object& object, std::uint64_t ticket);
 
 }  // namespace cuaudit::harness

@@ -27,7 +27,7 @@ std::int32_t CodeOf(const Record& report) { return static_cast<std::int32_t>(sta
 
 bool IsResult(std::int32_t code) { return code > 0 && !driver::ShortResultName(static_cast<CUresult>(code)).empty(); }
 
-// Calls and marks, as they began.
+// Calls and marks in the order in which they began.
 std::vector<const Record*> Merged(const Evidence& run) {
   const std::vector<std::uint32_t>& calls = run.facts().calls;
   const std::vector<std::uint32_t>& marks = run.facts().marks;
@@ -42,7 +42,7 @@ std::vector<const Record*> Merged(const Evidence& run) {
   return records;
 }
 
-// What one process, or any, did in one cycle.
+// The records of one cycle, by one process or by any.
 std::vector<const Record*> CycleOf(const Evidence& run, std::uint32_t cycle, std::optional<std::uint32_t> pid) {
   std::vector<const Record*> records = Merged(run);
   std::erase_if(records, [&](const Record* one) { return one->cycle != cycle || one->pid != pid.value_or(one->pid); });
@@ -59,7 +59,7 @@ std::map<driver::BaseId, std::uint64_t> Successes(const std::vector<const Record
 
 bool IsReport(const Evidence& run, std::uint32_t mark) { return IsMark(run.record(mark), MarkKind::Report); }
 
-// What a cycle did and what it was to do.
+// Compares the successful calls of a cycle with those of the rehearsal.
 class Work {
  public:
   Work(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) : wanted_(rehearsed.successes), got_(Successes(tried)) {}
@@ -74,7 +74,7 @@ class Work {
   std::map<driver::BaseId, std::uint64_t> got_;
 };
 
-// The refused calls of `tried` whose work was never done after all.
+// The refused calls of `tried` whose work was never done.
 std::vector<const Record*> LostCalls(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) {
   const Work work(rehearsed, tried);
   std::vector<const Record*> lost;
@@ -95,7 +95,7 @@ TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Reco
   return finding;
 }
 
-// What was said of the faulted cycle after the fault.
+// Judges the reports and outputs of the faulted cycle after the fault.
 void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, const faults::JournalView& journal, Reporting* reporting) {
   std::set<std::int32_t> answered;
   bool written = false;
@@ -148,7 +148,7 @@ Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, cons
   JudgeReports(tried, *fault, journal, &reporting);
   const bool declared = reporting.said != Said::Nothing;
   if (!declared) reporting.said = trial.ending.exit_status == rehearsal.run().ending.exit_status ? Said::Success : Said::Failure;
-  // A program that reports and did not come to it this time has said nothing of this cycle; its exit status is the second best.
+  // A program that reports, but not in this cycle, is judged by its exit status.
   if (reporting.said != Said::Success || !(declared || options.exit_is_said)) return reporting;
   for (const Record* const lost : LostCalls(rehearsal.cycle(fault->cycle), tried)) {
     if (driver::IsRelease(driver::EffectOf(BaseOf(*lost)).effect)) continue;  // teardown often has nobody to tell
@@ -165,7 +165,7 @@ std::vector<TrialFinding> SpuriousFailures(const Evidence& run) {
   const faults::JournalView& journal = *run.journal;
   const std::vector<std::uint32_t>& marks = run.facts().marks;
   if (std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) { return IsReport(run, mark); })) return findings;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> failed;  // process and cycle in which some call failed
+  std::set<std::pair<std::uint32_t, std::uint32_t>> failed;  // process and cycle of each failed call
   for (const Record* record : Merged(run)) {
     if (IsProgramCall(*record) && record->result != CUDA_SUCCESS) failed.emplace(record->pid, record->cycle);
     if (!IsMark(*record, MarkKind::Report) || CodeOf(*record) == 0 || failed.contains({record->pid, record->cycle})) continue;

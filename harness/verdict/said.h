@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-// said.h: what the program told its caller about its errors, held against what its calls answered.
+// said.h: compares what the program told its caller about errors with the results of its calls.
 //
-//   Owns      its findings; borrows ledgers and journals while judging.
-//   Threads   values; no shared state.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
+//   Owns      its findings. Borrows ledgers and journals while judging.
 //
-// A program speaks by cuaudit_report (cuaudit/mark.h); one that does not speaks by its exit status only, which is no promise about each
-// single call: then success after a fault is a finding only when asked for (exit_is_said).
-//   swallowed          success after a call was refused, unless the cycle made as many calls of that entry point succeed as the
-//   rehearsal's:
-//                      then it tried again and got what it wanted. A refused release is not counted: teardown often has nobody to tell
-//   spurious_failure   failure in a cycle without faults in which no call failed
-//   wrong_code         an error that no call of the cycle answered
-//   output_on_failure  failure, with the output said to be written
+// A program reports by cuaudit_report (cuaudit/mark.h). Without reports there is only the exit status, which promises nothing about single
+// calls: success after a fault is then a finding only on request (exit_is_said).
+//
+//   swallowed          The program reported success after a call was refused. No finding when as many calls of that entry point succeeded
+//                      as in the rehearsal, because then a retry worked. Refused releases do not count: tear-down code often cannot report.
+//   spurious_failure   The program reported failure in a cycle without faults in which no call failed.
+//   wrong_code         The program reported an error that no call of the cycle returned.
+//   output_on_failure  The program reported failure and declared an output as written.
 #pragma once
 
 #include <vector>
@@ -25,20 +22,20 @@ namespace cuaudit::harness {
 struct Reporting {
   Said said = Said::Nothing;
   std::vector<TrialFinding> findings;
-  std::vector<Reason> skipped;  // checks that could not be made
+  std::vector<Reason> skipped;  // checks that were not possible
 };
 
-// Of a trial in which a fault fired.
+// Judges the reports of a trial in which a fault fired.
 [[nodiscard]] Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);
 
-// Of a run without faults.
+// Judges the reports of a run without faults.
 [[nodiscard]] std::vector<TrialFinding> SpuriousFailures(const Evidence& run);
 
-// The refused calls of that cycle, releases among them, whose work was never done after all: fewer calls of that entry point succeeded than
-// in the rehearsal's cycle.
+// Refused calls of the cycle, releases included, whose work was never done: fewer calls of the entry point succeeded than in the
+// rehearsal's cycle.
 [[nodiscard]] std::vector<const faults::Record*> NeverDone(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle);
 
-// "OUT_OF_MEMORY", or the number where it is no CUresult.
+// "OUT_OF_MEMORY", or the number when it is no CUresult.
 std::string SaidCode(std::uint64_t argument);
 
 }  // namespace cuaudit::harness

@@ -25,7 +25,7 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) { return faults::MixK
 std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::span<const std::uint64_t> frames) {
   const std::span<const faults::ModuleRow> modules = journal.modules();
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
-    // All versions of an entry point are one place: which one a program binds may depend on the driver.
+    // All versions of an entry point are one place, because the driver decides which version a program binds.
     const std::string_view base = driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call)));
     return faults::CallKey(base, frames, modules.data(), modules.size());
   }
@@ -33,7 +33,7 @@ std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::spa
   return faults::MixStack(hash, frames, modules.data(), modules.size());
 }
 
-// One number for each call, stack and kind of record of a journal.
+// A number for each combination of call, stack and record kind in a journal.
 std::uint64_t PlaceOf(const Site& site) {
   return (std::uint64_t{site.stack} << 24) ^ (std::uint64_t{site.call} << 4) ^ static_cast<std::uint64_t>(site.record_kind);
 }
@@ -63,7 +63,7 @@ std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
   return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
 }
 
-// Threads are told apart by what they did, not by when they started: the hashes of all threads are sorted before they are joined.
+// The hashes of all threads are sorted before they are combined, so the order in which threads start does not matter.
 std::uint64_t TraceHash(const Evidence& run) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> threads;
   for (const std::uint32_t call : run.facts().calls) {

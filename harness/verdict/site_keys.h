@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// site_keys.h: SiteKey of many records of one journal: equal (call, stack) pairs are looked up once.
+// site_keys.h: SiteKey with a table: each pair of call and stack of a journal is computed once.
 //
-//   Owns      its table; borrows the journal.
+//   Owns      its table. Borrows the journal.
 //   Threads   one thread.
-//   Errors    none. No site has the key 0.
-//   Faults    makes no driver calls.
+//
+// No site has the key 0.
 #pragma once
 
 #include <cstdint>

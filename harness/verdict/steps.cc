@@ -21,7 +21,7 @@ std::string CodeText(CUresult code) {
   return "CUDA_" + std::string(code == CUDA_SUCCESS ? "" : "ERROR_") + std::string(driver::ShortResultName(code));
 }
 
-// The step that was running at ticket `when`: the last that had begun. kSteps: none.
+// The last step that had begun by ticket `when`; kSteps when none had.
 std::size_t StepAt(const CycleSteps& steps, std::uint64_t when) {
   std::size_t at = kSteps;
   for (std::size_t i = 0; i < kSteps; ++i) {
@@ -99,17 +99,21 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
       reporting.findings.push_back(AtCall(Rule::OutputWritten, journal, *refused.front(),
                                           Answer(steps, at) + " and wrote its output '" + failed->written_output + "'"));
     }
-    // Later steps may answer what follows from the first failure.
+    // Only the first failing step is judged: later steps may return errors that follow from it.
     JudgeCode(steps, at, refused, journal, any_code, &reporting);
     return reporting;
   }
   reporting.said = Said::Success;
+  // A benign fault starts no way back: the lifecycle goes on.
+  const auto is_benign = [&](const Record* call) { return call->fault != 0 && (steps.benign_faults >> (call->fault - 1U) & 1U) != 0; };
+  const auto first_failure = std::find_if_not(refused.begin(), refused.end(), is_benign);
+  const Record* const failure = first_failure == refused.end() ? refused.back() : *first_failure;
   if (!steps.step[first].can_report) reporting.skipped.push_back(Reason::StepSilent);
   for (const Record* const call : lost) {
     const std::size_t at = StepAt(steps, call->begin);
     if (at == kSteps || !steps.step[at].can_report) continue;
-    // On the way back from another failure a release has nobody to tell.
-    const bool on_the_way_back = call != refused.front();
+    // While the program unwinds from another failure, a failed release cannot be reported.
+    const bool on_the_way_back = call->begin > failure->begin;
     if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
     TrialFinding finding = AtCall(Rule::Swallowed, journal, *call,
                                   "the fault in " + std::string(kStepNames[at]) + " was reported by no step: " + Answer(steps, at));

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-// steps.h: what the steps of a lifecycle in C++ answered, and what that says of the errors of their calls. Where a program speaks by
-// marks and by its exit status (said.h), a lifecycle speaks by what its steps return.
+// steps.h: judges what the steps of a lifecycle in C++ returned. A lifecycle reports by its return values; for programs see said.h.
 //
 //   Owns      plain values, which may lie in memory shared with a forked child.
-//   Threads   values; no shared state.
 //   Units     tickets of the journal.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
 //
-//   swallowed          every step that can report said success after a call was refused, and the call was not made good
-//   wrong_code         the first step that failed returned an error that no refused call had answered
+//   swallowed          a call was refused and not made good, and no step reported failure
+//   wrong_code         the first step that failed returned an error that no refused call had returned
 //   output_on_failure  a step failed and wrote one of its declared outputs
 //   spurious_failure   a step failed although no fault had fired
 #pragma once
@@ -40,13 +36,14 @@ struct StepTrace {
   bool can_report = false;
   bool has_code = false;
   CUresult code = CUDA_SUCCESS;
-  std::uint64_t begin = 0;       // the clock when the step was entered
-  char text[96] = {};            // of the exception
+  std::uint64_t begin = 0;       // ticket when the step was entered
+  char text[96] = {};            // text of the exception
   char written_output[48] = {};  // the first output that a failed step wrote; empty: none
 };
 
 struct CycleSteps {
   StepTrace step[kSteps];
+  std::uint64_t benign_faults = 0;  // bit i: fault i of the plan, counted from 0, is declared benign
 
   const StepTrace& at(StepName name) const { return step[static_cast<std::size_t>(name)]; }
   StepTrace& at(StepName name) { return step[static_cast<std::size_t>(name)]; }
@@ -55,30 +52,30 @@ struct CycleSteps {
   }
   // "init returned CUDA_ERROR_OUT_OF_MEMORY", "work threw: bad alloc"; empty when no step failed.
   std::string FirstFailure() const;
-  // "work": the step that was running at that ticket; empty before the first.
+  // Name of the step that was running at that ticket, such as "work"; empty before the first step.
   std::string RunningAt(std::uint64_t when) const;
 };
 
 // The clean cycle after a faulted one, in the same world.
 struct NextCycle {
-  Recovery recovery = Recovery::Checked;  // otherwise why it says nothing of the lifecycle
-  Ledger ledger;                          // what this cycle took and did wrong
+  Recovery recovery = Recovery::Checked;  // otherwise the reason why the cycle proves nothing
+  Ledger ledger;                          // what this cycle acquired and did wrong
   faults::JournalView journal;
   CycleSteps steps;
 };
 
-// `refused`: the calls that faults hit, in order. `lost`: those of them whose work was never done after all. `any_code`: the steps
-// translate errors into codes of their own.
+// `refused` holds the calls that faults hit, in order. `lost` holds those whose work was never done. With `any_code` the steps translate
+// errors into codes of their own.
 [[nodiscard]] Reporting JudgeSteps(const CycleSteps& steps, std::span<const faults::Record* const> refused,
                                    std::span<const faults::Record* const> lost, const faults::JournalView& journal, bool any_code);
 
-// Of a trial in which a fault fired.
+// Judges a trial in which a fault fired.
 [[nodiscard]] Reporting JudgeSteps(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);
 
-// Of a trial in which none did.
+// Judges a trial in which no fault fired.
 [[nodiscard]] std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps);
 
-// What a second teardown gave back, the first one having failed: nothing was lost.
+// Objects that a second tear-down released after the first one had failed. Nothing was lost.
 [[nodiscard]] std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial);
 
 }  // namespace cuaudit::harness

@@ -19,7 +19,7 @@ namespace {
 using driver::Kind;
 using faults::RecordKind;
 
-// Collects findings that agree in rule, kind and all places, in order of first appearance. Two calls that collide are one finding however
+// Collects findings that agree in rule, kind and all places, in order of first appearance. Two colliding calls are one finding, however
 // many buffers they collide in.
 class Groups {
  public:
@@ -46,10 +46,10 @@ bool Take(std::uint64_t* left) {
   --*left;
   return true;
 }
-// Lost there too, with its context or without.
+// The rehearsal loses the object, too, with or without its context.
 bool TakeEither(Allowance* allowance) { return Take(&allowance->live) || Take(&allowance->orphaned); }
 
-// The refused release that keeps a graph or a user object alive, and with it user objects whose destructors then never run.
+// A refused release that keeps a graph or user object alive. The destructors of user objects that it holds then never run.
 const Object* KeptFromDestruction(const Ledger& ledger) {
   for (const Object& object : ledger.objects) {
     const bool holds = object.kind == Kind::Graph || object.kind == Kind::ExecutableGraph || object.kind == Kind::UserObject;
@@ -58,8 +58,8 @@ const Object* KeptFromDestruction(const Ledger& ledger) {
   return nullptr;
 }
 
-// By process: a context of a genuine driver that the trial keeps and the rehearsal did not. It holds two events and a pipe, on an H200,
-// that the driver made past every wrapper.
+// Contexts of a genuine driver that the trial keeps and the rehearsal did not, by process. On an H200 each such context holds two events
+// and a pipe that the driver opened without passing any wrapper.
 std::map<std::uint32_t, const Object*> MoreContexts(const Rehearsed& rehearsal, const Evidence& trial) {
   std::map<std::uint32_t, const Object*> more;
   if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return more;
@@ -108,7 +108,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial) {
     finding.where_key = keys.Of(where);
     return finding;
   };
-  // What died with its context says at which call, and so is told apart from what still lives.
+  // An object that ended with its context names the call that ended the context, which tells it apart from live objects.
   const auto Kept = [&](const Object& object, std::uint64_t key) {
     TrialFinding finding = FindingOf(Rule::ProcessLifetime, object, key);
     if (object.state == State::Orphaned) {
@@ -148,7 +148,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial) {
       unmatched.push_back({&object, key});
     }
   }
-  // The rehearsal may have lost the object to its context and the trial not, or the other way round: it is left behind in both.
+  // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
     if (TakeEither(&allowance)) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// surplus.h: what a trial left behind or did wrong beyond the rehearsal, grouped by rule, kind and place.
+// surplus.h: what a trial left or did wrong beyond the rehearsal, grouped by rule, kind and place.
 //
-//   Owns      its groups; borrows ledgers and journals while it runs.
-//   Threads   values; no shared state.
-//   Units     bytes; counts of objects, for user objects and physical memory one per reference.
-//   Errors    never fails.
-//   Faults    makes no driver calls.
+//   Owns      its groups. Borrows ledgers and journals while it runs.
+//   Units     bytes; counts of objects. User objects and physical memory count once per reference.
 #pragma once
 
 #include <vector>
@@ -14,25 +11,25 @@
 
 namespace cuaudit::harness {
 
-// Objects left at the end of the trial, in order of acquisition within each list.
+// Objects left at the end of the trial. Each list is in order of acquisition.
 struct Leftovers {
   std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place
-  std::vector<TrialFinding> refused;           // release_refused, and what a refused release keeps a destructor from freeing
-  std::vector<TrialFinding> retried;           // retained_for_retry: released after all
-  std::vector<TrialFinding> process_lifetime;  // what the rehearsal leaves there too
-  std::vector<TrialFinding> shown;             // host resources of the first two kinds, where nobody asked for them (TakeShown)
-  std::vector<TrialFinding> unjudged;          // driver objects of vanished children, beyond the rehearsal's count at that place
+  std::vector<TrialFinding> refused;           // release_refused; also what destructors do not free because of a refused release
+  std::vector<TrialFinding> retried;           // retained_for_retry: a later release succeeded
+  std::vector<TrialFinding> process_lifetime;  // the rehearsal leaves these, too
+  std::vector<TrialFinding> shown;             // host resources of leaks and refused, when nobody asked for host findings (TakeShown)
+  std::vector<TrialFinding> unjudged;          // driver objects of vanished child processes, beyond the rehearsal's count at that place
 };
 
-// Without a rehearsal (null) everything left is process-lifetime. Beside a rehearsal, what is left by a child process that wrote no
-// Exit event is unjudged: nobody told us whether it chose to leave.
+// Without a rehearsal (null) everything left is process-lifetime. With one, objects of a child process that wrote no Exit event are
+// unjudged, because it is unknown whether the child ended by itself.
 [[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial);
 
-// Violations of the trial beyond those that the rehearsal has at the same place; all of them without a rehearsal.
+// Violations of the trial beyond those at the same place of the rehearsal. Without a rehearsal all violations are returned.
 [[nodiscard]] std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial);
 
-// Host probes that nobody asked for change no verdict. In such a run this takes what they saw out of `findings` and makes it notes:
-// host_left, host_misused.
+// Host probes that nobody asked for change no verdict. For such a run this moves host findings out of `findings` and returns them as notes:
+// host_left and host_misused.
 [[nodiscard]] std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings);
 
 }  // namespace cuaudit::harness

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// verdict.h: what a trial can come to, and the reasons why less was tried or judged than planned.
+// verdict.h: the possible verdicts of a trial, and the reasons why less was tried or judged than planned.
 //
-//   Threads   values and constant tables; safe everywhere.
-//   Faults    makes no driver calls.
-//
-// reports/words holds the enumerations and their words; the harness compares and carries the enumerators.
+// reports/words holds the enumerations and their words. The harness only compares and passes on enumerators.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +33,13 @@ using words::VerdictOf;
 using words::VerdictRow;
 using words::Words;
 
-// What the program told its caller about the faulted cycle.
+// What the program reported about the faulted cycle.
 enum class Said : std::uint8_t { Nothing, Success, Failure };
 
-// Whether the clean cycle after the faulted one was looked at, and if not, why.
+// Whether the clean cycle after the faulted one was checked, and if not, why.
 enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died, GivenContext, LostKept, OlderContext };
 
-// How often something was left out, by reason.
+// Number of times that something was left out, by reason.
 using Tally = std::map<Reason, std::uint64_t>;
 using TallyInWords = std::map<std::string, std::uint64_t>;  // of a lifecycle's Audit
 

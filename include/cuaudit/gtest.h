@@ -3,6 +3,7 @@
 //
 //     TEST(Pool, IsNeutral)       { EXPECT_ALLOCATION_NEUTRAL(pool); }
 //     TEST(Pool, UnwindsCleanly)  { EXPECT_UNWINDS_CLEANLY(pool, {.depth = 1}); }
+//     TEST(Pool, Issue7)          { EXPECT_REPLAYS_CLEANLY(pool, "cuMemAlloc#2=OUT_OF_MEMORY,refuse"); }
 //
 // A failure prints each finding with its call stacks and a command that runs that one trial again. An expectation also fails when the
 // lifecycle itself does not work or when no fault fired.
@@ -13,9 +14,11 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <iostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cuaudit/lifecycle.h"
 
@@ -27,6 +30,11 @@
 // afterwards. Optional second argument: cuaudit::SweepOptions.
 #define EXPECT_UNWINDS_CLEANLY(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
 #define ASSERT_UNWINDS_CLEANLY(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Swept(__VA_ARGS__))
+
+// Runs one trial with one fault, or with several as {"...", "..."}, written as in Finding::faults, and expects the same. Optional third
+// argument: cuaudit::SweepOptions.
+#define EXPECT_REPLAYS_CLEANLY(...) EXPECT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Replayed(__VA_ARGS__))
+#define ASSERT_REPLAYS_CLEANLY(...) ASSERT_PRED_FORMAT1(::cuaudit::gtest::IsClean, ::cuaudit::gtest::Replayed(__VA_ARGS__))
 
 // Skips the test, with the reason, where no genuine driver with a device is available.
 #define CUAUDIT_SKIP_WITHOUT_DEVICE() \
@@ -70,6 +78,19 @@ inline Audit Cycles(const Lifecycle& lifecycle, const CycleOptions& options = {}
 inline Audit Swept(const Lifecycle& lifecycle, const SweepOptions& options = {}) {
   NameTest();
   return NameDriver(Sweep(lifecycle, options));
+}
+
+// One fault, or several in braces.
+struct FaultTexts {
+  FaultTexts(const char* text) : texts{text} {}
+  FaultTexts(const std::string& text) : texts{text} {}
+  FaultTexts(std::initializer_list<std::string> list) : texts(list) {}
+  std::vector<std::string> texts;
+};
+
+inline Audit Replayed(const Lifecycle& lifecycle, const FaultTexts& faults, const SweepOptions& options = {}) {
+  NameTest();
+  return NameDriver(Replay(lifecycle, faults.texts, options));
 }
 
 // GTEST_SKIP returns only from the function that contains it. The test goes on, and counts as skipped unless something else in it fails.

@@ -289,10 +289,11 @@ struct SweepOptions {
   // with the place that made it.
   bool host = true;
   AuditedDriver driver = AuditedDriver::Chosen;
-  bool shrink = true;                     // look for the fewest faults that show a finding of several
-  std::string coverage_at_least = {};     // percent; a sweep that reaches fewer ways to fail is not exercised
-  std::string work_dir = {};              // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
-  std::vector<std::string> formats = {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
+  bool shrink = true;                  // look for the fewest faults that show a finding of several
+  std::string coverage_at_least = {};  // percent; a sweep that reaches fewer ways to fail is not exercised
+  std::string work_dir = {};           // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
+  std::vector<std::string> formats =
+      {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
 };
 
 struct CycleOptions {
@@ -351,8 +352,8 @@ struct Audit {
 
 // Makes every fallible call fail in turn, each in a world of its own, and runs a clean cycle in the same world afterwards.
 // The environment variable CUAUDIT_FAULT restricts the sweep to one trial ("cuMemAlloc#1=OUT_OF_MEMORY,refuse;cuStreamDestroy#1=..."),
-// CUAUDIT_CASE to one lifecycle. CUAUDIT_SWEEP has options as `cuaudit sweep` takes them, and goes before what the code says:
-// CUAUDIT_SWEEP='--depth 1 --codes all --format json={case}.json' ./test
+// CUAUDIT_CASE to one lifecycle. CUAUDIT_SWEEP has options as `cuaudit sweep` takes them. They override the options given in the code, for
+// Sweep and Replay: CUAUDIT_SWEEP='--depth 1 --codes all --format json={case}.json' ./test
 [[nodiscard]] CUAUDIT_PUBLIC Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options = {});
 
 // Runs one trial with these faults, written as in Finding::faults.

@@ -193,7 +193,7 @@ struct Because {
   Reason reason = Reason::None;
   std::string of = {};
 
-  auto operator<=>(const Because&) const = default;
+  auto operator<=>(const Because&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 // How often something was left out.
 using Counted = std::map<Because, std::uint64_t>;

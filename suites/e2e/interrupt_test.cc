@@ -40,12 +40,14 @@ bool AnyRunsIn(const std::string& work) {
   return false;
 }
 
-void ExpectValid(const std::string& report) {
+// False where nobody can say: the schema needs python3-jsonschema.
+bool ExpectValid(const std::string& report) {
   constexpr const char* kCheck =
       "import json, sys, jsonschema\njsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
   const Outcome outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, report, CUAUDIT_SCHEMA});
-  const bool checked = outcome.err.find("ModuleNotFoundError") == std::string::npos;
-  EXPECT_EQ(outcome.exit, checked ? 0 : 1) << outcome.err;
+  if (outcome.err.find("No module named 'jsonschema'") != std::string::npos) return false;
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  return true;
 }
 
 class Interrupt : public ::testing::TestWithParam<const char*> {};
@@ -101,7 +103,7 @@ TEST_P(InterruptedSweep, ReportsTheTrialsThatWereDone) {
   EXPECT_THAT(outcome.out, HasSubstr("cuaudit sweep on the simulated driver: " + words + "\n"));
   EXPECT_THAT(outcome.err, HasSubstr(words + "; the same command goes on from here\n"));
   EXPECT_THAT(ReadFile(directory + "/report.xml"), HasSubstr("message=\"" + words + "\""));
-  ExpectValid(json);
+  if (!ExpectValid(json)) GTEST_SKIP() << "python3-jsonschema is not installed: nobody held the report to its schema";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, InterruptedSweep, ::testing::Values("fork", "spawn"),

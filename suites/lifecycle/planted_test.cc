@@ -305,7 +305,7 @@ TEST(Abort, IsAVerdictWhenIsolated) {
   EXPECT_THAT(Texts(audit),
               ElementsAre("abort after cuStreamCreate#1=OUT_OF_MEMORY,refuse", "abort after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
   EXPECT_EQ(audit.findings.at(1).where, "cuEventCreate");
-  EXPECT_EQ(audit.findings.at(1).detail, "died in init; its last calls were cuStreamCreate, cuEventCreate");
+  EXPECT_EQ(audit.findings.at(1).detail, "died in init; its last calls were cuStreamCreate=SUCCESS, cuEventCreate=OUT_OF_MEMORY");
 }
 
 struct Exits : Pair {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP.
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "cuaudit/lifecycle.h"
+#include "cuaudit/gtest.h"
 #include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::settings_test {
@@ -79,6 +80,32 @@ TEST_F(Settings, AWrongOptionIsOneClearLine) {
   EXPECT_THAT(Sweep(Losing(), {.coverage_at_least = "all"}).message, HasSubstr("--coverage-at-least: 'all': expected a percentage"));
 }
 
+TEST_F(Settings, TheEnvironmentOverridesPruning) {
+  const SweepOptions all = {.prune = Prune::None};
+  setenv("CUAUDIT_SWEEP", "--prune all --no-prune", 1);
+  EXPECT_THAT(Sweep(Losing(), all).message, HasSubstr("expected --prune or --no-prune, not both"));
+  setenv("CUAUDIT_SWEEP", "--prune all", 1);
+  const Audit pruned = Sweep(Losing(), all);
+  unsetenv("CUAUDIT_SWEEP");
+  EXPECT_EQ(Sweep(Losing(), {.prune = Prune::All}).trials, pruned.trials);
+  EXPECT_LE(pruned.trials, Sweep(Losing(), all).trials);
+  setenv("CUAUDIT_SWEEP", "--format 'json=x", 1);
+  EXPECT_THAT(Sweep(Losing()).message, HasSubstr("expected each quote to be closed"));
+}
+
+TEST_F(Settings, ADeadlineOfZeroIsTheDefault) {
+  setenv("CUAUDIT_SWEEP", "--deadline-ms 0 --depth 1", 1);
+  EXPECT_EQ(Sweep(Losing(), {.isolate = true}).verdicts.count("hang"), 0U);
+}
+
+TEST_F(Settings, TwoReportsHaveTwoFiles) {
+  const std::string file = Path("both");
+  EXPECT_THAT(Sweep(Losing(), {.formats = {"json=" + file, "junit=" + file}}).message, HasSubstr("--format: two results for "));
+  const auto named = Lifecycle::Of<LosesAStream>("Suite/Name").WithCurrentContext();
+  EXPECT_EQ(Sweep(named, {.formats = {"text=" + Path("{case}.txt")}}).outcome, AuditOutcome::Findings);
+  EXPECT_FALSE(Content("Suite%2FName.txt").empty());
+}
+
 TEST_F(Settings, AReportIsWrittenInEachFormat) {
   const Audit audit =
       Sweep(Losing(), {.formats = {"json=" + Path("{case}.json"), "junit=" + Path("{case}.xml"), "text=" + Path("report.txt")}});
@@ -89,6 +116,14 @@ TEST_F(Settings, AReportIsWrittenInEachFormat) {
   EXPECT_THAT(json, HasSubstr("CUAUDIT_CASE=loses_a_stream CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse'"));
   EXPECT_THAT(Content("loses_a_stream.xml"), HasSubstr("<testsuite"));
   EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
+}
+
+TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {
+  const std::string fault = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
+  EXPECT_REPLAYS_CLEANLY(Losing(), fault, {.formats = {"json=" + Path("replay.json")}});
+  EXPECT_THAT(Content("replay.json"), HasSubstr("\"mode\": \"replay\""));
+  EXPECT_THAT(Content("replay.json"), HasSubstr("\"text\": \"" + fault + "\""));
+  EXPECT_NONFATAL_FAILURE(EXPECT_REPLAYS_CLEANLY(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"}), "leak of 1 stream");
 }
 
 TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
@@ -103,6 +138,8 @@ TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
   EXPECT_EQ(first.Text(), second.Text());
   EXPECT_THAT(Texts(second), ElementsAre("leak stream 1 after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
   EXPECT_THAT(Sweep(Losing(), {.depth = 1, .work_dir = Path("work")}).message, HasSubstr("holds the plan of another sweep"));
+  EXPECT_THAT(Sweep(Losing(), {.host = false, .work_dir = Path("work")}).message, HasSubstr("holds the plan of another sweep"))
+      << "what was not looked at must not count as looked at";
 }
 
 TEST_F(Settings, TooLittleCoverageIsNotExercised) {
@@ -118,9 +155,11 @@ TEST_F(Settings, TooLittleCoverageIsNotExercised) {
   const Audit part = Sweep(clean, {.limit = 1, .coverage_at_least = "100"});
   EXPECT_EQ(part.outcome, AuditOutcome::NotExercised) << part.Text();
   EXPECT_THAT(part.message, HasSubstr("wanted at least 100.0 %"));
+  EXPECT_REPLAYS_CLEANLY(clean, "cuEventCreate#1=OUT_OF_MEMORY,refuse", {.coverage_at_least = "100"}) << "one trial has no coverage";
 }
 
-CUresult make_optional(DriverRef driver, CUevent* event) { return driver.EventCreate(event, 0); }
+// In C its name is the same for every compiler.
+extern "C" [[gnu::noinline]] CUresult make_optional(const DriverRef* driver, CUevent* event) { return driver->EventCreate(event, 0); }
 
 TEST_F(Settings, ACallBelowAFunctionIsBenign) {
   const auto lifecycle = [](const char* declared) {
@@ -128,7 +167,7 @@ TEST_F(Settings, ACallBelowAFunctionIsBenign) {
         .WithCurrentContext()
         .Init([](DriverRef driver) {
           CUevent event = nullptr;
-          if (make_optional(driver, &event) != CUDA_SUCCESS) return CUDA_SUCCESS;
+          if (make_optional(&driver, &event) != CUDA_SUCCESS) return CUDA_SUCCESS;
           return driver.EventDestroy(event);
         })
         .Benign(declared);

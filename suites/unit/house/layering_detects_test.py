@@ -67,8 +67,8 @@ with tempfile.TemporaryDirectory() as directory:
         assert changed != rows.rstrip("\n")
         return {"scripts/layers.txt": changed}
 
-    cli = root / "harness/cli"
-    without_cli11 = {p.relative_to(root).as_posix(): p.read_text().replace("<CLI/", "<fmt/") for p in cli.iterdir() if "<CLI/" in p.read_text()}
+    cli = root / "harness/options"
+    without_cli11 = {p.relative_to(root).as_posix(): p.read_text().replace("<CLI/CLI.hpp>", "<vector>") for p in cli.iterdir() if "<CLI/" in p.read_text()}
     results = [
         check(root, {}),
         # An include that has no entry; a folder is not its rooms, and one file is not its folder.
@@ -85,7 +85,7 @@ with tempfile.TemporaryDirectory() as directory:
         check(root, with_row("faults/shim", "faults/probes"), "faults/shim: may see faults/probes, and no file does"),
         check(root, with_row("harness/verdict", "reports/run.h"), "harness/verdict: may see reports/run.h, and no file does"),
         check(root, with_row("faults/shim", "faults/plan/plan.h"), "faults/shim: allowed faults/plan/plan.h twice"),
-        check(root, without_cli11, "harness/cli: may see <^CLI/>, and no file does"),
+        check(root, without_cli11, "harness/options: may see <^CLI/>, and no file does"),
         # Folders that include each other, though their rows say so; and rows that are not in order.
         check(root, {"harness/ledger/planted.h": '#include "harness/verdict/judge.h"\n'} | with_row("harness/ledger", "harness/verdict"),
               "circle: harness/ledger -> harness/verdict -> harness/ledger", "harness/ledger: sees harness/verdict, whose row is not above"),

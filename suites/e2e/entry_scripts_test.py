@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs scripts/test and scripts/audit in a tree where cmake and ctest are stand-ins that note how they were called.
+
+    entry_scripts_test.py --root CHECKOUT --build BUILD [NAME...]
+
+What scripts/audit audits is real: the cuaudit and the reducers that BUILD holds. Nothing is installed and nothing is built.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+options = None
+REDUCERS = ("preallocation", "picture_pool", "graph_owner", "early_returns")
+# $FAIL names the command whose arguments fail: "--build", "--preset dev -j".
+STAND_IN = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+case "$(basename "$0") $*" in *"$FAIL"*) echo "error: this is what a compiler says"; exit 8 ;; esac
+exit 0
+"""
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.tree = Path(scratch.name)
+        for folder in ("scripts", "bin", "build/release"):
+            (self.tree / folder).mkdir(parents=True)
+        for name in ("cmake", "ctest"):
+            self.put(self.tree / "bin" / name, STAND_IN)
+        self.put(self.tree / "scripts/install_packages", "#!/bin/sh\nexit 0\n")
+
+    def put(self, path, text):
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run_script(self, name, *arguments, fail="nothing fails", seconds=240):
+        shutil.copy(options.root / "scripts" / name, self.tree / "scripts" / name)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("CUAUDIT_")}
+        environment.update(PATH=f"{self.tree / 'bin'}:{environment['PATH']}", CALLS=str(self.tree / "calls"), FAIL=fail)
+        return subprocess.run([self.tree / "scripts" / name, *arguments], cwd=self.tree, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
+
+    def calls(self):
+        return (self.tree / "calls").read_text().splitlines()
+
+
+class TestScript(Script):
+    def test_all_passed(self):
+        done = self.run_script("test")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual([line.split()[0] for line in self.calls()], ["cmake", "cmake", "ctest"])
+        self.assertNotIn("FAILED", done.stdout)
+        for phase in ("install", "dev: configure", "dev: build", "dev: tests", "all"):
+            self.assertIn(phase, done.stdout.split("Where the time went:")[1])
+
+    def test_a_build_that_fails(self):
+        done = self.run_script("test", fail="cmake --build")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("this is what a compiler says", done.stdout)
+        self.assertNotIn("ctest", "".join(self.calls()))
+        self.assertIn("dev: configure", done.stdout.split("Where the time went:")[1])
+        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+
+    def test_a_configuration_that_fails(self):
+        done = self.run_script("test", "asan", fail="cmake --preset asan")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(len(self.calls()), 1)
+        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+
+    def test_a_build_of_one_target_that_fails(self):
+        done = self.run_script("test", "tsan", "dev", fail="--target tests_threads")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertNotIn("ctest", "".join(self.calls()), "nothing is tested, and the next preset is not begun")
+
+    def test_a_test_that_fails(self):
+        done = self.run_script("test", "dev", "asan", fail="ctest --preset dev")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertNotIn("asan", "".join(self.calls()))
+        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+
+    def test_a_word_that_it_does_not_know(self):
+        done = self.run_script("test", "--al")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertFalse((self.tree / "calls").exists())
+
+
+class AuditScript(Script):
+    def setUp(self):
+        super().setUp()
+        (self.tree / "build/release/bin").symlink_to(options.build / "bin")
+        (self.tree / "suites").symlink_to(options.root / "suites")
+
+    def test_audits_the_reducers(self):
+        done = self.run_script("audit")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        built = self.calls()[1].split()
+        self.assertEqual(self.calls()[0], "cmake --preset release")
+        self.assertIn("cuaudit_complete", built)
+        for reducer in REDUCERS:
+            for form in ("defective", "repaired"):
+                self.assertIn(f"{reducer}_{form}", built)
+                for mode in ("sweep", "cycles"):
+                    self.assertIn(f"== cuaudit {mode} {reducer}_{form}\n", done.stdout)
+                    for ending in ("txt", "json"):
+                        self.assertGreater((self.tree / "audit-report" / f"{reducer}_{form}.{mode}.{ending}").stat().st_size, 0)
+        self.assertIn("PASS", done.stdout)
+        self.assertNotIn("FAIL", done.stdout)
+
+    def test_audits_a_program(self):
+        done = self.run_script("audit", str(options.build / "bin/reducers/early_returns_defective"), "2")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("cuaudit sweep", done.stdout)
+        self.assertGreater((self.tree / "audit-report/early_returns_defective.sweep.json").stat().st_size, 0)
+
+    def test_a_build_that_fails(self):
+        done = self.run_script("audit", fail="cmake --build")
+        self.assertEqual(done.returncode, 8, done.stdout)
+        self.assertIn("this is what a compiler says", done.stdout, "the second try shows it")
+        self.assertFalse((self.tree / "audit-report").exists())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
