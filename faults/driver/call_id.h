@@ -79,7 +79,7 @@ constexpr std::size_t FindBase(std::string_view name) {
 }
 
 // FNV-1a over all symbols in order.
-constexpr std::uint64_t TableDigest() {
+consteval std::uint64_t TableDigest() {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const CallRow& row : kCalls) {
     for (const char c : row.symbol) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

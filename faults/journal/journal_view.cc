@@ -21,8 +21,7 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   if (header->version != kJournalVersion || header->header_bytes != sizeof(JournalHeader)) {
     return "the journal was written by another version of cuaudit (expected version " CUAUDIT_TEXT(CUAUDIT_JOURNAL_VERSION) ")";
   }
-  static constexpr std::uint64_t kDigest = driver::TableDigest();  // views are opened several times a trial
-  if (header->table_digest != kDigest) {
+  if (header->table_digest != driver::TableDigest()) {
     return "the journal was written by a cuaudit built from other CUDA headers";
   }
   const std::uint64_t modules_end = header->modules_offset + kMaxModules * sizeof(ModuleRow);
