@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class HostAudit {
   HostRecords* records_ = nullptr;
   std::string why_no_records_;
   std::uint64_t entered_ = 0;
+  std::vector<std::unique_ptr<char[]>> taken_;  // TakeCachedBlocks
 };
 
 // What a good cycle keeps, at least 0: a cycle that releases what an earlier cycle kept is no measure.

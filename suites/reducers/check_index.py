@@ -105,7 +105,7 @@ class Index:
                 if (name, test) not in self.named:
                     self.wrong(name, f"{test} is in no row")
         for source in sorted(self.folder.iterdir()):
-            if source.suffix in (".c", ".cc") and source.name not in self.files:
+            if source.suffix in (".c", ".cc") and source.name not in self.files and not source.name.endswith("vectors.cc"):  # what reducers share
                 self.wrong(source.name, "is in no row")
 
 
