@@ -29,7 +29,7 @@ struct CallConfiguration {
   cudaStream_t stream;
 };
 
-// A stack, because the kernel's arguments are evaluated between <<<...>>> and its stub, and that evaluation may launch other kernels.
+// Launch configurations are kept on a stack: evaluating the arguments of a kernel may launch another kernel.
 inline constexpr unsigned kConfigurations = 6;
 
 struct Thread {

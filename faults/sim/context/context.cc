@@ -9,12 +9,12 @@
 #include "faults/sim/memory/freeing.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
+#include "faults/sim/operation/semaphore.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/order/marker.h"
 #include "faults/sim/state/call.h"
 #include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/stream.h"
-#include "faults/sim/work/semaphore.h"
 
 namespace cuaudit::sim {
 

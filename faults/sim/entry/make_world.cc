@@ -7,8 +7,8 @@
 #include "faults/sim/entry/table.h"
 #include "faults/sim/memory/physical.h"
 #include "faults/sim/memory/share.h"
+#include "faults/sim/operation/semaphore.h"
 #include "faults/sim/state/world_state.h"
-#include "faults/sim/work/semaphore.h"
 #include "faults/sim/world.h"
 
 namespace cuaudit::sim {

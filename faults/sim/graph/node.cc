@@ -5,8 +5,8 @@
 #include "faults/sim/kernel/arguments.h"
 #include "faults/sim/kernel/launch_checks.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/work/batch_node.h"
-#include "faults/sim/work/semaphore.h"
+#include "faults/sim/operation/batch_node.h"
+#include "faults/sim/operation/semaphore.h"
 
 namespace cuaudit::sim {
 

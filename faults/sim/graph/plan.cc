@@ -3,8 +3,8 @@
 #include "faults/sim/graph/plan.h"
 
 #include "faults/sim/kernel/arguments.h"
+#include "faults/sim/operation/access.h"
 #include "faults/sim/order/marker.h"
-#include "faults/sim/work/access.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -5,9 +5,9 @@
 #include "faults/sim/graph/plan.h"
 #include "faults/sim/kernel/arguments.h"
 #include "faults/sim/memory/graph_memory.h"
+#include "faults/sim/operation/access.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/tell.h"
-#include "faults/sim/work/access.h"
 
 namespace cuaudit::sim {
 namespace {

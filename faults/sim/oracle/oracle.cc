@@ -3,11 +3,11 @@
 #include "faults/sim/oracle/oracle.h"
 
 #include "faults/sim/graph/plan.h"
+#include "faults/sim/operation/access.h"
 #include "faults/sim/oracle/attendance.h"
 #include "faults/sim/order/clock.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/order/tell.h"
-#include "faults/sim/work/access.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -6,9 +6,9 @@
 #include "faults/sim/kernel/arguments.h"
 #include "faults/sim/memory/copy.h"
 #include "faults/sim/memory/freeing.h"
+#include "faults/sim/operation/batch_node.h"
+#include "faults/sim/operation/value_work.h"
 #include "faults/sim/order/marker.h"
-#include "faults/sim/work/batch_node.h"
-#include "faults/sim/work/value_work.h"
 #include "include/cuaudit/kernel.h"
 
 namespace cuaudit::sim {

@@ -2,10 +2,10 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/stream/schedule.h"
 
+#include "faults/sim/operation/value_work.h"
 #include "faults/sim/oracle/attendance.h"
 #include "faults/sim/stream/executor.h"
 #include "faults/sim/stream/queue.h"
-#include "faults/sim/work/value_work.h"
 
 namespace cuaudit::sim {
 namespace {

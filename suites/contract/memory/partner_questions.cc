@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the second process of a question does. What the first gives it comes over the socket, in the order taken here.
+// The part of each question that runs in a second process. The first process sends handles and bytes over a socket, in the order in which
+// this part receives them.
 #include <unistd.h>
 
 #include "suites/contract/partner.h"

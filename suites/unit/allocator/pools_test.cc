@@ -115,7 +115,7 @@ TEST(Pools, EndingARouteWaitsForWhoeverAsksIt) {
     EXPECT_OK(a->EndAllocateToPool(0, pool));
     filter.ended = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 0; i < 1000 && !filter.ended; ++i) std::this_thread::yield();  // it ends too early only if it does not wait
   filter.leave = true;
   asking.join();
   ending.join();

@@ -3,7 +3,7 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/arguments.h"
-#include "faults/sim/work/batch_node.h"
+#include "faults/sim/operation/batch_node.h"
 
 namespace cuaudit::sim {
 

@@ -6,9 +6,9 @@
 #include "faults/sim/graph/memory_node.h"
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/arguments.h"
+#include "faults/sim/operation/batch_node.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
-#include "faults/sim/work/batch_node.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/arguments.h"
 #include "faults/sim/memory/share.h"
+#include "faults/sim/operation/semaphore.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
-#include "faults/sim/work/semaphore.h"
 #include "include/cuaudit/semaphore.h"
 
 namespace cuaudit::sim {

@@ -2,10 +2,10 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/kernel/arguments.h"
+#include "faults/sim/operation/batch_node.h"
+#include "faults/sim/operation/value_work.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
-#include "faults/sim/work/batch_node.h"
-#include "faults/sim/work/value_work.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/work/value_work.h"
+#include "faults/sim/operation/value_work.h"
 
 #include <sched.h>
 #include <time.h>
 
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/work/semaphore.h"
+#include "faults/sim/operation/semaphore.h"
 
 namespace cuaudit::sim {
 namespace {

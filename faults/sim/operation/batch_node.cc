@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/work/batch_node.h"
+#include "faults/sim/operation/batch_node.h"
 
 #include "faults/sim/kernel/arguments.h"
-#include "faults/sim/work/value_work.h"
+#include "faults/sim/operation/value_work.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/work/semaphore.h"
+#include "faults/sim/operation/semaphore.h"
 
 #include "faults/sim/kernel/arguments.h"
 #include "include/cuaudit/semaphore.h"

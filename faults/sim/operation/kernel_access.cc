@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/kernel/arguments.h"
-#include "faults/sim/work/access.h"
+#include "faults/sim/operation/access.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/work/access.h"
+#include "faults/sim/operation/access.h"
 
-#include "faults/sim/work/value_work.h"
+#include "faults/sim/operation/value_work.h"
 
 namespace cuaudit::sim {
 namespace {
