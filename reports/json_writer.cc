@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/defect_words.h"
 #include "reports/message.h"
 
 namespace cuaudit::report {
@@ -76,6 +77,43 @@ Json Findings(const std::vector<Finding>& findings) {
                         {"reproduce", finding.reproduce},
                         {"trials", finding.trials}});
     AddRare(finding, &json.back());
+  }
+  return json;
+}
+
+Json FrameOf(const Frame& frame) { return Stack({frame}).front(); }
+
+Json Fingerprints(const Run& run, const Member& member) {
+  Json json = Json::array();
+  for (const std::size_t finding : member.findings) json.push_back(run.findings[finding].fingerprint);
+  return json;
+}
+
+Json Defects(const Run& run) {
+  Json json = Json::array();
+  for (const Defect& defect : run.defects) {
+    const Finding& root = RootOf(run, defect);
+    Json members = Json::array();
+    for (const Member& member : defect.members) {
+      const Finding& first = run.findings[member.findings.front()];
+      members.push_back(Json{{"rule", words::Name(first.rule)},
+                             {"kind", first.kind},
+                             {"count", member.count},
+                             {"bytes", member.bytes},
+                             {"findings", Fingerprints(run, member)}});
+    }
+    Json blame = nullptr;
+    if (defect.blame) blame = Json{{"function", FrameOf(defect.blame->function)}, {"because", Name(defect.blame->because)}};
+    json.push_back(Json{{"fingerprint", defect.fingerprint},
+                        {"rule", words::Name(root.rule)},
+                        {"title", root.title},
+                        {"blame", std::move(blame)},
+                        {"says", BlameOf(run, defect)},
+                        {"acquired", Place(root.acquired)},
+                        {"released", PlaceOrNull(defect.released)},
+                        {"trials", defect.trials},
+                        {"members", std::move(members)},
+                        {"reproduce", root.reproduce}});
   }
   return json;
 }
@@ -193,6 +231,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   if (run.meters) json["meters"] = MetersOf(*run.meters);
   json["live"] = Live(run);
   if (run.coverage) json["coverage"] = ToJson(*run.coverage);
+  json["defects"] = Defects(run);
   json["findings"] = Findings(run.findings);
   json["notes"] = Findings(run.notes);
   json["header"] = Json{{"generated", run.generated}, {"tool_version", run.tool_version}};

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
@@ -82,6 +83,35 @@ std::string Body(const Finding& finding) {
   return text;
 }
 
+std::string Headline(const Run& run, const Defect& defect) {
+  const Finding& root = RootOf(run, defect);
+  std::string line = RulesOf(run, defect);
+  if (const std::string amount = AmountOf(run, defect); !amount.empty()) line += ": " + amount;
+  if (root.fault) line += (WasLost(root.rule) ? ", lost when " : ", after ") + root.fault->text + " failed";
+  for (const Fault& fault : root.then) line += ", and then " + fault.text;
+  if (defect.trials > 1) line += ", in " + std::to_string(defect.trials) + " trials";
+  return line;
+}
+
+// The finding that shows the defect, and one line for each other one.
+std::string Body(const Run& run, const Defect& defect) {
+  std::string text = BlameOf(run, defect);
+  if (!text.empty()) text += "\n";
+  if (!defect.released.call.empty()) {
+    text += "without the fault " + defect.released.call + "\n";
+    AppendStack(defect.released.stack, &text);
+  }
+  text += Body(RootOf(run, defect));
+  bool first = true;
+  for (const Member& member : defect.members) {
+    for (const std::size_t finding : member.findings) {
+      if (!first) text += "with it " + Headline(run.findings[finding]) + "\n";
+      first = false;
+    }
+  }
+  return text;
+}
+
 struct Counter {
   std::size_t tests = 0;
   std::size_t failures = 0;
@@ -110,11 +140,11 @@ struct Suite {
     return test;
   }
 
-  // The name ends in the fingerprint, so that it is the same from run to run and a CI system can follow the finding.
-  pugi::xml_node Case(const Finding& finding) {
+  // The name ends in the fingerprint, so that it is the same from run to run and a CI system can follow the defect.
+  pugi::xml_node Case(const Finding& finding, const std::string& fingerprint) {
     const std::string_view rule = words::Name(finding.rule);
     std::string name = finding.kind.empty() ? std::string(rule) : finding.kind;
-    if (!finding.fingerprint.empty()) name += " " + finding.fingerprint;
+    if (!fingerprint.empty()) name += " " + fingerprint;
     return Case(rule, name);
   }
 };
@@ -136,12 +166,13 @@ void AppendOutcome(Suite* suite) {
 
 void AppendCases(Suite* suite) {
   const Run& run = suite->run;
-  for (const Finding& finding : run.findings) {
+  for (const Defect& defect : run.defects) {
     ++suite->counter.failures;
-    pugi::xml_node failure = suite->Case(finding).append_child("failure");
-    Set(failure, "type", words::Name(finding.rule));
-    Set(failure, "message", Headline(finding));
-    SetText(failure, Body(finding));
+    const Finding& root = RootOf(run, defect);
+    pugi::xml_node failure = suite->Case(root, defect.fingerprint).append_child("failure");
+    Set(failure, "type", words::Name(root.rule));
+    Set(failure, "message", Headline(run, defect));
+    SetText(failure, Body(run, defect));
   }
   static constexpr std::array<Verdict, 4> kPassing = {Verdict::Pass, Verdict::Absorbed, Verdict::Benign, Verdict::RetainedForRetry};
   for (const Verdict verdict : kPassing) {
@@ -162,7 +193,7 @@ void AppendCases(Suite* suite) {
   }
   for (const Finding& note : run.notes) {
     ++suite->counter.skipped;
-    pugi::xml_node test = suite->Case(note);
+    pugi::xml_node test = suite->Case(note, note.fingerprint);
     Set(test.append_child("skipped"), "message", Headline(note));
     if (const std::string body = Body(note); !body.empty()) SetText(test.append_child("system-out"), body);
   }

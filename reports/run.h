@@ -7,6 +7,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -59,6 +60,7 @@ struct Frame {
   std::string file;      // source file, empty when unknown
   int line = 0;
   std::uint64_t offset = 0;  // in the module
+  std::uint64_t start = 0;   // of a function without a name: where it begins in the module; 0: unknown
 };
 
 struct Fault {
@@ -92,6 +94,35 @@ struct Finding {
   std::string fingerprint;
   std::string reproduce;     // command line that shows the finding again
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
+};
+
+// Why a function is blamed for a loss.
+enum class BlamedBecause : std::uint8_t {
+  HeldIt,        // it ran when the object was acquired and when the call failed
+  BeganRelease,  // it was entered on the way to the release, and returned before
+  NeverReached,  // it makes the release in the fault-free run
+  MadeTheCall,   // it made the call that is wrong
+};
+
+struct Blame {
+  Frame function;
+  BlamedBecause because = BlamedBecause::MadeTheCall;
+};
+
+// One thing that is wrong in a defect, whichever fault showed it.
+struct Member {
+  std::vector<std::size_t> findings;  // indices in Run::findings
+  std::uint64_t count = 0;            // the most that one trial shows
+  std::uint64_t bytes = 0;
+};
+
+// Findings with one cause: what a person reads and counts.
+struct Defect {
+  std::vector<Member> members;        // the owner of the others first
+  std::optional<Blame> blame;         // absent when no function of the program is known
+  Acquired released;                  // where the fault-free run releases what the first member lost; empty when it does not
+  std::uint64_t trials = 0;           // trials that show it; 0: it shows without a fault
+  std::string fingerprint;
 };
 
 // What a trial ran in, and why not in the chosen isolation when it could not.
@@ -249,6 +280,7 @@ struct Run {
   std::optional<Meters> meters;  // only for `cycles`
   std::vector<LiveRow> live;
   std::optional<Coverage> coverage;  // only for a sweep
+  std::vector<Defect> defects;  // of the findings
   std::vector<Finding> findings;
   std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
   std::string generated;       // date, written into the header only: the one field that may differ between equal runs

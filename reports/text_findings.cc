@@ -46,14 +46,6 @@ std::string Amount(const Finding& finding) {
   return text;
 }
 
-// "cuStreamCreate < make_stream src/picture.c:61"
-std::string Place(std::string_view call, const std::vector<Frame>& stack) {
-  std::string text = ForTerminal(call);
-  const std::string origin = DescribeOrigin(stack);
-  if (!origin.empty()) text += (text.empty() ? "" : " < ") + ForTerminal(origin);
-  return text;
-}
-
 void AppendStack(const std::vector<Frame>& stack, Page* page) {
   for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
 }
@@ -81,7 +73,21 @@ void AppendOrigin(const Finding& finding, Page* page) {
   if (!same_stack) AppendStack(finding.where_stack, page);
 }
 
-// "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed", "... failed, and then cuCtxPopCurrent#3=INVALID_CONTEXT,refuse"
+std::string Joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + ForTerminal(word);
+  return line;
+}
+
+}  // namespace
+
+std::string Place(std::string_view call, const std::vector<Frame>& stack) {
+  std::string text = ForTerminal(call);
+  const std::string origin = DescribeOrigin(stack);
+  if (!origin.empty()) text += (text.empty() ? "" : " < ") + ForTerminal(origin);
+  return text;
+}
+
 std::string Failing(const Finding& finding, const Page& page) {
   std::string line =
       fmt::format("{} {} failed", WasLost(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
@@ -89,34 +95,36 @@ std::string Failing(const Finding& finding, const Page& page) {
   return line;
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + ForTerminal(word);
-  return line;
+void AppendPlaces(const Finding& finding, Page* page) {
+  AppendOrigin(finding, page);
+  AppendOther(finding, page);
 }
+
+void AppendFault(const Finding& finding, Page* page) {
+  if (!finding.fault) return;
+  page->Line("     {}", Failing(finding, *page));
+  if (finding.where_stack.empty() || !SamePlace(finding.where_stack, finding.fault->stack)) AppendStack(finding.fault->stack, page);
+  for (const Fault& fault : finding.then) {
+    page->Line("     then {}", page->Paint(kBold, ForTerminal(fault.text)));
+    AppendStack(fault.stack, page);
+  }
+  if (!finding.shrunk_from.empty()) page->Line("     shrunk from {}", Joined(finding.shrunk_from));
+}
+
+namespace {
 
 void AppendReproduce(const Finding& finding, std::string_view indent, Page* page) {
   if (!finding.reproduce.empty()) page->Line("{}reproduce {}", indent, ForTerminal(finding.reproduce));
 }
 
 void AppendOne(const Finding& finding, Page* page) {
-  AppendOrigin(finding, page);
-  AppendOther(finding, page);
-  if (finding.fault) {
-    page->Line("     {}", Failing(finding, *page));
-    if (finding.where_stack.empty() || !SamePlace(finding.where_stack, finding.fault->stack)) AppendStack(finding.fault->stack, page);
-    for (const Fault& fault : finding.then) {
-      page->Line("     then {}", page->Paint(kBold, ForTerminal(fault.text)));
-      AppendStack(fault.stack, page);
-    }
-    if (!finding.shrunk_from.empty()) page->Line("     shrunk from {}", Joined(finding.shrunk_from));
-  }
+  AppendPlaces(finding, page);
+  AppendFault(finding, page);
   AppendReproduce(finding, "     ", page);
 }
 
 void AppendMany(const Group& group, Page* page) {
-  AppendOrigin(*group.front(), page);
-  AppendOther(*group.front(), page);
+  AppendPlaces(*group.front(), page);
   const bool all_reproductions = group.size() <= kShownReproductions;
   const std::size_t shown = std::min(group.size(), kShownCalls);
   for (std::size_t i = 0; i < shown; ++i) {

@@ -2,6 +2,8 @@
 // text_findings.h: writes the findings and notes of a report as text. Findings at one place are written once.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/run.h"
@@ -15,6 +17,14 @@ using Group = std::vector<const Finding*>;
 
 // Orders the groups by their first findings.
 std::vector<Group> GroupByPlace(const std::vector<Finding>& findings);
+
+// Parts of a finding: the places that it names, and the calls that were made to fail.
+void AppendPlaces(const Finding& finding, Page* page);
+void AppendFault(const Finding& finding, Page* page);
+// "cuStreamCreate < make_stream src/picture.c:61"
+std::string Place(std::string_view call, const std::vector<Frame>& stack);
+// "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed", "... failed, and then cuCtxPopCurrent#3=INVALID_CONTEXT,refuse"
+std::string Failing(const Finding& finding, const Page& page);
 
 void AppendFindings(const std::vector<Group>& groups, Page* page);
 

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/host_notes.h"
 #include "reports/message.h"
+#include "reports/text_defects.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
 
@@ -49,8 +51,8 @@ struct Painted {
   std::string_view paint;
 };
 
-Painted OutcomeOf(const Run& run, std::size_t places) {
-  const std::string found = Plural(run.findings.size(), "finding") + " at " + Plural(places, "place");
+Painted OutcomeOf(const Run& run) {
+  const std::string found = DefectCount(run);
   if (run.outcome == Outcome::Findings) return {found, kRed};
   if (run.outcome == Outcome::Interrupted) return {Explanation(run) + (run.findings.empty() ? "" : "; " + found), kYellow};
   if (run.outcome == Outcome::Clean) {
@@ -86,8 +88,8 @@ std::string Describe(const Host& host) {
   return text;
 }
 
-void AppendHeadline(const Run& run, std::size_t places, Page* page) {
-  const Painted outcome = OutcomeOf(run, places);
+void AppendHeadline(const Run& run, Page* page) {
+  const Painted outcome = OutcomeOf(run);
   constexpr std::string_view kOn[] = {"", " on the simulated driver", " on the real driver"};
   page->Line("cuaudit {}{}: {}", Name(run.mode), kOn[static_cast<std::size_t>(run.driver.kind)],
              page->Paint(outcome.paint, ForTerminal(outcome.text)));
@@ -252,15 +254,19 @@ std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
 
 bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth; }
 
-bool WriteText(const Run& run, std::ostream& out, bool colour) {
+bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   Page page;
-  page.colour = colour;
-  const std::vector<Group> groups = GroupByPlace(run.findings);
-  AppendHeadline(run, groups.size(), &page);
+  page.colour = options.colour;
+  AppendHeadline(run, &page);
   AppendCycles(run, &page);
   AppendLive(run, &page);
   AppendLeftAtExit(run, &page);
-  AppendFindings(groups, &page);
+  AppendDefects(run, &page);
+  if (options.findings && !run.findings.empty()) {
+    page.Line("");
+    page.Line("{}:", Plural(run.findings.size(), "finding"));
+    AppendFindings(GroupByPlace(run.findings), &page);
+  }
   AppendNotReached(run, &page);
   AppendNotes(run, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));

@@ -11,8 +11,13 @@
 
 namespace cuaudit::report {
 
-// Writes findings that differ only in the failing call as one; WriteJson writes each. Returns false when the stream failed.
-bool WriteText(const Run& run, std::ostream& out, bool colour);
+struct TextOptions {
+  bool colour = false;
+  bool findings = false;  // below the defects list each finding, those that differ only in the failing call as one
+};
+
+// Returns false when the stream failed.
+bool WriteText(const Run& run, std::ostream& out, const TextOptions& options);
 
 // "Function file.c:12", "Function (module)" or "module+0x1f30", depending on what is known.
 std::string Describe(const Frame& frame);

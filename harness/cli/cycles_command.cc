@@ -37,6 +37,7 @@ Exit CyclesCommand(const Options& options) {
     return EndInterrupted({progress.interrupted, progress.done, progress.planned}, std::move(run), *session);
   }
   if (!status.ok()) return Fail(status, *session);
+  FindDefects(&run);
   SayLeftOut(run);
   return Deliver(run, options);
 }

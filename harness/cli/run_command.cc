@@ -81,6 +81,7 @@ Exit RunCommand(const Options& options) {
   AddLeftBehind(ending, "they still are", &run);
   SiteTexts sites;
   AddFaultFree(*seen, session->Reproduce(), &sites, &run);
+  FindDefects(&run);
   run.live = LiveTable(seen->ledger);
   const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
   if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};

@@ -18,6 +18,7 @@
 #include "harness/sweep/replay.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
+#include "reports/defect_words.h"
 #include "reports/host_notes.h"
 
 namespace cuaudit::harness {
@@ -132,7 +133,7 @@ Exit SweepCommand(const Options& options) {
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
-      std::to_string(run.findings.size()) + (run.findings.size() == 1 ? " finding" : " findings") +
+      report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
   const Exit delivered = Deliver(run, options);

@@ -55,11 +55,18 @@ void AddStack(const char* title, const std::string& call, const std::vector<std:
   for (const std::string& line : stack) *text += "        " + line + "\n";
 }
 
+std::string Counted(std::size_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); }
+
+// "leak of 1 stream (64 bytes)"
+std::string What(const Finding& finding) {
+  std::string text = finding.rule;
+  if (!finding.kind.empty()) text += " of " + std::to_string(finding.count) + " " + finding.kind;
+  if (finding.bytes != 0) text += " (" + std::to_string(finding.bytes) + " bytes)";
+  return text;
+}
+
 void AddFinding(const Finding& finding, std::string* text) {
-  *text += "  " + finding.rule;
-  if (!finding.kind.empty()) *text += " of " + std::to_string(finding.count) + " " + finding.kind;
-  if (finding.bytes != 0) *text += " (" + std::to_string(finding.bytes) + " bytes)";
-  *text += ": " + finding.title + "\n";
+  *text += "  " + What(finding) + ": " + finding.title + "\n";
   if (!finding.detail.empty()) *text += "    " + finding.detail + "\n";
   AddStack("acquired by", finding.acquired, finding.acquired_stack, text);
   AddStack("seen at", finding.where, finding.where_stack, text);
@@ -68,6 +75,24 @@ void AddFinding(const Finding& finding, std::string* text) {
   }
   if (finding.trials > 1) *text += "    in " + std::to_string(finding.trials) + " trials\n";
   if (!finding.replay.empty()) *text += "    replay " + finding.replay + "\n";
+}
+
+constexpr std::size_t kShownFindings = 10;  // of one defect, a line each
+
+// The finding that shows the defect, and a line for each other one.
+void AddDefect(const Defect& defect, const std::vector<Finding>& findings, std::string* text) {
+  AddFinding(findings[defect.findings.front()], text);
+  if (!defect.blame.empty()) *text += "    " + defect.blame + "\n";
+  AddStack("without the fault", defect.released, defect.released_stack, text);
+  for (std::size_t i = 1; i < defect.findings.size() && i <= kShownFindings; ++i) {
+    const Finding& finding = findings[defect.findings[i]];
+    *text += "    with it " + What(finding);
+    for (const std::string& fault : finding.faults) *text += ", fault " + fault;
+    *text += "\n";
+  }
+  if (defect.findings.size() > kShownFindings + 1)
+    *text += "    and " + std::to_string(defect.findings.size() - kShownFindings - 1) + " more findings\n";
+  if (!defect.fingerprint.empty()) *text += "    fingerprint " + defect.fingerprint + "\n";
 }
 
 }  // namespace
@@ -87,7 +112,8 @@ std::string Audit::Text() const {
       text += "not exercised: " + message;
       break;
     case AuditOutcome::Findings:
-      text += std::to_string(findings.size()) + (findings.size() == 1 ? " finding" : " findings");
+      text += Counted(defects.size(), "defect");
+      if (findings.size() != defects.size()) text += ", " + Counted(findings.size(), "finding");
       break;
   }
   text += "\n";
@@ -101,7 +127,7 @@ std::string Audit::Text() const {
   for (const auto& [reason, count] : pruned) text += "  pruned: " + std::to_string(count) + " " + reason + "\n";
   for (const std::string& reason : unmetered) text += "  not metered: " + reason + "\n";
   if (!drift.empty()) text += "  drifting: two fault-free runs differ: " + drift + "\n";
-  for (const Finding& finding : findings) AddFinding(finding, &text);
+  for (const Defect& defect : defects) AddDefect(defect, findings, &text);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "harness/lifecycle/command_line.h"
+#include "reports/defect_words.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -80,6 +81,21 @@ Finding ToFinding(const report::Finding& from) {
   return finding;
 }
 
+Defect ToDefect(const report::Run& run, const report::Defect& from, std::size_t first) {
+  Defect defect;
+  defect.rules = report::RulesOf(run, from);
+  defect.amount = report::AmountOf(run, from);
+  defect.blame = report::BlameOf(run, from);
+  defect.released = from.released.call;
+  defect.released_stack = Lines(from.released.stack);
+  for (const report::Member& member : from.members) {
+    for (const std::size_t finding : member.findings) defect.findings.push_back(first + finding);
+  }
+  defect.trials = from.trials;
+  defect.fingerprint = from.fingerprint;
+  return defect;
+}
+
 void Add(const Counted& from, TallyInWords* to) {
   for (const auto& [reason, count] : from) (*to)[Words(reason)] += count;
 }
@@ -101,6 +117,7 @@ void AddReport(const report::Run& run, Audit* audit) {
   for (const auto& [verdict, count] : run.totals.verdicts) audit->verdicts[std::string(Name(verdict))] += count;
   Add(run.totals.skipped, &audit->skipped);
   Add(run.totals.pruned, &audit->pruned);
+  for (const report::Defect& defect : run.defects) audit->defects.push_back(ToDefect(run, defect, audit->findings.size()));
   std::transform(run.findings.begin(), run.findings.end(), std::back_inserter(audit->findings), ToFinding);
   std::transform(run.notes.begin(), run.notes.end(), std::back_inserter(audit->notes), ToFinding);
 }
@@ -110,6 +127,7 @@ void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vect
   Groups groups;
   report::Run run;
   AddFaultFree(findings, notes, ReproductionOf(lifecycle), &groups, &run);
+  FindDefects(&run);
   AddReport(run, audit);
 }
 

@@ -2,6 +2,7 @@
 // The part of InProcessRunner that checks what trials keep of the host each time they are repeated.
 #include <algorithm>
 
+#include "harness/defect/blame.h"
 #include "harness/lifecycle/in_process_runner.h"
 
 namespace cuaudit::harness {
@@ -121,6 +122,7 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   if (found.empty()) return {};
   // The last repeat had call stacks.
   if (trial->fault_key == 0) NamePlaces(ObserveCycle(world_->Journal(), trace_, Ending()), sites_, trial);
+  for (TrialFindingText& one : found) one.blame = BlameForLoss({one.acquired->stack, trial->fault_site->stack, {}, 0, {}});
   std::move(found.begin(), found.end(), std::back_inserter(trial->findings));
   const bool quiet = trial->verdict == Verdict::Pass || trial->verdict == Verdict::Absorbed || trial->verdict == Verdict::Benign ||
                      trial->verdict == Verdict::ReleaseRefused;

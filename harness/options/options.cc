@@ -87,6 +87,7 @@ Status ReadOutputs(Options* options) {
       if (other.file != output->file) continue;
       return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
     }
+    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
@@ -249,6 +250,7 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
     const auto same = [&](const Output& other) { return other.file == output->file; };
     if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
       return {Exit::Usage, "--format: two results for " + output->file};
+    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   return {};

@@ -27,7 +27,8 @@ enum class Format : std::uint8_t { Text, Json, Junit };
 // One form of the result, and where the result goes.
 struct Output {
   Format format = Format::Text;
-  std::string file;  // empty: stdout
+  std::string file;       // empty: stdout
+  bool findings = false;  // --findings
 };
 
 struct Options {

@@ -55,7 +55,7 @@ Status WriteReport(const report::Run& run, const Output& output) {
   bool written = false;
   switch (output.format) {
     case Format::Text:
-      written = report::WriteText(run, text, output.file.empty() && WantsColour());
+      written = report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings});
       break;
     case Format::Json:
       written = report::WriteJson(run, text);

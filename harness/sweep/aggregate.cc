@@ -6,6 +6,7 @@
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
+#include "harness/defect/defect_fingerprint.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/plan_file.h"
 #include "harness/sweep/shell_quote.h"
@@ -50,17 +51,19 @@ class Collector {
   Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
       : index_(index), fingerprints_(fingerprints), findings_(findings) {}
 
-  void Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
+  // Returns the index of the entry.
+  std::size_t Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
     const auto [at, fresh] = index_->emplace(group, findings_->size());
     if (fresh) {
       finding.fingerprint = fingerprints_->Claim(fingerprint);
       findings_->push_back(std::move(finding));
-      return;
+      return at->second;
     }
     report::Finding& known = (*findings_)[at->second];
     ++known.trials;
     known.count = std::max(known.count, finding.count);
     known.bytes = std::max(known.bytes, finding.bytes);
+    return at->second;
   }
 
  private:
@@ -93,6 +96,14 @@ std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, cons
   return key;
 }
 
+// The place that tells one thing that is wrong from another, whichever fault showed it.
+std::uint64_t PlaceOf(const TrialFindingText& text) {
+  if (text.rule == Rule::Leak || text.rule == Rule::Orphaned) return HashText(text.meter, WayKey(text.acquired, text.blame));
+  if (text.where_key != 0) return HashNumber(text.other_key, text.where_key);
+  if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
+  return text.acquired_key;
+}
+
 class Adder {
  public:
   Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least, std::span<const Benign> declared)
@@ -100,6 +111,7 @@ class Adder {
         run_(run),
         least_(least),
         declared_(declared),
+        defects_(&groups->defects),
         findings_(&groups->findings, &groups->fingerprints, &run->findings),
         notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
 
@@ -155,7 +167,8 @@ class Adder {
     finding.then = shown.then;
     finding.reproduce = shown.reproduce;
     finding.shrunk_from = std::move(shrunk_from);
-    findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
+    const std::size_t entry = findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
+    defects_->Add({shows.index, entry, text.kind, PlaceOf(text), text.blame, &*text.released}, text.rule);
   }
 
   // Made on demand, because most trials have nothing to show.
@@ -227,6 +240,7 @@ class Adder {
   report::Run* run_;
   const Results* least_;
   std::span<const Benign> declared_;
+  DefectFinder* defects_;
   Collector findings_;
   Collector notes_;
   std::optional<ShownFaults> shown_;                              // of the trial being added

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "harness/defect/defects.h"
 #include "harness/sweep/benign.h"
 #include "harness/sweep/fingerprint.h"
 #include "harness/sweep/observation.h"
@@ -37,6 +38,7 @@ struct Groups {
   std::unordered_map<std::uint64_t, std::size_t> findings;
   std::unordered_map<std::uint64_t, std::size_t> notes;
   FingerprintSet fingerprints;
+  DefectFinder defects;
 };
 
 // The fault `text` at the place `site` as a report shows it; empty for an empty text.

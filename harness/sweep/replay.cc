@@ -33,6 +33,7 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   trial.host_left_out = Reason::None;  // the report has it from DescribeHostOfTrial
   Groups groups;
   AddTrials({&trial, 1}, reproduction, benign, &groups, run);
+  groups.defects.Find(run);
   SetOutcome({&trial, 1}, 1, dir.path(), run);
   return {};
 }

@@ -368,6 +368,7 @@ void SweepEngine::Report(report::Run* run) {
   }
   AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
   ReportBenign(&groups, run);
+  groups.defects.Find(run);
   if (!single_) run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
   if (!finished_) return;

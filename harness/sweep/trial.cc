@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/blame_trial.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -98,6 +100,7 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
   result.skipped = judgement.skipped;
   result.host_left_out = WhyHostLeftOut(rehearsal.run(), trial);
   result.findings = Texts(judgement.findings, trial.journal, texts);
+  BlameFindings(rehearsal, trial, judgement.findings, texts, &result.findings);
   result.notes = Texts(judgement.notes, trial.journal, texts);
   result.unfired = Unfired(faults.size(), judgement.fired, trial.journal.header());
   if (!result.unfired.empty()) {

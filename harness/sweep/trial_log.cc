@@ -21,12 +21,21 @@ using PlaceTexts = std::unordered_map<std::string, PlaceText>;  // by their text
 // Paths and symbol names may hold any byte, so invalid UTF-8 is replaced.
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+Json FromFrame(const report::Frame& frame) {
+  return Json::array({frame.module, frame.function, frame.file, frame.line, frame.offset, frame.start});
+}
+
 Json FromSite(const report::Acquired& site) {
   Json frames = Json::array();
   for (const report::Frame& frame : site.stack) {
-    frames.push_back(Json::array({frame.module, frame.function, frame.file, frame.line, frame.offset}));
+    frames.push_back(FromFrame(frame));
   }
   return Json{{"call", site.call}, {"stack", std::move(frames)}};
+}
+
+Json FromBlame(const std::optional<report::Blame>& blame) {
+  if (!blame) return nullptr;
+  return Json::array({static_cast<int>(blame->because), FromFrame(blame->function)});
 }
 
 Json FromFindings(const std::vector<TrialFindingText>& findings) {
@@ -42,6 +51,8 @@ Json FromFindings(const std::vector<TrialFindingText>& findings) {
                     {"acquired", FromSite(finding.acquired)},
                     {"where", FromSite(finding.where)},
                     {"other", FromSite(finding.other)},
+                    {"released", FromSite(finding.released)},
+                    {"blame", FromBlame(finding.blame)},
                     {"meter", finding.meter},
                     {"detail", finding.detail}});
   }
@@ -58,21 +69,31 @@ E ToEnumerator(const Json& json) {
   return *found;
 }
 
+report::Frame ToFrame(const Json& row) {
+  report::Frame frame;
+  frame.module = row.at(0).get<std::string>();
+  frame.function = row.at(1).get<std::string>();
+  frame.file = row.at(2).get<std::string>();
+  frame.line = row.at(3).get<int>();
+  frame.offset = row.at(4).get<std::uint64_t>();
+  frame.start = row.at(5).get<std::uint64_t>();
+  return frame;
+}
+
+std::optional<report::Blame> ToBlame(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  const int because = json.at(0).get<int>();
+  if (because < 0 || because > static_cast<int>(report::BlamedBecause::MadeTheCall)) throw NoSuchName();
+  return report::Blame{ToFrame(json.at(1)), static_cast<report::BlamedBecause>(because)};
+}
+
 // Trials that name the same place share one text.
 PlaceText ToSite(const Json& json, PlaceTexts* places) {
   PlaceText& known = (*places)[Dump(json)];
   if (!known->call.empty()) return known;
   report::Acquired site;
   site.call = json.at("call").get<std::string>();
-  for (const Json& row : json.at("stack")) {
-    report::Frame frame;
-    frame.module = row.at(0).get<std::string>();
-    frame.function = row.at(1).get<std::string>();
-    frame.file = row.at(2).get<std::string>();
-    frame.line = row.at(3).get<int>();
-    frame.offset = row.at(4).get<std::uint64_t>();
-    site.stack.push_back(std::move(frame));
-  }
+  for (const Json& row : json.at("stack")) site.stack.push_back(ToFrame(row));
   known = std::move(site);
   return known;
 }
@@ -94,6 +115,8 @@ std::vector<TrialFindingText> ToFindings(const Json& json, PlaceTexts* places) {
     finding.acquired = ToSite(row.at("acquired"), places);
     finding.where = ToSite(row.at("where"), places);
     finding.other = ToSite(row.at("other"), places);
+    finding.released = ToSite(row.at("released"), places);
+    finding.blame = ToBlame(row.at("blame"));
     finding.detail = row.at("detail").get<std::string>();
     findings.push_back(std::move(finding));
   }

@@ -126,13 +126,14 @@ std::unique_ptr<ModuleSymbols> ModuleSymbols::Open(const std::string& path, std:
   GElf_Addr bias = 0;
   const unsigned char* bytes = nullptr;
   GElf_Addr address = 0;
-  const bool readable = module != nullptr && dwfl_module_getelf(module, &bias) != nullptr;
+  Elf* const elf = module == nullptr ? nullptr : dwfl_module_getelf(module, &bias);
+  const bool readable = elf != nullptr;
   const int size = readable ? dwfl_module_build_id(module, &bytes, &address) : 0;
   if (!readable || !SameBuild(build_id, bytes, size)) {
     dwfl_end(session);
     return nullptr;
   }
-  return std::unique_ptr<ModuleSymbols>(new ModuleSymbols(session, module, bias));
+  return std::unique_ptr<ModuleSymbols>(new ModuleSymbols(session, module, bias, FunctionStarts(elf)));
 }
 
 ModuleSymbols::~ModuleSymbols() { dwfl_end(session_); }
@@ -150,7 +151,8 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
     GElf_Sym symbol;
     frames.back().function = Demangled(dwfl_module_addrinfo(module_, pc, &offset, &symbol, nullptr, nullptr, nullptr));
   }
-  if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty()) frames.clear();
+  if (frames.back().function.empty()) frames.back().start = starts_.Before(address);
+  if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty() && frames.front().start == 0) frames.clear();
   return frames;
 }
 

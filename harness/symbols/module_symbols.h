@@ -12,8 +12,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/symbols/function_starts.h"
 #include "reports/run.h"
 
 struct Dwfl;
@@ -28,15 +30,18 @@ class ModuleSymbols {
   ModuleSymbols(const ModuleSymbols&) = delete;
   ModuleSymbols& operator=(const ModuleSymbols&) = delete;
 
-  // The function at `address` and the functions it is inlined into, innermost first. The caller fills in module and offset.
+  // The function at `address` and the functions it is inlined into, innermost first. A function without a name has its start. The caller
+  // fills in module and offset.
   std::vector<report::Frame> Lookup(std::uint64_t address) const;
 
  private:
-  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias) : session_(session), module_(module), bias_(bias) {}
+  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias, FunctionStarts starts)
+      : session_(session), module_(module), bias_(bias), starts_(std::move(starts)) {}
 
   Dwfl* session_;
   Dwfl_Module* module_;
   std::uint64_t bias_;
+  FunctionStarts starts_;
 };
 
 }  // namespace cuaudit::harness

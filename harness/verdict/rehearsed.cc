@@ -68,6 +68,17 @@ const PlaceCounts& Rehearsed::freed_by_destructors() const {
   return counts;
 }
 
+const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& Rehearsed::releases() const {
+  if (releases_.has_value()) return *releases_;
+  auto& releases = releases_.emplace();
+  SiteKeys keys(*run_.journal);
+  for (const Object& object : run_.ledger->objects) {
+    if (object.state == State::Released && object.released.record_kind != RecordKind::Empty)
+      releases.try_emplace({object.kind, keys.Of(object.acquired)}, object.released);
+  }
+  return releases;
+}
+
 const std::vector<KeptContexts>& Rehearsed::contexts() const {
   if (!contexts_.has_value()) contexts_ = KeptContextsOf(*run_.ledger);
   return *contexts_;

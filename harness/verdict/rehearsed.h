@@ -59,6 +59,8 @@ class Rehearsed {
   const std::set<std::uint64_t>& pools() const noexcept { return pools_; }
   // Host resources that were released inside callbacks of the driver, by acquire site.
   const PlaceCounts& freed_by_destructors() const;
+  // Where objects are released, by kind and acquire site. Of several places the first.
+  const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& releases() const;
   const std::vector<KeptContexts>& contexts() const;
   const RehearsedCycle& cycle(std::uint32_t number) const;
 
@@ -69,6 +71,7 @@ class Rehearsed {
   PlaceCounts driver_objects_left_;
   std::set<std::uint64_t> pools_;
   mutable std::optional<PlaceCounts> freed_by_destructors_;
+  mutable std::optional<std::map<std::pair<driver::Kind, std::uint64_t>, Site>> releases_;
   mutable std::optional<std::vector<KeptContexts>> contexts_;
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
 };

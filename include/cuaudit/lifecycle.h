@@ -328,6 +328,18 @@ struct Finding {
   std::uint64_t trials = 1;  // number of trials that showed the finding
 };
 
+// Findings with one cause.
+struct Defect {
+  std::string rules;                        // "leak", or several, with a comma between them
+  std::string amount;                       // what is lost: "1 context, 2 stream (64 bytes)"; may be empty
+  std::string blame;                        // "Decoder::Open returned without cuStreamDestroy"; empty when no function is known
+  std::string released;                     // the release that a fault-free cycle makes; empty when it makes none
+  std::vector<std::string> released_stack;  // and where, innermost frame first
+  std::vector<std::size_t> findings;        // indices in Audit::findings; the first one shows the defect with the fewest faults
+  std::uint64_t trials = 0;                 // trials that show it; 0: it shows without a fault
+  std::string fingerprint;                  // the same when the program is built again
+};
+
 struct Audit {
   std::string lifecycle;
   std::string driver;  // "simulated", or "genuine" with version, device and file; empty: no driver was opened
@@ -343,6 +355,7 @@ struct Audit {
   std::uint64_t reachable = 0;                   // ways to fail (call, call stack, error, way) that the lifecycle comes to
   std::uint64_t reached = 0;                     // those of them that a fault reached
   std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
+  std::vector<Defect> defects;
   std::vector<Finding> findings;
   std::vector<Finding> notes;
 

@@ -115,7 +115,7 @@ void TryJunit(const report::Run& run) {
 
 void TryText(const report::Run& run) {
   std::ostringstream out;
-  Require(report::WriteText(run, out, false), "it is written");
+  Require(report::WriteText(run, out, {}), "it is written");
   for (const char one : out.str()) {
     const auto byte = static_cast<unsigned char>(one);
     Require(byte == '\n' || (byte >= 0x20 && byte != 0x7f), "the text steers no terminal", out.str());

@@ -48,14 +48,14 @@ TEST(ReportsGolden, JunitIsWrittenAsChecked) {
 TEST(ReportsGolden, TextIsWrittenAsChecked) {
   for (const Sample& sample : Samples()) {
     std::ostringstream out;
-    ASSERT_TRUE(report::WriteText(sample.run, out, false));
+    ASSERT_TRUE(report::WriteText(sample.run, out, {}));
     Compare(sample.name + ".txt", out.str());
   }
 }
 
 TEST(ReportsGolden, ColouredTextIsWrittenAsChecked) {
   std::ostringstream out;
-  ASSERT_TRUE(report::WriteText(SweepWithFindings(), out, true));
+  ASSERT_TRUE(report::WriteText(SweepWithFindings(), out, {.colour = true}));
   Compare("sweep_with_findings.colour.txt", out.str());
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 std::string Written(const Run& run, bool colour = false) {
   std::ostringstream out;
-  EXPECT_TRUE(WriteText(run, out, colour));
+  EXPECT_TRUE(WriteText(run, out, {.colour = colour}));
   return out.str();
 }
 
@@ -254,7 +254,7 @@ TEST(TextWriter, ControlCharactersNeverReachTheTerminal) {
 TEST(TextWriter, AFailedStreamIsTold) {
   std::ostringstream out;
   out.setstate(std::ios::badbit);
-  EXPECT_FALSE(WriteText(report::Run{}, out, false));
+  EXPECT_FALSE(WriteText(report::Run{}, out, {}));
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "harness/defect/blame.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace cuaudit::harness {
+namespace {
+
+using report::Blame;
+using report::BlamedBecause;
+using report::Frame;
+
+// Index of the innermost frame of the program from `from` outwards; the size when there is none.
+std::size_t Program(const Stack& stack, std::size_t from) {
+  const auto found = std::find_if(stack.begin() + static_cast<std::ptrdiff_t>(std::min(from, stack.size())), stack.end(), IsProgram);
+  return static_cast<std::size_t>(found - stack.begin());
+}
+
+// Index in `failed` of the innermost function that ran from the acquisition to the failure; the size when there is none.
+std::size_t Holder(const LossEvidence& evidence) {
+  const std::optional<Common> both = CommonActivation(evidence.acquired, evidence.failed);
+  if (!both) return evidence.failed.size();
+  // A function that was left in between cannot have held anything, even if it was entered again.
+  return Program(evidence.failed, std::max(both->in_b, evidence.still_running));
+}
+
+// Index in `released` of the innermost function that was entered after the failure; the size when there is none.
+std::size_t LastEntered(const LossEvidence& evidence) {
+  std::size_t entered = evidence.released.size();
+  for (const Stack* const call : evidence.afterwards) {
+    if (const std::optional<Common> there = CommonActivation(*call, evidence.released)) entered = std::min(entered, there->in_b);
+  }
+  return Program(evidence.released, entered);
+}
+
+}  // namespace
+
+std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
+  const Stack& failed = evidence.failed;
+  const Stack& released = evidence.released;
+  const std::size_t holder = Holder(evidence);
+  const std::size_t entered = LastEntered(evidence);
+  // The way to the release and the way to the failing call part here. What lies on both says nothing of the release.
+  const std::optional<Common> parting = CommonActivation(failed, released);
+  const bool held = holder < failed.size();
+  const bool began = entered < released.size() && (!parting || entered < parting->in_b);
+  const std::size_t held_depth = held && parting && holder < parting->in_a ? parting->in_a - holder : 0;
+  const std::size_t began_depth = began && parting ? parting->in_b - entered : 0;
+  if (began && (!held || began_depth > held_depth)) return Blame{released[entered], BlamedBecause::BeganRelease};
+  if (held) return Blame{failed[holder], BlamedBecause::HeldIt};
+  const std::size_t never = Program(released, 0);
+  if (never < released.size()) return Blame{released[never], BlamedBecause::NeverReached};
+  return BlameForCall(evidence.acquired);
+}
+
+std::optional<Blame> BlameForCall(const Stack& stack) {
+  const std::size_t at = Program(stack, 0);
+  return at < stack.size() ? std::optional<Blame>({stack[at], BlamedBecause::MadeTheCall}) : std::nullopt;
+}
+
+bool IsProgram(const Frame& frame) {
+  static constexpr std::array<std::string_view, 11> kModules = {"libcuda.so",  "libcuaudit",  "libc.so",   "libc-2",    "libstdc++.so", "libc++",
+                                                                "libgcc_s.so", "libpthread.so", "ld-linux", "libdl.so", "libm.so"};
+  static constexpr std::array<std::string_view, 9> kFunctions = {
+      "cuaudit::harness::", "cuaudit::detail::", "cuaudit::faults::", "cuaudit::driver::", "cuaudit::cudart::", "std::", "__gnu_cxx::",
+      "void std::",         "operator new"};
+  static constexpr std::array<std::string_view, 6> kFiles = {"generated/driver_methods.inc", "cuaudit/lifecycle.h", "harness/lifecycle/",
+                                                             "faults/shim/", "faults/interpose/", "/bits/"};
+  if (frame.module.empty()) return false;
+  const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
+  if (std::any_of(kModules.begin(), kModules.end(), begins(frame.module))) return false;
+  if (std::any_of(kFunctions.begin(), kFunctions.end(), begins(frame.function))) return false;
+  return std::none_of(kFiles.begin(), kFiles.end(), [&](std::string_view path) { return frame.file.find(path) != std::string::npos; });
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// blame.h: the function of the program that left without making a release, told from call stacks alone.
+//
+//   Errors    none: without any stack there is no blame.
+//
+// Two functions come into question. One was running when the object was acquired and still when the call failed: it held the object and
+// saw the failure. The other was entered after the failure, on the way to the place where the fault-free run releases the object, and
+// returned before it came there. The one that is deeper in the calls is blamed; of equals, the one that held the object. When there is
+// neither, because another thread acquired the object, the function that releases it in the fault-free run is blamed: it was not reached.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "harness/defect/activation.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// The calls of one trial by which a loss is judged. Each stack is that of a call of the program.
+struct LossEvidence {
+  const Stack& acquired;                     // where the object was acquired
+  const Stack& failed;                       // the call that failed last
+  const Stack& released;                     // where the fault-free run releases the object; empty: it makes none, or keeps it
+  std::size_t still_running = 0;             // index in `failed`: functions further in were not running all the time since the acquisition
+  std::span<const Stack* const> afterwards;  // calls of the faulted cycle from the failing one on
+};
+
+std::optional<report::Blame> BlameForLoss(const LossEvidence& evidence);
+
+// For what a single call does wrong: the innermost function of the program.
+std::optional<report::Blame> BlameForCall(const Stack& stack);
+
+// False for frames of the system, of the driver and of cuaudit itself, and for the standard library's code inside the program.
+bool IsProgram(const report::Frame& frame);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "harness/defect/defects.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "harness/defect/blame.h"
+#include "harness/defect/defect_fingerprint.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::Kind;
+using report::Rule;
+
+bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned; }
+
+// Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
+int OwnerRank(Kind kind) {
+  switch (kind) {
+    case Kind::Context:
+    case Kind::PrimaryContext:
+    case Kind::GreenContext:
+      return 0;
+    case Kind::None:
+    case Kind::HostHeap:
+    case Kind::DlopenReference:
+    case Kind::Mutex:
+    case Kind::FileDescriptor:
+    case Kind::Thread:
+    case Kind::HostMapping:
+    case Kind::Block:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdU;
+}
+
+std::size_t FirstFinding(const report::Defect& defect) {
+  std::size_t first = defect.members.front().findings.front();
+  for (const report::Member& member : defect.members) first = std::min(first, member.findings.front());
+  return first;
+}
+
+void AddOnce(std::size_t value, std::vector<std::size_t>* to) {
+  const auto at = std::lower_bound(to->begin(), to->end(), value);
+  if (at == to->end() || *at != value) to->insert(at, value);
+}
+
+}  // namespace
+
+std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
+  const std::uint64_t blamed = shown.blame ? FunctionKey(shown.blame->function) : 0;
+  const auto what = static_cast<std::uint64_t>(IsLoss(rule) ? Rule::Leak : rule);
+  const std::uint64_t key = Mix(Mix(Mix(what, static_cast<std::uint64_t>(shown.kind)), shown.place), blamed);
+  const auto [found, fresh] = by_key_.try_emplace(key, things_.size());
+  if (fresh) {
+    Thing thing;
+    thing.rule = rule;
+    thing.kind = shown.kind;
+    thing.blame = shown.blame;
+    if (shown.released != nullptr) thing.released = *shown.released;
+    thing.blamed = blamed;
+    thing.joined = things_.size();
+    things_.push_back(std::move(thing));
+  }
+  AddOnce(shown.finding, &things_[found->second].findings);
+  return found->second;
+}
+
+void DefectFinder::Add(const Shown& shown, Rule rule) { AddOnce(shown.trial, &things_[Take(shown, rule)].trials); }
+
+void DefectFinder::AddOthers(const report::Run& run) {
+  std::vector<bool> known(run.findings.size());
+  for (const Thing& thing : things_) {
+    for (const std::size_t finding : thing.findings) known[finding] = true;
+  }
+  std::unordered_map<std::uint64_t, std::size_t> blamed;
+  std::unordered_map<std::string, std::size_t> trials;  // by the fault, from the end of the numbers down
+  for (std::size_t i = 0; i < run.findings.size(); ++i) {
+    if (known[i]) continue;
+    const report::Finding& finding = run.findings[i];
+    const Stack& where = finding.where_stack.empty() ? finding.acquired.stack : finding.where_stack;
+    const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
+    Shown shown;
+    shown.finding = i;
+    shown.kind = driver::KindFromName(finding.kind);
+    shown.blame = lost ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}}) : BlameForCall(where);
+    shown.place = WayKey(lost ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
+    if (finding.fault) {
+      shown.trial = ~trials.try_emplace(finding.fault->text, trials.size()).first->second;
+      Add(shown, finding.rule);
+      continue;
+    }
+    const std::size_t thing = Take(shown, finding.rule);
+    if (things_[thing].blamed == 0) continue;
+    const auto [same, fresh] = blamed.try_emplace(Mix(things_[thing].blamed, static_cast<std::uint64_t>(finding.rule)), thing);
+    if (!fresh) Join(same->second, thing);
+  }
+}
+
+std::size_t DefectFinder::First(std::size_t thing) {
+  while (things_[thing].joined != thing) thing = things_[thing].joined = things_[things_[thing].joined].joined;
+  return thing;
+}
+
+void DefectFinder::Join(std::size_t a, std::size_t b) {
+  a = First(a);
+  b = First(b);
+  things_[std::max(a, b)].joined = std::min(a, b);
+}
+
+void DefectFinder::JoinByBlame() {
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> of_trial;  // trial and blamed function
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    if (things_[i].blamed == 0) continue;
+    for (const std::size_t trial : things_[i].trials) {
+      const auto [same, fresh] = of_trial.try_emplace({trial, things_[i].blamed}, i);
+      if (!fresh) Join(same->second, i);
+    }
+  }
+}
+
+void DefectFinder::JoinByTrials() {
+  std::map<std::vector<std::size_t>, std::size_t> losses;
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    if (!IsLoss(things_[i].rule) || things_[i].trials.empty()) continue;
+    const auto [same, fresh] = losses.try_emplace(things_[i].trials, i);
+    if (!fresh) Join(same->second, i);
+  }
+}
+
+void DefectFinder::JoinConsequences() {
+  std::unordered_map<std::size_t, std::vector<std::size_t>> losses;  // by trial
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    if (!IsLoss(things_[i].rule)) continue;
+    for (const std::size_t trial : things_[i].trials) losses[trial].push_back(i);
+  }
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    const std::vector<std::size_t>& trials = things_[i].trials;
+    if (things_[i].rule != Rule::NotRecovered || trials.empty()) continue;
+    for (const std::size_t loss : losses[trials.front()]) {
+      const std::vector<std::size_t>& of_loss = things_[loss].trials;
+      if (!std::includes(of_loss.begin(), of_loss.end(), trials.begin(), trials.end())) continue;
+      Join(loss, i);
+      break;
+    }
+  }
+}
+
+report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, const report::Run& run) const {
+  report::Defect defect;
+  std::vector<std::size_t> order = things;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto rank = [&](const Thing& thing) { return std::pair(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, OwnerRank(thing.kind)); };
+    return rank(things_[a]) < rank(things_[b]);
+  });
+  std::vector<std::size_t> trials;
+  for (const std::size_t one : order) {
+    const Thing& thing = things_[one];
+    report::Member member;
+    member.findings = thing.findings;
+    for (const std::size_t finding : thing.findings) {
+      member.count = std::max(member.count, run.findings[finding].count);
+      member.bytes = std::max(member.bytes, run.findings[finding].bytes);
+    }
+    defect.members.push_back(std::move(member));
+    trials.insert(trials.end(), thing.trials.begin(), thing.trials.end());
+  }
+  std::sort(trials.begin(), trials.end());
+  defect.trials = static_cast<std::uint64_t>(std::unique(trials.begin(), trials.end()) - trials.begin());
+  const Thing& root = things_[order.front()];
+  defect.blame = root.blame;
+  defect.released = root.released;
+  defect.fingerprint = DefectFingerprint(run.findings[root.findings.front()], defect.blame);
+  return defect;
+}
+
+void DefectFinder::Find(report::Run* run) {
+  AddOthers(*run);
+  JoinByBlame();
+  JoinByTrials();
+  JoinConsequences();
+  std::map<std::size_t, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < things_.size(); ++i) groups[First(i)].push_back(i);
+  run->defects.clear();
+  for (const auto& [first, things] : groups) run->defects.push_back(ToDefect(things, *run));
+  std::stable_sort(run->defects.begin(), run->defects.end(),
+                   [](const report::Defect& a, const report::Defect& b) { return FirstFinding(a) < FirstFinding(b); });
+  std::unordered_map<std::string, std::size_t> claimed;
+  for (report::Defect& defect : run->defects) {
+    const std::size_t number = ++claimed[defect.fingerprint];
+    if (number > 1) defect.fingerprint += "-" + std::to_string(number);
+  }
+}
+
+void FindDefects(report::Run* run) { DefectFinder().Find(run); }
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// defects.h: which findings of a report have one cause.
+//
+//   Threads   one thread.
+//   Errors    none.
+//
+// A *thing* is what is wrong, whichever fault showed it: an object that is lost, with the function blamed for it, or a call that is wrong.
+// Things are one defect
+//   - when the same function is blamed for them and one trial shows both: one path that leaves leaves all of it;
+//   - when they are lost in exactly the same trials: what the owner takes along;
+//   - when a cycle that did not recover comes only with a loss: it is the consequence.
+// Findings without a fault have no trials in which they could come alone: they are one defect when one function is blamed for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "faults/driver/kinds.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// One thing that one trial shows.
+struct Shown {
+  std::size_t trial = 0;
+  std::size_t finding = 0;  // index in Run::findings
+  driver::Kind kind{};
+  std::uint64_t place = 0;  // key of the place where it was acquired, or where it showed
+  std::optional<report::Blame> blame;
+  const report::Acquired* released = nullptr;  // where the fault-free run releases it; may be null
+};
+
+class DefectFinder {
+ public:
+  // `rule` is that of the finding.
+  void Add(const Shown& shown, report::Rule rule);
+
+  // Fills run->defects, in the order of the findings. Findings that were not added are told from what they show themselves.
+  void Find(report::Run* run);
+
+ private:
+  struct Thing {
+    report::Rule rule{};
+    driver::Kind kind{};
+    std::optional<report::Blame> blame;
+    report::Acquired released;
+    std::uint64_t blamed = 0;               // key of the blamed function; 0: nobody is blamed
+    std::vector<std::size_t> trials;        // each once, in order; empty: shown without a fault
+    std::vector<std::size_t> findings;      // likewise
+    std::size_t joined = 0;                 // a thing of the same defect; itself in the first one
+  };
+
+  std::size_t Take(const Shown& shown, report::Rule rule);
+  void AddOthers(const report::Run& run);
+  std::size_t First(std::size_t thing);
+  void Join(std::size_t a, std::size_t b);
+  void JoinByBlame();
+  void JoinByTrials();
+  void JoinConsequences();
+  report::Defect ToDefect(const std::vector<std::size_t>& things, const report::Run& run) const;
+
+  std::vector<Thing> things_;
+  std::unordered_map<std::uint64_t, std::size_t> by_key_;
+};
+
+// Of findings alone, without what their trials knew.
+void FindDefects(report::Run* run);
+
+}  // namespace cuaudit::harness

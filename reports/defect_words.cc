@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "reports/defect_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "reports/text_page.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::report {
+namespace {
+
+// A function without a name is told by its address.
+std::string FunctionOf(const Frame& frame) {
+  if (!frame.function.empty()) return frame.function;
+  return frame.start == 0 ? Describe(frame) : fmt::format("{}+{:#x}", frame.module, frame.start);
+}
+
+}  // namespace
+
+const Finding& RootOf(const Run& run, const Defect& defect) { return run.findings[defect.members.front().findings.front()]; }
+
+std::string RulesOf(const Run& run, const Defect& defect) {
+  std::vector<Rule> rules;
+  for (const Member& member : defect.members) {
+    const Rule rule = run.findings[member.findings.front()].rule;
+    if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+  }
+  std::string text;
+  for (const Rule rule : rules) text += fmt::format("{}{}", text.empty() ? "" : ", ", words::Name(rule));
+  return text;
+}
+
+std::string AmountOf(const Run& run, const Defect& defect) {
+  struct Amount {
+    std::string kind;
+    std::uint64_t count;
+    std::uint64_t bytes;
+  };
+  std::vector<Amount> amounts;
+  for (const Member& member : defect.members) {
+    const std::string& kind = run.findings[member.findings.front()].kind;
+    if (kind.empty()) continue;
+    const auto known = std::find_if(amounts.begin(), amounts.end(), [&](const Amount& one) { return one.kind == kind; });
+    Amount& amount = known == amounts.end() ? amounts.emplace_back(Amount{kind, 0, 0}) : *known;
+    amount.count += member.count;
+    amount.bytes += member.bytes;
+  }
+  std::string text;
+  for (const Amount& amount : amounts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", amount.count, amount.kind);
+    if (amount.bytes != 0) text += fmt::format(" ({} bytes)", amount.bytes);
+  }
+  return text;
+}
+
+std::string BlameOf(const Run& run, const Defect& defect) {
+  if (!defect.blame || !WasLost(RootOf(run, defect).rule)) return {};
+  const std::string function = FunctionOf(defect.blame->function);
+  const std::string& release = defect.released.call;
+  switch (defect.blame->because) {
+    case BlamedBecause::HeldIt:
+      return release.empty() ? function + " held it, saw the failure and returned" : function + " returned without " + release;
+    case BlamedBecause::BeganRelease:
+      return function + " was entered to release it, and returned before " + release;
+    case BlamedBecause::NeverReached:
+      return function + ", which calls " + release + " without the fault, was not reached";
+    case BlamedBecause::MadeTheCall:
+      return function + " acquired it";
+  }
+  return {};
+}
+
+std::string_view Name(BlamedBecause because) {
+  static constexpr std::array<std::string_view, 4> kNames = {"held_it", "began_release", "never_reached", "made_the_call"};
+  return kNames[static_cast<std::size_t>(because)];
+}
+
+std::string DefectCount(const Run& run) {
+  std::string text = Plural(run.defects.size(), "defect");
+  if (run.findings.size() != run.defects.size()) text += ", " + Plural(run.findings.size(), "finding");
+  return text;
+}
+
+}  // namespace cuaudit::report

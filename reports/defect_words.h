@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// defect_words.h: defects in words, for all writers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "reports/run.h"
+
+namespace cuaudit::report {
+
+// The first finding of the first member: it shows the defect with the fewest faults.
+const Finding& RootOf(const Run& run, const Defect& defect);
+
+// "leak, not_recovered": each rule once, in the order of the members.
+std::string RulesOf(const Run& run, const Defect& defect);
+
+// "1 context, 7 host_heap (640 bytes)": what is lost, by kind in the order of the members. Empty when nothing has a kind.
+std::string AmountOf(const Run& run, const Defect& defect);
+
+// "close_device returned without cuCtxDestroy". Empty when nobody is blamed, or when a call is wrong by itself and shows who made it.
+std::string BlameOf(const Run& run, const Defect& defect);
+
+std::string_view Name(BlamedBecause because);  // "held_it"
+
+// "3 defects, 438 findings"; "1 defect" when it is one finding.
+std::string DefectCount(const Run& run);
+
+}  // namespace cuaudit::report
