@@ -33,6 +33,7 @@ Json Stack(const std::vector<Frame>& frames) {
   for (const Frame& frame : frames) {
     json.push_back(
         Json{{"module", frame.module}, {"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"offset", frame.offset}});
+    if (frame.start != 0) json.back()["start"] = frame.start;
   }
   return json;
 }

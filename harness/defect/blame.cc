@@ -43,13 +43,13 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
   const Stack& released = evidence.released;
   const std::size_t holder = Holder(evidence);
   const std::size_t entered = LastEntered(evidence);
-  // The way to the release and the way to the failing call part here. What lies on both says nothing of the release.
-  const std::optional<Common> parting = CommonActivation(failed, released);
   const bool held = holder < failed.size();
-  const bool began = entered < released.size() && (!parting || entered < parting->in_b);
-  const std::size_t held_depth = held && parting && holder < parting->in_a ? parting->in_a - holder : 0;
-  const std::size_t began_depth = began && parting ? parting->in_b - entered : 0;
-  if (began && (!held || began_depth > held_depth)) return Blame{released[entered], BlamedBecause::BeganRelease};
+  const bool began = entered < released.size();
+  // The way to the failing call and the way to the release part in this function: depths count from there.
+  const std::optional<Common> parting = CommonActivation(failed, released);
+  const auto depth = [](std::size_t from, std::size_t to) { return static_cast<std::ptrdiff_t>(from) - static_cast<std::ptrdiff_t>(to); };
+  const bool deeper = !parting || depth(parting->in_b, entered) > (held ? depth(parting->in_a, holder) : 0);
+  if (began && deeper && (parting || !held)) return Blame{released[entered], BlamedBecause::BeganRelease};
   if (held) return Blame{failed[holder], BlamedBecause::HeldIt};
   const std::size_t never = Program(released, 0);
   if (never < released.size()) return Blame{released[never], BlamedBecause::NeverReached};

@@ -38,7 +38,7 @@ class DefectFinder {
   // `rule` is that of the finding.
   void Add(const Shown& shown, report::Rule rule);
 
-  // Fills run->defects, in the order of the findings. Findings that were not added are told from what they show themselves.
+  // Called once, after the last Add. Fills run->defects, in the order of the findings. Findings that were not added are told from what they show themselves.
   void Find(report::Run* run);
 
  private:

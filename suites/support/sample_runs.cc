@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "suites/support/sample_runs.h"
 
+#include <utility>
+
+#include "harness/defect/defects.h"
+
 namespace cuaudit::suites {
 namespace {
 
@@ -16,6 +20,11 @@ using report::Verdict;
 
 Frame Known(std::string function, std::string file, int line, std::uint64_t offset) {
   return Frame{"player", std::move(function), std::move(file), line, offset};
+}
+
+Run WithDefects(Run run) {
+  harness::FindDefects(&run);
+  return run;
 }
 
 Run Base(Mode mode, Outcome outcome) {
@@ -90,7 +99,7 @@ Run SweepWithFindings() {
   note.count = 0;
   note.fingerprint = "not_exercised-87654321";
   run.notes.push_back(note);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run CyclesWithGrowth() {
@@ -120,7 +129,7 @@ Run CyclesWithGrowth() {
   growth.fingerprint = "growth-0badcafe";
   growth.reproduce = "cuaudit cycles --n 1,10 --host -- ./player '{n}'";
   run.findings.push_back(growth);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 // One stream that no failing call unwinds, as it looks in a sweep: one finding for each of them.
@@ -154,7 +163,7 @@ Run OnePlaceManyCalls() {
   crash.fingerprint = "crash-1";
   crash.trials = 1;
   run.findings.push_back(crash);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run AbandonedTrials() {
@@ -169,7 +178,7 @@ Run AbandonedTrials() {
     note.trials = 1;
     run.notes.push_back(note);
   }
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run LiveTable() {
@@ -195,7 +204,7 @@ Run LiveTable() {
   left.acquired = {"cuStreamCreate", {Known("load", "src/load.c", 14, 0x1e22)}};
   left.fingerprint = "process_lifetime-2";
   run.notes.push_back(left);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 // The simulated driver proved that nothing orders two operations; once without a fault, and once more where an event could not be made.
@@ -220,13 +229,13 @@ Run ProvedMisuse() {
   race.acquired = {};
   race.fingerprint = "v1-0123456789abcdee";
   run.findings.push_back(race);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run CleanSweep() {
   Run run = Base(Mode::Sweep, Outcome::Clean);
   run.totals = {12, 12, 12, 12, {{Verdict::Pass, 12}}, {}};
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run SecondFaults() {
@@ -263,7 +272,7 @@ Run SecondFaults() {
   stuck.fault = lost.fault;
   stuck.fingerprint = "v1-0123456789abcdef";
   run.findings.push_back(stuck);
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run NotExercised() {
@@ -272,7 +281,7 @@ Run NotExercised() {
   run.outcome = Outcome::NotExercised;
   run.message.told = "the program made no driver call";
   run.command = {"true"};
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run InterruptedSweep() {
@@ -280,14 +289,14 @@ Run InterruptedSweep() {
   run.interrupted = report::Interrupted{"SIGINT", 12, 58};
   run.totals = {41, 29, 12, 12, {{Verdict::Pass, 11}, {Verdict::Leak, 1}}, {}};
   run.findings.push_back(LostStream());
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run ReplayedFault() {
   Run run = Base(Mode::Replay, Outcome::Clean);
   run.faults = {{"cuMemAlloc#2=OUT_OF_MEMORY,refuse", true}, {"cuEventCreate#1=INVALID_VALUE,after", false}};
   run.totals = {41, 29, 1, 1, {{Verdict::Pass, 1}}, {}};
-  return run;
+  return WithDefects(std::move(run));
 }
 
 Run HostileStrings() {
@@ -300,7 +309,7 @@ Run HostileStrings() {
   finding.reproduce = "cuaudit run -- './a b'\t\x7f";
   run.findings.push_back(finding);
   run.totals.skipped = {{{Reason::CopyDiffers, "r\xffson & <tag>"}, 1}};
-  return run;
+  return WithDefects(std::move(run));
 }
 
 std::vector<Sample> Samples() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/text_findings.h"
+#include "harness/defect/defects.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::text_writer_test {
@@ -42,8 +43,9 @@ TEST(TextWriter, NotExercisedIsSaidOnce) {
 
 TEST(TextWriter, AFindingNamesWhereItWasAcquiredAndWhatLostIt) {
   const std::string text = Written(suites::SweepWithFindings());
-  EXPECT_TRUE(Holds(text, ": 2 findings at 2 places\n"));
-  EXPECT_TRUE(Holds(text, "1. leak: 1 stream, in 3 trials"));
+  EXPECT_TRUE(Holds(text, ": 2 defects\n"));
+  EXPECT_TRUE(Holds(text, "     picture_alloc held it, saw the failure and returned\n")) << text;
+  EXPECT_TRUE(Holds(text, "1. leak: 1 stream"));
   EXPECT_TRUE(Holds(text, "acquired by cuStreamCreate\n       libplug.so+0x77\n       make_stream src/picture.c:61"));
   EXPECT_TRUE(Holds(text, "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed\n       make_events src/picture.c:88"));
   EXPECT_TRUE(Holds(text, "reproduce cuaudit replay"));
@@ -83,9 +85,25 @@ std::size_t CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(TextWriter, FindingsOfOnePlaceAreToldTogether) {
+TEST(TextWriter, OneDefectIsToldWithAllThatItLoses) {
   const std::string text = Written(suites::OnePlaceManyCalls());
-  EXPECT_TRUE(Holds(text, ": 8 findings at 3 places\n")) << text;
+  EXPECT_TRUE(Holds(text, ": 2 defects, 8 findings\n")) << text;
+  EXPECT_TRUE(Holds(text, "1. leak: 1 stream, 1 event, in 5 trials\n")) << text;
+  EXPECT_TRUE(Holds(text, "     lost when cuEventCreate#88=OUT_OF_MEMORY,refuse failed\n"));
+  for (const char* const line : {"90", "92", "94", "96"}) {
+    const std::string number(line);
+    EXPECT_TRUE(Holds(text, "also lost when cuEventCreate#" + number + "=OUT_OF_MEMORY,refuse failed at make_events src/picture.c:" + number));
+  }
+  EXPECT_TRUE(Holds(text, "     with it 1 event, acquired by cuStreamCreate < make_stream src/picture.c:70")) << text;
+  EXPECT_EQ(CountOf(text, "reproduce cuaudit replay"), 2U) << "one for each defect";
+  EXPECT_FALSE(Holds(text, "findings:"));
+}
+
+TEST(TextWriter, FindingsAreListedBelowWhenAskedFor) {
+  std::ostringstream out;
+  ASSERT_TRUE(WriteText(suites::OnePlaceManyCalls(), out, {.findings = true}));
+  const std::string all = out.str();
+  const std::string text = all.substr(all.find("\n8 findings:\n"));
   EXPECT_TRUE(Holds(text, "1. leak: stream, 5 findings\n"));
   EXPECT_EQ(CountOf(text, "make_stream src/picture.c:61"), 1U);
   for (const char* const line : {"88", "90", "92", "94", "96"}) {
@@ -105,9 +123,15 @@ TEST(TextWriter, OfVeryManyFailingCallsSomeAreShownAndTheRestCounted) {
     run.findings.push_back(run.findings.front());
     run.findings.back().fault->text = "cuInit#" + std::to_string(i);
   }
+  harness::FindDefects(&run);
   const std::string text = Written(run);
-  EXPECT_EQ(CountOf(text, "lost when"), 20U);
-  EXPECT_TRUE(Holds(text, "… and 5 more, see --format json"));
+  EXPECT_TRUE(Holds(text, ": 1 defect, 25 findings\n")) << text;
+  EXPECT_EQ(CountOf(text, "lost when"), 1U + 5U);
+  EXPECT_TRUE(Holds(text, "… and 19 more failing calls, listed by --findings"));
+  std::ostringstream out;
+  ASSERT_TRUE(WriteText(run, out, {.findings = true}));
+  EXPECT_EQ(CountOf(out.str(), "lost when"), 6U + 20U);
+  EXPECT_TRUE(Holds(out.str(), "… and 5 more, see --format json"));
 }
 
 TEST(TextWriter, KindRuleAndPlaceKeepFindingsApart) {

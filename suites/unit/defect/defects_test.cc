@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "harness/defect/defects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace cuaudit::harness::defects_test {
+namespace {
+
+using driver::Kind;
+using report::Rule;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+report::Blame By(const std::string& function) {
+  return {report::Frame{"prog", function, "prog.c", 1, 1}, report::BlamedBecause::HeldIt};
+}
+
+// A report in the making: each call adds a finding that one trial shows.
+class Report {
+ public:
+  Report& Lost(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) { return Add(Rule::Leak, trial, kind, place, blamed); }
+  Report& Add(Rule rule, std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
+    report::Finding finding;
+    finding.rule = rule;
+    finding.kind = kind == Kind::None ? "" : driver::Name(kind);
+    finding.count = 1;
+    finding.acquired.call = "call " + std::to_string(place);
+    run_.findings.push_back(finding);
+    Shown shown{trial, run_.findings.size() - 1, kind, place, {}, nullptr};
+    if (!blamed.empty()) shown.blame = By(blamed);
+    finder_.Add(shown, rule);
+    return *this;
+  }
+  // Each defect as the kinds of its members.
+  std::vector<std::vector<std::string>> Kinds() {
+    std::vector<std::vector<std::string>> all;
+    for (const report::Defect& defect : Find()) {
+      std::vector<std::string>& kinds = all.emplace_back();
+      for (const report::Member& member : defect.members) kinds.push_back(run_.findings[member.findings.front()].kind);
+    }
+    return all;
+  }
+  const std::vector<report::Defect>& Find() {
+    finder_.Find(&run_);
+    return run_.defects;
+  }
+
+ private:
+  report::Run run_;
+  DefectFinder finder_;
+};
+
+TEST(Defects, OneObjectLostByManyFailingCallsIsOne) {
+  Report report;
+  for (std::size_t trial = 0; trial < 230; ++trial) report.Lost(trial, Kind::Stream, 1, "open");
+  const std::vector<report::Defect>& defects = report.Find();
+  ASSERT_THAT(defects, SizeIs(1));
+  EXPECT_EQ(defects[0].trials, 230U);
+  EXPECT_THAT(defects[0].members, SizeIs(1));
+}
+
+TEST(Defects, OnePathThatLeavesMoreAndMoreIsOne) {
+  Report report;
+  report.Lost(1, Kind::Stream, 1, "open").Lost(2, Kind::Stream, 1, "open").Lost(2, Kind::Event, 2, "open");
+  report.Lost(3, Kind::Stream, 1, "open").Lost(3, Kind::Event, 2, "open").Lost(3, Kind::DeviceMemory, 3, "open");
+  EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("stream", "event", "device_memory")));
+}
+
+TEST(Defects, TwoLossesOfOneFunctionThatNeverComeTogetherAreTwo) {
+  EXPECT_THAT(Report().Lost(1, Kind::Stream, 1, "open").Lost(2, Kind::Event, 2, "open").Kinds(), SizeIs(2));
+}
+
+TEST(Defects, OneObjectThatTwoFunctionsLoseIsTwo) {
+  EXPECT_THAT(Report().Lost(1, Kind::Stream, 1, "open").Lost(2, Kind::Stream, 1, "work").Kinds(), SizeIs(2));
+}
+
+TEST(Defects, WhatIsAlwaysLostTogetherIsOneAndItsOwnerComesFirst) {
+  for (const bool alone : {false, true}) {
+    Report report;
+    for (const std::size_t trial : {4U, 7U}) {
+      report.Lost(trial, Kind::HostHeap, 1, "alloc").Lost(trial, Kind::Stream, 2, "stream").Lost(trial, Kind::Context, 3, "open");
+    }
+    if (!alone) {
+      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("context", "stream", "host_heap")));
+    } else {
+      report.Lost(8, Kind::HostHeap, 1, "alloc");
+      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("host_heap"), ElementsAre("context", "stream")));
+    }
+  }
+}
+
+TEST(Defects, ACycleThatDoesNotRecoverAfterALossIsItsConsequence) {
+  for (const bool alone : {false, true}) {
+    Report report;
+    report.Lost(1, Kind::Context, 1, "open").Lost(2, Kind::Context, 1, "open").Add(Rule::NotRecovered, 2, Kind::None, 0, "step");
+    if (alone) report.Add(Rule::NotRecovered, 3, Kind::None, 0, "step");
+    EXPECT_THAT(report.Find(), SizeIs(alone ? 2 : 1)) << "without a loss it has a cause of its own";
+  }
+}
+
+TEST(Defects, OneWrongCallIsOneWhateverFailedBefore) {
+  Report report;
+  for (std::size_t trial = 0; trial < 5; ++trial) report.Add(Rule::DoubleRelease, trial, Kind::Stream, 9, "close");
+  report.Add(Rule::DoubleRelease, 6, Kind::Stream, 10, "other");
+  EXPECT_THAT(report.Kinds(), SizeIs(2));
+}
+
+TEST(Defects, NobodyBlamedKeepsThingsApart) {
+  EXPECT_THAT(Report().Add(Rule::Crash, 1, Kind::None, 1, "").Add(Rule::Crash, 1, Kind::None, 2, "").Find(), SizeIs(2));
+}
+
+TEST(Defects, ALeakAndTheSameLossByItsContextAreOne) {
+  EXPECT_THAT(Report().Lost(1, Kind::Stream, 1, "open").Add(Rule::Orphaned, 2, Kind::Stream, 1, "open").Find(), SizeIs(1));
+}
+
+TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {
+  report::Run run;
+  const auto grows = [&run](const char* kind, const char* function, int line) {
+    report::Finding finding;
+    finding.rule = Rule::Growth;
+    finding.kind = kind;
+    finding.acquired = {"cuCall", {report::Frame{"prog", function, "prog.c", line, static_cast<std::uint64_t>(line)}}};
+    run.findings.push_back(finding);
+  };
+  grows("stream", "open", 1);
+  grows("event", "open", 2);
+  grows("module", "load", 3);
+  FindDefects(&run);
+  ASSERT_THAT(run.defects, SizeIs(2));
+  EXPECT_THAT(run.defects[0].members, SizeIs(2));
+  EXPECT_EQ(run.defects[0].trials, 0U);
+}
+
+TEST(Defects, NoFindingIsLostAndNoneIsTwice) {
+  Report report;
+  report.Lost(1, Kind::Stream, 1, "a").Lost(2, Kind::Event, 2, "b").Lost(1, Kind::Event, 2, "b").Add(Rule::Swallowed, 3, Kind::None, 0, "c");
+  std::vector<int> seen(4);
+  for (const report::Defect& defect : report.Find()) {
+    for (const report::Member& member : defect.members) {
+      for (const std::size_t finding : member.findings) ++seen[finding];
+    }
+  }
+  EXPECT_THAT(seen, ElementsAre(1, 1, 1, 1));
+}
+
+TEST(Defects, AReportWithoutFindingsHasNone) {
+  report::Run run;
+  FindDefects(&run);
+  EXPECT_THAT(run.defects, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::defects_test
