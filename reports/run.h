@@ -118,10 +118,10 @@ struct Member {
 
 // Findings with one cause: what a person reads and counts.
 struct Defect {
-  std::vector<Member> members;        // the owner of the others first
-  std::optional<Blame> blame;         // absent when no function of the program is known
-  Acquired released;                  // where the fault-free run releases what the first member lost; empty when it does not
-  std::uint64_t trials = 0;           // trials that show it; 0: it shows without a fault
+  std::vector<Member> members;  // the owner of the others first
+  std::optional<Blame> blame;   // absent when no function of the program is known
+  Acquired released;            // where the fault-free run releases what the first member lost; empty when it does not
+  std::uint64_t trials = 0;     // trials that show it; 0: it shows without a fault
   std::string fingerprint;
 };
 
@@ -280,7 +280,7 @@ struct Run {
   std::optional<Meters> meters;  // only for `cycles`
   std::vector<LiveRow> live;
   std::optional<Coverage> coverage;  // only for a sweep
-  std::vector<Defect> defects;  // of the findings
+  std::vector<Defect> defects;       // of the findings
   std::vector<Finding> findings;
   std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
   std::string generated;       // date, written into the header only: the one field that may differ between equal runs

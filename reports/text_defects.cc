@@ -63,7 +63,8 @@ void AppendDefects(const Run& run, Page* page) {
     if (defect.trials > 1) what += fmt::format("{}in {} trials", what.empty() ? "" : ", ", defect.trials);
     page->Line("");
     page->Line("{:>3}. {}{}{}", ++number, page->Paint(kRed, RulesOf(run, defect)), what.empty() ? "" : ": ", what);
-    if (!root.title.empty()) page->Line("     {}", page->Paint(kDim, ForTerminal(root.title + (root.detail.empty() ? "" : ": " + root.detail))));
+    if (!root.title.empty())
+      page->Line("     {}", page->Paint(kDim, ForTerminal(root.title + (root.detail.empty() ? "" : ": " + root.detail))));
     AppendBlame(run, defect, page);
     AppendPlaces(root, page);
     AppendFault(root, page);

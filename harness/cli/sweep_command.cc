@@ -132,8 +132,7 @@ Exit SweepCommand(const Options& options) {
   if (!status.ok()) return Fail(status, *session);
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
-  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " +
-      report::DefectCount(run) +
+  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
   const Exit delivered = Deliver(run, options);

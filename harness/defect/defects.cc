@@ -159,7 +159,9 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
   report::Defect defect;
   std::vector<std::size_t> order = things;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto rank = [&](const Thing& thing) { return std::pair(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, OwnerRank(thing.kind)); };
+    const auto rank = [&](const Thing& thing) {
+      return std::pair(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, OwnerRank(thing.kind));
+    };
     return rank(things_[a]) < rank(things_[b]);
   });
   std::vector<std::size_t> trials;

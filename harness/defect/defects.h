@@ -38,7 +38,8 @@ class DefectFinder {
   // `rule` is that of the finding.
   void Add(const Shown& shown, report::Rule rule);
 
-  // Called once, after the last Add. Fills run->defects, in the order of the findings. Findings that were not added are told from what they show themselves.
+  // Called once, after the last Add. Fills run->defects, in the order of the findings. Findings that were not added are told from what they
+  // show themselves.
   void Find(report::Run* run);
 
  private:
@@ -47,10 +48,10 @@ class DefectFinder {
     driver::Kind kind{};
     std::optional<report::Blame> blame;
     report::Acquired released;
-    std::uint64_t blamed = 0;               // key of the blamed function; 0: nobody is blamed
-    std::vector<std::size_t> trials;        // each once, in order; empty: shown without a fault
-    std::vector<std::size_t> findings;      // likewise
-    std::size_t joined = 0;                 // a thing of the same defect; itself in the first one
+    std::uint64_t blamed = 0;           // key of the blamed function; 0: nobody is blamed
+    std::vector<std::size_t> trials;    // each once, in order; empty: shown without a fault
+    std::vector<std::size_t> findings;  // likewise
+    std::size_t joined = 0;             // a thing of the same defect; itself in the first one
   };
 
   std::size_t Take(const Shown& shown, report::Rule rule);

@@ -131,6 +131,23 @@ std::string Audit::Text() const {
   return text;
 }
 
+void Audit::Tolerate(const std::function<bool(const Finding&)>& tolerated) {
+  constexpr std::size_t kGone = ~std::size_t{0};
+  std::vector<std::size_t> now(findings.size(), kGone);
+  std::vector<Finding> kept;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (tolerated(findings[i])) continue;
+    now[i] = kept.size();
+    kept.push_back(std::move(findings[i]));
+  }
+  findings = std::move(kept);
+  for (Defect& defect : defects) {
+    for (std::size_t& finding : defect.findings) finding = now[finding];
+    std::erase(defect.findings, kGone);
+  }
+  std::erase_if(defects, [](const Defect& defect) { return defect.findings.empty(); });
+}
+
 Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options) {
   Audit audit;
   if (CanSweep(lifecycle, options, &audit)) harness::SweepLifecycle(lifecycle, options, ChosenFaults(), &audit);

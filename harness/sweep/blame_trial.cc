@@ -43,7 +43,8 @@ class Blamer {
         const faults::JournalView& journal = *rehearsal_.run().journal;
         text->released = sites_->Text(journal, found->second, SiteKey(journal, found->second));
       }
-      const std::size_t running = OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
+      const std::size_t running =
+          OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
       text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_});
     } else {
       text->blame = BlameForCall(text->where->stack.empty() ? failed_stack_ : text->where->stack);

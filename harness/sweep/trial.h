@@ -35,10 +35,10 @@ struct TrialFindingText {
   PlaceText other;
   PlaceText released;                  // of what is lost: where the fault-free run releases it; empty when it does not
   std::optional<report::Blame> blame;  // the function that left without the release, or made the wrong call
-  std::string meter;        // for the host: what grew, when a meter saw it and no object is known
-  std::string detail;       // what the title does not say; may be empty
-  std::string apart;        // tells two entries apart when kind and place are equal
-  std::int64_t least = -1;  // trial with fewer faults that shows the finding, too; set when the report is made
+  std::string meter;                   // for the host: what grew, when a meter saw it and no object is known
+  std::string detail;                  // what the title does not say; may be empty
+  std::string apart;                   // tells two entries apart when kind and place are equal
+  std::int64_t least = -1;             // trial with fewer faults that shows the finding, too; set when the report is made
 };
 
 // "stream"; empty for a finding without an object.

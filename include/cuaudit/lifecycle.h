@@ -360,6 +360,8 @@ struct Audit {
   std::vector<Finding> notes;
 
   bool clean() const { return outcome == AuditOutcome::Clean; }
+  // Removes the findings for which `tolerated` answers true, and the defects that consist of nothing else.
+  CUAUDIT_PUBLIC void Tolerate(const std::function<bool(const Finding&)>& tolerated);
   CUAUDIT_PUBLIC std::string Text() const;
 };
 

@@ -122,13 +122,11 @@ class NeutralityListener : public ::testing::EmptyTestEventListener {
   Audit Judge(Audit audit) {
     if (audit.outcome == AuditOutcome::NotExercised) return audit;
     driver_ = audit.driver;
-    std::vector<Finding> findings;
-    for (Finding& finding : audit.findings) {
+    audit.Tolerate([this](const Finding& finding) {
       bool tolerated = false;
       for (const std::string& kind : options_.tolerate) tolerated |= finding.rule == "leak" && finding.kind == kind;
-      if (!tolerated) findings.push_back(std::move(finding));
-    }
-    audit.findings = std::move(findings);
+      return tolerated;
+    });
     if (audit.outcome == AuditOutcome::Findings && audit.findings.empty()) audit.outcome = AuditOutcome::Clean;
     if (warm_ && audit.outcome != AuditOutcome::Clean) ADD_FAILURE() << audit.Text();
     return audit;

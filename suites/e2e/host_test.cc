@@ -250,7 +250,7 @@ TEST(HostProbes, WhatTheySeeOfOnePlaceIsOneNoteAndStandsBesideTheWordClean) {
   const Audit sweep = RunAudit({"sweep", "--no-prune"}, program);
   EXPECT_EQ(sweep.result(), "clean");
   EXPECT_EQ(sweep.report.value("message", ""), words);
-  EXPECT_THAT(sweep.outcome.err, ::testing::HasSubstr("0 findings, 1 host place left, judged with --host"));
+  EXPECT_THAT(sweep.outcome.err, ::testing::HasSubstr("0 defects, 1 host place left, judged with --host"));
   std::size_t notes = 0;
   for (const nlohmann::json& note : sweep.report["notes"]) {
     if (note["rule"] != "host_left") continue;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
@@ -89,6 +90,7 @@ report::Run Run(FuzzInput* input) {
   for (std::uint32_t left = input->Below(4); left != 0; --left) run.findings.push_back(Finding(input));
   for (std::uint32_t left = input->Below(3); left != 0; --left) run.notes.push_back(Finding(input));
   run.generated = Bytes(input);
+  harness::FindDefects(&run);
   return run;
 }
 

@@ -31,7 +31,7 @@ TEST(NeutralityListener, ATestThatLeavesNothingPasses) {
 TEST(NeutralityListener, ATestThatLeavesAStreamFails) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=Leaves.AStream");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_THAT(ended.output, AllOf(HasSubstr("Leaves.AStream: 1 finding"), HasSubstr("leak of 1 stream"), HasSubstr("listener_subject.cc:"),
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("Leaves.AStream: 1 defect"), HasSubstr("leak of 1 stream"), HasSubstr("listener_subject.cc:"),
                                   HasSubstr("--gtest_filter=Leaves.AStream"), HasSubstr("driver: simulated\n")));
 }
 
@@ -44,14 +44,14 @@ TEST(NeutralityListener, MisuseIsFoundToo) {
 TEST(NeutralityListener, WhatTheSuiteLeavesIsNoTestsFault) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=SuiteLeaves.*");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_THAT(ended.output, AllOf(HasSubstr("[       OK ] SuiteLeaves.NothingInItsTest"), HasSubstr("SuiteLeaves: 1 finding")));
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("[       OK ] SuiteLeaves.NothingInItsTest"), HasSubstr("SuiteLeaves: 1 defect")));
 }
 
 // Tests that have more driver calls together than there is room for.
 TEST(NeutralityListener, EachTestHasAllTheRoom) {
   const Ended ended = RunSubject(CUAUDIT_NARROW_LISTENER_SUBJECT, "--gtest_filter=Room.* --gtest_repeat=3");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_EQ(Times(ended.output, "Room.IsFilledAndAStreamLeft: 1 finding"), 3);
+  EXPECT_EQ(Times(ended.output, "Room.IsFilledAndAStreamLeft: 1 defect"), 3);
   EXPECT_EQ(Times(ended.output, "[       OK ] Room.IsFilledAgain"), 3);
   EXPECT_EQ(Times(ended.output, "neutrality: 3 tests checked, 0 made no driver call\n"), 3) << ended.output;
 }
@@ -63,7 +63,7 @@ TEST(NeutralityListener, ATestThatOverrunsFailsAndTheNextIsCheckedAsEver) {
       ended.output,
       AllOf(HasSubstr("Overrun.OfTooManyCalls: it made more records of driver calls than there is room for (4000): 1000 were dropped"),
             HasSubstr("[  FAILED  ] Overrun.OfTooManyCalls"), HasSubstr("[       OK ] Overrun.ThenNothingIsLeft"),
-            HasSubstr("Overrun.ThenAStreamIsLeft: 1 finding"),
+            HasSubstr("Overrun.ThenAStreamIsLeft: 1 defect"),
             HasSubstr("neutrality: 2 tests checked, 0 made no driver call, 1 made too many records")));
   // With more room it is no failure.
   EXPECT_EQ(RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=Overrun.OfTooManyCalls").status, 0);
@@ -76,7 +76,7 @@ TEST(NeutralityListener, ASuitesObjectsAreFollowedThroughItsTests) {
   EXPECT_THAT(ended.output, HasSubstr("neutrality: 3 tests checked, 0 made no driver call\n"));
   const Ended kept = RunSubject(CUAUDIT_NARROW_LISTENER_SUBJECT, "--gtest_filter=SuitesEvent.IsUsed");
   EXPECT_EQ(kept.status, 1) << kept.output;
-  EXPECT_THAT(kept.output, AllOf(HasSubstr("SuitesEvent: 1 finding"), HasSubstr("orphaned of 1 event")));
+  EXPECT_THAT(kept.output, AllOf(HasSubstr("SuitesEvent: 1 defect"), HasSubstr("orphaned of 1 event")));
 }
 
 // Where no single call of a test ends an object of its suite, all calls of that test are kept, which takes room.
@@ -96,11 +96,11 @@ TEST(NeutralityListener, AReleaseTooManyIsToldOfWhoeverMakesIt) {
   const Ended suite = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=SuiteReleasesAgain.*");
   EXPECT_EQ(suite.status, 1) << suite.output;
   EXPECT_THAT(suite.output, AllOf(HasSubstr("[       OK ] SuiteReleasesAgain.WhatItsTestReleased"),
-                                  HasSubstr("SuiteReleasesAgain: 1 finding"), HasSubstr("double_release of 1 event")));
+                                  HasSubstr("SuiteReleasesAgain: 1 defect"), HasSubstr("double_release of 1 event")));
   const Ended test = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=SuitesEventTwice.*");
   EXPECT_EQ(test.status, 1) << test.output;
   EXPECT_THAT(test.output,
-              AllOf(HasSubstr("[       OK ] SuitesEventTwice.IsReleasedByOneTest"), HasSubstr("SuitesEventTwice.AndByTheNext: 1 finding"),
+              AllOf(HasSubstr("[       OK ] SuitesEventTwice.IsReleasedByOneTest"), HasSubstr("SuitesEventTwice.AndByTheNext: 1 defect"),
                     HasSubstr("double_release of 1 event"), Not(HasSubstr("SuitesEventTwice: "))));
 }
 
@@ -108,14 +108,14 @@ TEST(NeutralityListener, MisuseOfATestIsNotToldOfItsSuiteAgain) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=MisuseBesideReferences.*");
   EXPECT_EQ(ended.status, 1) << ended.output;
   EXPECT_THAT(ended.output,
-              AllOf(HasSubstr("MisuseBesideReferences.OfItsOwnEvent: 1 finding"), Not(HasSubstr("MisuseBesideReferences: "))));
+              AllOf(HasSubstr("MisuseBesideReferences.OfItsOwnEvent: 1 defect"), Not(HasSubstr("MisuseBesideReferences: "))));
   EXPECT_EQ(Times(ended.output, "double_release of 1 event"), 1) << ended.output;
 }
 
 TEST(NeutralityListener, ASkippedTestIsNoPassForWhatItLeaves) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=Skipped.*");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_THAT(ended.output, HasSubstr("Skipped.ButLeavesAStream: 1 finding"));
+  EXPECT_THAT(ended.output, HasSubstr("Skipped.ButLeavesAStream: 1 defect"));
 }
 
 TEST(NeutralityListener, NothingCheckedIsNoPass) {

@@ -51,7 +51,7 @@ TEST(Sweep, SeveralFormatsComeFromOneSweep) {
   const Said said =
       Tool({"sweep", "--format=text", "--format=json=" + dir.File("a.json"), "--format=junit=" + dir.File("a.xml")}, {"leaks"});
   EXPECT_EQ(said.status, 1) << said.err;
-  EXPECT_THAT(said.out, HasSubstr("cuaudit sweep on the simulated driver: 1 finding at 1 place"));
+  EXPECT_THAT(said.out, HasSubstr("cuaudit sweep on the simulated driver: 1 defect\n"));
   EXPECT_EQ(*ReadFile(dir.File("a.json")), Tool({"sweep", "--format=json"}, {"leaks"}).out) << "the same bytes on stdout";
   EXPECT_EQ(*ReadFile(dir.File("a.xml")), Tool({"sweep", "--format=junit"}, {"leaks"}).out);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2) << "nothing is left of how they were written";

@@ -91,7 +91,8 @@ TEST(Blame, NeverTheSystemTheDriverOrCuauditItself) {
   EXPECT_EQ(blame->function.function, "main");
   for (const char* const module : {"libc.so.6", "libstdc++.so.6", "libcuda.so.1", "libcuaudit_host.so", "ld-linux-x86-64.so.2"})
     EXPECT_FALSE(IsProgram({module, "f", "", 0, 1})) << module;
-  for (const char* const function : {"cuaudit::harness::Run()", "std::function<void ()>::operator()() const", "operator new(unsigned long)"})
+  for (const char* const function :
+       {"cuaudit::harness::Run()", "std::function<void ()>::operator()() const", "operator new(unsigned long)"})
     EXPECT_FALSE(IsProgram({"prog", function, "", 0, 1})) << function;
   EXPECT_TRUE(IsProgram({"libcublas.so.13", "", "", 0, 1}));
   EXPECT_TRUE(IsProgram({"prog", "my::std::f()", "", 0, 1}));

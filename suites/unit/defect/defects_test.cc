@@ -16,14 +16,14 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-report::Blame By(const std::string& function) {
-  return {report::Frame{"prog", function, "prog.c", 1, 1}, report::BlamedBecause::HeldIt};
-}
+report::Blame By(const std::string& function) { return {report::Frame{"prog", function, "prog.c", 1, 1}, report::BlamedBecause::HeldIt}; }
 
 // A report in the making: each call adds a finding that one trial shows.
 class Report {
  public:
-  Report& Lost(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) { return Add(Rule::Leak, trial, kind, place, blamed); }
+  Report& Lost(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
+    return Add(Rule::Leak, trial, kind, place, blamed);
+  }
   Report& Add(Rule rule, std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
     report::Finding finding;
     finding.rule = rule;
@@ -138,7 +138,10 @@ TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {
 
 TEST(Defects, NoFindingIsLostAndNoneIsTwice) {
   Report report;
-  report.Lost(1, Kind::Stream, 1, "a").Lost(2, Kind::Event, 2, "b").Lost(1, Kind::Event, 2, "b").Add(Rule::Swallowed, 3, Kind::None, 0, "c");
+  report.Lost(1, Kind::Stream, 1, "a")
+      .Lost(2, Kind::Event, 2, "b")
+      .Lost(1, Kind::Event, 2, "b")
+      .Add(Rule::Swallowed, 3, Kind::None, 0, "c");
   std::vector<int> seen(4);
   for (const report::Defect& defect : report.Find()) {
     for (const report::Member& member : defect.members) {

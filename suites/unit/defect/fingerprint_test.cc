@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "harness/defect/defect_fingerprint.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "harness/defect/defect_fingerprint.h"
 
 namespace cuaudit::harness::defect_fingerprint_test {
 namespace {

@@ -58,7 +58,8 @@ TEST(JunitWriter, TheFunctionThatMadeTheCallIsShownAndNothingIsLostByACrash) {
   const pugi::xml_node leak = xml.document.select_node("//failure[@type='leak']").node();
   const std::string body = leak.text().get();
   EXPECT_NE(body.find("  plug_open (libplug.so)"), std::string::npos) << body;
-  EXPECT_STREQ(leak.attribute("message").value(), "leak: 1 stream, 1 event, lost when cuEventCreate#88=OUT_OF_MEMORY,refuse failed, in 5 trials");
+  EXPECT_STREQ(leak.attribute("message").value(),
+               "leak: 1 stream, 1 event, lost when cuEventCreate#88=OUT_OF_MEMORY,refuse failed, in 5 trials");
   EXPECT_NE(body.find("with it leak: 1 stream, lost when cuEventCreate#90"), std::string::npos) << body;
   EXPECT_STREQ(xml.document.select_node("//failure[@type='crash']").node().attribute("message").value(),
                "crash, after cuEventCreate#2=OUT_OF_MEMORY,refuse failed");

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/text_findings.h"
 #include "harness/defect/defects.h"
+#include "reports/text_findings.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::text_writer_test {
@@ -92,7 +92,8 @@ TEST(TextWriter, OneDefectIsToldWithAllThatItLoses) {
   EXPECT_TRUE(Holds(text, "     lost when cuEventCreate#88=OUT_OF_MEMORY,refuse failed\n"));
   for (const char* const line : {"90", "92", "94", "96"}) {
     const std::string number(line);
-    EXPECT_TRUE(Holds(text, "also lost when cuEventCreate#" + number + "=OUT_OF_MEMORY,refuse failed at make_events src/picture.c:" + number));
+    EXPECT_TRUE(
+        Holds(text, "also lost when cuEventCreate#" + number + "=OUT_OF_MEMORY,refuse failed at make_events src/picture.c:" + number));
   }
   EXPECT_TRUE(Holds(text, "     with it 1 event, acquired by cuStreamCreate < make_stream src/picture.c:70")) << text;
   EXPECT_EQ(CountOf(text, "reproduce cuaudit replay"), 2U) << "one for each defect";
