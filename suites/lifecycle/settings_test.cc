@@ -119,9 +119,10 @@ TEST_F(Settings, AReportIsWrittenInEachFormat) {
 }
 
 TEST_F(Settings, AReportSaysWhereItsTrialsRan) {
-  (void)Sweep(Losing(), {.depth = 1, .formats = {"json=" + Path("here.json")}});
+  constexpr AuditedDriver kDriver = AuditedDriver::Simulated;  // a genuine one does not survive fork
+  (void)Sweep(Losing(), {.depth = 1, .driver = kDriver, .formats = {"json=" + Path("here.json")}});
   EXPECT_THAT(Content("here.json"), HasSubstr("\"isolation\": {\n      \"in_process\": 4\n"));
-  (void)Sweep(Losing(), {.depth = 1, .isolate = true, .formats = {"json=" + Path("forked.json")}});
+  (void)Sweep(Losing(), {.depth = 1, .isolate = true, .driver = kDriver, .formats = {"json=" + Path("forked.json")}});
   EXPECT_THAT(Content("forked.json"), HasSubstr("\"isolation\": {\n      \"fork\": 4\n"));
 }
 
