@@ -154,6 +154,32 @@ TEST(ByName, ACallUnderWayBelongsToTheSpanInWhichItReturns) {
   ASSERT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
 }
 
+// A block is handed out, and a span begins and ends, inside of a call that began before.
+TEST(ByName, WhatIsMadeInsideOfACallIsKnownAfterIt) {
+  ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  const auto hand_out = [](void* data) {
+    auto* const watch = static_cast<Watch*>(data);
+    cuaudit_block_out(0x1000, 512);
+    watch->Begin();
+    (void)watch->End("inside");
+  };
+  {
+    Watch watch;
+    ASSERT_EQ(cuLaunchHostFunc(stream, hand_out, &watch), CUDA_SUCCESS);
+    watch.Begin();
+    ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    EXPECT_THAT(Texts(watch.End("around")), ElementsAre("leak block 1"));
+  }
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+}
+
 TEST(ByName, AnEndWithoutABeginIsAnError) {
   Watch watch;
   EXPECT_EQ(watch.End("nothing").outcome, AuditOutcome::Error);

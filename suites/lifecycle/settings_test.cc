@@ -118,6 +118,29 @@ TEST_F(Settings, AReportIsWrittenInEachFormat) {
   EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
 }
 
+TEST_F(Settings, AReportSaysWhereItsTrialsRan) {
+  constexpr AuditedDriver kDriver = AuditedDriver::Simulated;  // a genuine one does not survive fork
+  (void)Sweep(Losing(), {.depth = 1, .driver = kDriver, .formats = {"json=" + Path("here.json")}});
+  EXPECT_THAT(Content("here.json"), HasSubstr("\"isolation\": {\n      \"in_process\": 4\n"));
+  (void)Sweep(Losing(), {.depth = 1, .isolate = true, .driver = kDriver, .formats = {"json=" + Path("forked.json")}});
+  EXPECT_THAT(Content("forked.json"), HasSubstr("\"isolation\": {\n      \"fork\": 4\n"));
+}
+
+TEST_F(Settings, AReportThatProvesNothingSaysWhy) {
+  int runs = 0;
+  const auto drifting = Lifecycle("drifts").WithCurrentContext().Init([&](DriverRef driver) {
+    CUevent event = nullptr;
+    CUstream stream = nullptr;
+    const bool swap = ++runs % 3 == 0;
+    const CUresult code = swap ? driver.StreamCreate(&stream, 0) : driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    return swap ? driver.StreamDestroy(stream) : driver.EventDestroy(event);
+  });
+  const Audit audit = Sweep(drifting, {.formats = {"json=" + Path("drifts.json")}});
+  EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();
+  EXPECT_THAT(Content("drifts.json"), HasSubstr("\"message\": \"" + audit.message));
+}
+
 TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {
   const std::string fault = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
   EXPECT_REPLAYS_CLEANLY(Losing(), fault, {.formats = {"json=" + Path("replay.json")}});

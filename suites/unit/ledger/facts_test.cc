@@ -54,6 +54,23 @@ TEST(Facts, OfSeveralHitsOfAFaultTheEarliestCounts) {
   EXPECT_EQ(facts.hits[1].begin, 0U);
 }
 
+// The host probes number the requests that can be refused. The others come from code that is not the program's own.
+TEST(Facts, HostRequestsWithoutANumberAreForeign) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x1000, 64);
+  t.Host(faults::HostCall::Allocate, 0x2000, 64);
+  t.Host(faults::HostCall::ThreadCreate, 0x3000);
+  std::vector<faults::Record> records = t.Records();
+  records[0].occurrence = 1;
+  const Facts facts = harness::FactsOf(records);
+  constexpr auto kMemory = static_cast<std::size_t>(harness::Asked::Memory);
+  constexpr auto kThread = static_cast<std::size_t>(harness::Asked::Thread);
+  EXPECT_THAT(facts.asked[kMemory], ElementsAre(0));
+  EXPECT_EQ(facts.foreign[kMemory], 1U);
+  EXPECT_THAT(facts.asked[kThread], IsEmpty());
+  EXPECT_EQ(facts.foreign[kThread], 1U);
+}
+
 TEST(Facts, ChildrenThatWroteNoEndVanished) {
   Trace t;
   t.Event(ProcessEvent::Start);

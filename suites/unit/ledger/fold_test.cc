@@ -49,6 +49,7 @@ TEST(Fold, KeepsSiteBytesContextAndCycle) {
   EXPECT_EQ(object.pid, kProcess);
   EXPECT_EQ(object.acquired.stack, 5U);
   EXPECT_EQ(object.acquired.begin, alloc.begin());
+  EXPECT_EQ(object.parent, 0U) << "it was made from no other object";
 }
 
 TEST(Fold, NamesTheParent) {
@@ -60,6 +61,12 @@ TEST(Fold, NamesTheParent) {
   EXPECT_EQ(ledger.objects.at(0).parent, 0x99U);
   EXPECT_EQ(ledger.objects.at(1).parent, 0x98U);
   EXPECT_EQ(ledger.objects.at(2).parent, 0x98U);
+}
+
+TEST(Fold, AHostAllocationThatFailedByItselfMakesNothing) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0, 64);
+  EXPECT_THAT(t.Fold().objects, IsEmpty());
 }
 
 TEST(Fold, CountsGenerationsPerHandle) {

@@ -65,6 +65,24 @@ TEST(GraphMemory, OfALaunchOutlivesTheContextOfTheLaunch) {
   EXPECT_THAT(Alive(t), ElementsAre(0x10000));
 }
 
+// The graph allocates 0x1000 bytes itself. The memory behind them is the program's, which freed it.
+TEST(GraphMemory, OfAGraphEndsWithItsLastByte) {
+  for (const std::uint64_t touched : {std::uint64_t{0x10fff}, std::uint64_t{0x11000}}) {
+    Trace t;
+    t.Alloc(0x11000);
+    Begin(t, kGraph);
+    Allocates(t, kGraph, kNode, 0x10000);
+    t.Arguments(t.Call(CallId::GraphAddMemsetNode).Out(0, kInner).In(1, kGraph), {touched});
+    t.Free(0x11000);
+    Launch(t);
+    if (touched == 0x11000) {
+      EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+    } else {
+      EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    }
+  }
+}
+
 TEST(GraphMemory, OfAChildThatWasMovedIsMadeByTheParentsLaunch) {
   Trace t = Moved();
   Launch(t);

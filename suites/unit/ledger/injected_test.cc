@@ -208,5 +208,13 @@ TEST(InjectedFault, WhatTheDriverDeclinesWithoutARefusedReleaseIsALeak) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "device_memory 1"));
 }
 
+TEST(InjectedFault, AWaitThatFailedAfterwardsLeavesNothingToDeclineFor) {
+  Trace t;
+  t.Alloc(0x1000);
+  t.Call(CallId::CtxSynchronize).After();
+  t.Free(0x1000).Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("device_memory 1"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::injected_test

@@ -208,6 +208,19 @@ TEST(TextWriter, WhatARunLeavesIsListedByPlace) {
   EXPECT_FALSE(Holds(text, "notes:")) << "told once";
 }
 
+TEST(TextWriter, ObjectsThatDiedWithTheirContextHaveAColumn) {
+  report::Run run = suites::LiveTable();
+  EXPECT_TRUE(Holds(Written(run), "acquired  released  live    bytes\n")) << Written(run);
+  run.notes.clear();
+  for (LiveRow& row : run.live) row.live = 0;
+  run.live[1].orphaned = 2;
+  run.live[2].orphaned = 5;
+  const std::string text = Written(run);
+  EXPECT_TRUE(Holds(text, ": no rule broken, 7 objects orphaned\n")) << text;
+  EXPECT_TRUE(Holds(text, "acquired  released  orphaned  live    bytes\n")) << text;
+  EXPECT_TRUE(Holds(text, "device_memory          12        10         2     0  8388608\n")) << text;
+}
+
 TEST(TextWriter, ARunThatLeavesNothingIsClean) {
   report::Run run = suites::LiveTable();
   run.notes.clear();

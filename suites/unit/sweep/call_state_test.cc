@@ -114,5 +114,18 @@ TEST_F(CallStateTest, WhatWasLostForGoodDoesNotCount) {
   EXPECT_NE(StatesOf(then.evidence()).calls[1].state, before);
 }
 
+TEST_F(CallStateTest, WhatTheRehearsalAlsoLeavesIsNotLost) {
+  JournalBuilder rehearsal(dir_.File("rehearsal"));
+  JournalBuilder trial(dir_.File("trial"));
+  for (JournalBuilder* const one : {&rehearsal, &trial}) {
+    faults::Record& left = one->Call(CallId::StreamCreate);
+    left.argument[0] = 0x10;
+    left.stack = 1;
+  }
+  const Observation first = rehearsal.Read();
+  const Observation then = trial.Read();
+  EXPECT_THAT(LostBeyond(Rehearsed(first.evidence()), then.evidence()), testing::ElementsAre(false));
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::call_state_test

@@ -88,6 +88,20 @@ TEST(Files, MapsWhatIsThereAndRefusesTheRest) {
   EXPECT_FALSE(SparseFile::Open(dir.File("none")).ok());
 }
 
+// The kernel says of its small files that they are a page long. The rest of the page is never read.
+TEST(Files, AFileThatEndsBeforeItsSizeIsMappedAsFarAsItGoes) {
+  constexpr const char* kCpus = "/sys/devices/system/cpu/online";
+  const Result<std::string> text = ReadFile(kCpus);
+  struct stat facts = {};
+  if (!text.ok() || stat(kCpus, &facts) != 0 || static_cast<std::size_t>(facts.st_size) <= text->size()) GTEST_SKIP() << "no " << kCpus;
+  const Result<SparseFile> file = SparseFile::Open(kCpus);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->size(), static_cast<std::size_t>(facts.st_size));
+  const std::string_view bytes(static_cast<const char*>(file->data()), file->size());
+  EXPECT_TRUE(bytes.starts_with(*text));
+  EXPECT_EQ(bytes.find_first_not_of('\0', text->size()), std::string_view::npos);
+}
+
 TEST(Files, QuotesTheLastLinesOfALog) {
   const TemporaryDir dir;
   const std::string path = dir.File("log");

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,6 +107,34 @@ void ExpectWhole(const Observation& seen, std::size_t records, std::size_t own) 
   EXPECT_EQ(seen.journal.own_records().size(), own);
   EXPECT_TRUE(seen.ledger == Fold(seen.journal.records())) << "of " << records << " records";
 }
+
+// Whoever forks in turn must not wait for those that wait for it, so each depth has slots of its own.
+TEST_F(ForkExchangeTest, EachDepthHasItsSlots) {
+  Make(1);
+  std::vector<std::uint32_t> pools;
+  for (std::uint32_t slot = 0; slot < header().slots; ++slot) pools.push_back(exchange_->slot(slot).pool);
+  const std::uint32_t depth = exchange_->node(exchange_->node(0).first_child).depth;
+  EXPECT_EQ(pools, std::vector<std::uint32_t>({0, 0, depth, depth}));
+}
+
+#ifndef CUAUDIT_INSTRUMENTED  // a sanitizer cannot go on without memory
+TEST_F(ForkExchangeTest, AFileThatDoesNotFitIntoTheAddressSpaceIsAnError) {
+  constexpr rlim_t kRoom = rlim_t{16} << 20U;
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const Result<std::string> pages = ReadFile("/proc/self/statm");
+  ASSERT_TRUE(pages.ok());
+  rlimit narrow = before;
+  narrow.rlim_cur = std::stoul(*pages) * static_cast<rlim_t>(getpagesize()) + kRoom;
+  const std::vector<ForkRow> rows = PlantForks(Lists(1));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
+  const Result<std::unique_ptr<ForkExchange>> made =
+      ForkExchange::Make(dir_.File("forks"), dir_.File("trunk"), rows, 2 * kRoom / sizeof(Record), {2, 2});
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().message(), dir_.File("forks") + ": cannot map: Cannot allocate memory");
+}
+#endif
 
 TEST_F(ForkExchangeTest, ALedgerThatGoesOnIsThatOfTheWholeJournal) {
   constexpr std::uint32_t kForks = 100;

@@ -66,6 +66,17 @@ TEST(GrowthRule, ATableThatFillsLevelsOff) {
   EXPECT_GT(growth.detectable, 1000U) << "what it could not tell from a leak is in the bound";
 }
 
+// The last four of nine steps are compared with the first four; the middle one belongs to neither.
+TEST(GrowthRule, ASeriesLevelsOffBelowAQuarterOfItsFirstSpeed) {
+  const auto of_steps = [](const std::vector<std::uint64_t>& steps) {
+    Series series = {kBase};
+    for (const std::uint64_t step : steps) series.push_back(series.back() + step);
+    return JudgeGrowthOfRuns(series, 1, 1);
+  };
+  EXPECT_FALSE(of_steps({25, 25, 25, 25, 10, 6, 6, 6, 6}).grows);
+  EXPECT_TRUE(of_steps({25, 25, 25, 25, 10, 7, 7, 6, 6}).grows);
+}
+
 TEST(GrowthRule, OneStepIsACache) {
   Series series(100, kBase);
   for (std::size_t i = 37; i < series.size(); ++i) series[i] += 1U << 20U;

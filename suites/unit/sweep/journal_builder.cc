@@ -60,6 +60,17 @@ faults::Record& JournalBuilder::Host(faults::HostCall call, std::uint64_t addres
   return record;
 }
 
+void JournalBuilder::StackIn(std::uint32_t id, std::string_view path) {
+  char* const bytes = static_cast<char*>(memory_);
+  auto* const module = reinterpret_cast<faults::ModuleRow*>(bytes + header_->modules_offset);
+  path.copy(module->path, sizeof(module->path) - 1);
+  module->state.store(2);
+  auto* const stack = reinterpret_cast<faults::StackRow*>(bytes + header_->stacks_offset) + (id - 1);
+  stack->frame[0] = id;
+  stack->hash.store(id);
+  stack->depth.store(1);
+}
+
 Observation JournalBuilder::Read(const Ending& ending) const {
   Result<Observation> seen = ReadObservation(path_, ending);
   EXPECT_TRUE(seen.ok()) << seen.status().message();

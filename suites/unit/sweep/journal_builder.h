@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_view.h"
@@ -26,6 +27,8 @@ class JournalBuilder {
   faults::Record& Mark(faults::MarkKind mark, std::uint32_t cycle);
   faults::Record& Host(faults::HostCall call, std::uint64_t address, std::uint64_t value = 0);
   faults::JournalHeader& header() { return *header_; }
+  // Stack `id`, as Record::stack names it, then has one frame, which lies in module 0 of this path.
+  void StackIn(std::uint32_t id, std::string_view path);
 
   Observation Read(const Ending& ending = Ending()) const;
 

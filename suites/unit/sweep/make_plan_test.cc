@@ -141,6 +141,17 @@ TEST_F(MakePlanTest, ChoosesACodeThatLosesTheContextForSticky) {
   EXPECT_EQ(fault.how, faults::How::Sticky);
 }
 
+TEST(AddressAfter, ACallWithoutAKnownPlaceKeepsItsNumber) {
+  faults::Fault fault;
+  fault.base = driver::BaseId::MemFree;
+  fault.code = CUDA_ERROR_INVALID_VALUE;
+  fault.occurrence = 7;
+  AddressAfter(0, 3, &fault);
+  EXPECT_EQ(TextOf(fault), "cuMemFree#7=INVALID_VALUE,refuse");
+  AddressAfter(0xab, 3, &fault);
+  EXPECT_THAT(TextOf(fault), HasSubstr("ab#+3=INVALID_VALUE,refuse"));
+}
+
 TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   PlanOptions options;
   EXPECT_TRUE(CheckPlanOptions(options).ok());

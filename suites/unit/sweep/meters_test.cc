@@ -67,6 +67,35 @@ TEST(Meters, TheNoisiestOneChoosesTheNumberOfCycles) {
   EXPECT_EQ(CyclesForAll(both, {}, 0, 16), 2560U);
 }
 
+std::vector<std::uint64_t> Rising(std::uint64_t step) {
+  std::vector<std::uint64_t> readings;
+  for (std::uint64_t i = 0; i < 12; ++i) readings.push_back((std::uint64_t{1} << 30U) + i * step);
+  return readings;
+}
+
+// Meters that grow, by name, of a program that marked twelve cycles.
+std::vector<std::string> Growing(std::uint64_t own_step) {
+  const TemporaryDir parent;
+  const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
+  EXPECT_TRUE(dir.ok());
+  Subject subject;
+  subject.command = {"prog"};
+  RunMeters seen;
+  seen.cycles = 12;
+  seen.at_cycles = {{kProcessDeviceBytes, 256, Rising(own_step)}, {kDeviceBytes, 4096, Rising(4096)}};
+  report::Run run;
+  int interrupted = 0;
+  EXPECT_TRUE(Certify(subject, *dir, CertificateOptions(), std::move(seen), "cuaudit cycles -- prog", &run, &interrupted).ok());
+  std::vector<std::string> kinds;
+  for (const report::Finding& finding : run.findings) kinds.push_back(finding.kind);
+  return kinds;
+}
+
+TEST(Certificate, DeviceMemoryThatTheProcessLosesIsToldOnce) {
+  EXPECT_EQ(Growing(4096), std::vector<std::string>({kProcessDeviceBytes}));
+  EXPECT_EQ(Growing(0), std::vector<std::string>({kDeviceBytes})) << "another's, or the driver's own";
+}
+
 TEST(DetectText, ReadsBytesPerCycle) {
   const auto read = [](const char* text) { return *ParseDetect(text); };
   EXPECT_EQ(read(""), 0U);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/program.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+#include <cstring>
 
 #include "harness/sweep/files.h"
 #include "suites/support/temporary_dir.h"
@@ -66,6 +69,63 @@ TEST_F(ProgramTest, ReadsADynamicProgramAsNotStatic) {
   const Result<Program> self = ResolveProgram("/proc/self/exe");
   ASSERT_TRUE(self.ok()) << self.status().message();
   EXPECT_FALSE(self->is_static);
+}
+
+// A 64-bit ELF file of the least that names its libraries: one loaded segment, which is the whole file, and a dynamic section.
+class TinyElf {
+ public:
+  explicit TinyElf(const std::vector<std::string>& needed) {
+    std::string strings(1, '\0');
+    std::vector<Elf64_Dyn> dynamic(1);
+    dynamic[0].d_tag = DT_STRTAB;
+    for (const std::string& name : needed) {
+      Elf64_Dyn row = {};
+      row.d_tag = DT_NEEDED;
+      row.d_un.d_val = strings.size();
+      dynamic.push_back(row);
+      strings += name + '\0';
+    }
+    dynamic.emplace_back();
+    constexpr std::size_t kDynamicAt = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+    const std::size_t strings_at = kDynamicAt + dynamic.size() * sizeof(Elf64_Dyn);
+    dynamic[0].d_un.d_val = kBase + strings_at;
+    Elf64_Ehdr header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_phoff = sizeof(header);
+    header.e_phnum = 2;
+    Elf64_Phdr segments[2] = {};
+    segments[0].p_type = PT_LOAD;
+    segments[0].p_vaddr = kBase;
+    segments[0].p_filesz = strings_at + strings.size();
+    segments[1].p_type = PT_DYNAMIC;
+    segments[1].p_offset = kDynamicAt;
+    segments[1].p_filesz = dynamic.size() * sizeof(Elf64_Dyn);
+    Append(&header, sizeof(header));
+    Append(segments, sizeof(segments));
+    Append(dynamic.data(), dynamic.size() * sizeof(Elf64_Dyn));
+    bytes_ += strings;
+  }
+  Program Read() const {
+    Program program;
+    ReadElf(bytes_, &program);
+    return program;
+  }
+
+ private:
+  static constexpr std::uint64_t kBase = 0x400000;
+  void Append(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+  std::string bytes_;
+};
+
+TEST_F(ProgramTest, KnowsTheRuntimeAndTheSanitizerThatAProgramNeeds) {
+  const Program program = TinyElf({"libcudart.so.13", "libasan.so.8", "libc.so.6"}).Read();
+  EXPECT_EQ(program.cudart, "libcudart.so.13");
+  EXPECT_EQ(program.asan_library, "libasan.so.8");
+  EXPECT_TRUE(program.is_static) << "no interpreter is named";
+  const Program plain = TinyElf({"libc.so.6", "libcudartist.so"}).Read();
+  EXPECT_EQ(plain.cudart, "");
+  EXPECT_EQ(plain.asan_library, "");
 }
 
 TEST_F(ProgramTest, SurvivesAnElfCutAtAnyPlace) {

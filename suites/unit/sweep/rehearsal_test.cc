@@ -68,6 +68,37 @@ TEST(Rehearsal, IsNotExercisedWithoutACall) {
   EXPECT_THAT(never_called.message(), HasSubstr("never called the CUDA driver"));
 }
 
+// NVIDIA's runtime ends the program, or goes on without the driver; both say nothing of the program.
+TEST(Rehearsal, IsNotExercisedByARuntimeThatRefusesTheSimulatedDriver) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  constexpr std::string_view kObject = "/opt/app/libcudart.so.13";
+  kObject.copy(journal.header().refused_runtime, sizeof(journal.header().refused_runtime) - 1);
+  for (const int exit_status : {0, 4}) {
+    const Status status = CheckFaultFree(Sample(), journal.Read({exit_status, 0, false}));
+    EXPECT_TRUE(status.not_exercised());
+    EXPECT_THAT(status.message(), HasSubstr(std::string(kObject)));
+  }
+}
+
+// A sweep that goes on in its work directory reads the fault-free runs there one after another.
+TEST(Rehearsal, BeginsWithoutTheRunsOfAnEarlierOne) {
+  const TemporaryDir parent;
+  const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
+  ASSERT_TRUE(dir.ok());
+  for (const char* const number : {"3", "4"}) {
+    ASSERT_TRUE(WriteFile(dir->File(std::string("rehearsal-") + number + ".journal"), "", Exit::Failure).ok());
+  }
+  Subject subject = Sample();
+  subject.launch.drop_in_dir = "a directory that no loader takes";
+  int interrupted = 0;
+  EXPECT_FALSE(Rehearse(subject, *dir, 2, &interrupted).ok());
+  for (const char* const number : {"3", "4"}) {
+    EXPECT_FALSE(ReadFile(dir->File(std::string("rehearsal-") + number + ".journal")).ok()) << number;
+  }
+}
+
 TEST(Rehearsal, FailsWhenHostProbesThatWereAskedForNeverCameUp) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("1"));

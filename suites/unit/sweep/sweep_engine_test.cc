@@ -120,6 +120,20 @@ TEST(SweepEngine, GivesFirstFaultsThenSecondOnes) {
   EXPECT_EQ(run.totals.trials, runner.rounds[0] + runner.rounds[1]);
   EXPECT_EQ(run.totals.fired, run.totals.trials);
   EXPECT_THAT(run.findings, SizeIs(0)) << "both allocations and the synchronization have to fail";
+  EXPECT_EQ(run.totals.skipped.count({Reason::TriedAgain}), 0U) << "each trial hit its place at once";
+}
+
+TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
+  Scripted runner(false);
+  SweepOptions options;
+  options.plan.hows = {"refuse", "host_oom"};
+  Rehearsal rehearsal;
+  rehearsal.run = runner.Run({});
+  rehearsal.host_turns = {2, 1};
+  SiteTexts sites;
+  SweepEngine engine(&runner, nullptr, options, {"replay", "run", "program"}, &sites);
+  ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+  EXPECT_THAT(runner.rounds, ElementsAre(5U + 2U)) << "two allocations; threads were not asked for";
 }
 
 TEST(SweepEngine, StopsAfterTheFirstRoundWhenAskedTo) {

@@ -103,6 +103,28 @@ TEST(TrialLog, RefusesNamesOfAnotherVersion) {
   }
 }
 
+TEST(TrialLog, RefusesNumbersThatStandForNothing) {
+  const std::string good = FormatTrial(Sample(0));
+  const std::string said = "\"said\":0";
+  const std::string recovery = "\"recovery\":0";
+  const std::string unfired = "\"unfired\":[]";
+  const std::pair<std::string, std::string> kChanges[] = {{said, "\"said\":-1"},
+                                                          {said, "\"said\":99"},
+                                                          {recovery, "\"recovery\":-1"},
+                                                          {recovery, "\"recovery\":99"},
+                                                          {unfired, "\"unfired\":[1]"}};
+  for (const auto& [from, to] : kChanges) {
+    std::string bad = good;
+    const std::size_t at = bad.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    bad.replace(at, from.size(), to);
+    EXPECT_THAT(ParseTrialLog(bad, "trials.jsonl").status().message(), HasSubstr("expected one finished trial")) << to;
+  }
+  std::string only = good;
+  only.replace(only.find(unfired), unfired.size(), "\"unfired\":[0]");
+  EXPECT_TRUE(ParseTrialLog(only, "trials.jsonl").ok()) << "its one fault";
+}
+
 TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
   const TemporaryDir dir;
   const std::string path = dir.File("trials.jsonl");

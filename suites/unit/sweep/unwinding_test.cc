@@ -106,6 +106,18 @@ TEST_F(UnwindingTest, WithoutMarksItEndsWhereTheProgramHasRecovered) {
   EXPECT_THAT(Found(Prune::None).faults, SizeIs(8)) << "without pruning all";
 }
 
+// One place of an interpreter stands for many lines. Only when all calls to the end are those of the fault-free run has it recovered.
+TEST_F(UnwindingTest, AnInterpretedProgramHasRecoveredWhenItEndsAsTheFaultFreeRunDoes) {
+  rehearsal_.StackIn(1, "/usr/bin/python3.11");
+  trial_.StackIn(1, "/usr/bin/python3.11");
+  Cycle(trial_, 1, true);
+  Cycle(trial_, 1, false);
+  EXPECT_EQ(Found().pruned.at(Reason::SecondAsFirst), 3U);
+  Call(trial_, CallId::EventCreate, 1, 0x30);
+  Call(trial_, CallId::EventDestroy_v2, 1, 0x30);
+  EXPECT_THAT(Found().pruned, IsEmpty());
+}
+
 TEST_F(UnwindingTest, ACallOnTheWayBackIsNotTheSameAsInTheFaultFreeRun) {
   Cycle(trial_, 1, true);
   const Observation before = rehearsal_.Read();

@@ -68,6 +68,40 @@ TEST(JudgeDetails, ACycleThatAlwaysSaysFailureHasRecovered) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
+TEST(JudgeDetails, ACleanCycleThatReportsTheFirstErrorCodeHasNotRecovered) {
+  static_assert(CUDA_ERROR_INVALID_VALUE == 1);
+  MarkedCycles trial;
+  trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin().End(CUDA_ERROR_INVALID_VALUE);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::NotRecovered) << Name(judgement.verdict);
+}
+
+TEST(JudgeDetails, ACleanCycleThatReportedAFailureIsNotSavedByALaterSuccess) {
+  MarkedCycles trial;
+  trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin();
+  trial.trace.Say(MarkKind::Report, -1).Cycle(2);
+  const Judgement judgement = JudgeBeside(GoodCycles(), trial.End(0).Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::NotRecovered) << Name(judgement.verdict);
+}
+
+TEST(JudgeDetails, WhyNoCleanCycleWasCheckedIsKept) {
+  const JournalImage before(GoodCycles());
+  const JournalImage dies(MarkedCycles().Failed(CUDA_ERROR_OUT_OF_MEMORY).trace);
+  EXPECT_EQ(Judge(before.Evidence(), dies.Evidence(0, SIGSEGV), true, {}).recovery, Recovery::Died);
+  Trace unmarked;
+  unmarked.Alloc(0x5000).Refused();
+  EXPECT_EQ(JudgeBeside(Trace(), unmarked).recovery, Recovery::NoMarks);
+}
+
+// 5000 is no CUresult: the program has error numbers of its own, which need not be those of its calls.
+TEST(JudgeDetails, AnErrorNumberOfTheProgramsOwnIsNoWrongCode) {
+  const Judgement judgement = JudgeBeside(GoodCycles(), MarkedCycles().Failed(5000).Good().Good().trace);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+  const Judgement unprompted = JudgeBeside(GoodCycles(), MarkedCycles().Failed(5000).Begin().End(5000).Good().trace);
+  ASSERT_THAT(unprompted.findings, SizeIs(1));
+  EXPECT_EQ(unprompted.findings[0].detail, "the clean cycle reported 5000");
+}
+
 TEST(JudgeDetails, WhatWasReportedBeforeTheFaultSaysNothingOfIt) {
   MarkedCycles trial;
   trial.Begin();
