@@ -202,9 +202,7 @@ TEST(Cycle, WhatAPoisonedProgramGoesOnLosingIsCountedOnceAndNotInEveryLaterCycle
   EXPECT_EQ(spawned.findings(), "not_recovered event 1, orphaned event 7") << "the first of eight cycles was poisoned";
   for (Audit* const audit : {&cycles, &spawned}) {
     for (nlohmann::json& finding : audit->report["findings"]) finding.erase("count");
-    for (nlohmann::json& defect : audit->report["defects"]) {
-      for (nlohmann::json& member : defect["members"]) member.erase("count");
-    }
+    audit->report.erase("defects");
   }
   EXPECT_EQ(Said(cycles), Said(spawned)) << "the second faults too";
 }

@@ -107,8 +107,7 @@ TEST(NeutralityListener, AReleaseTooManyIsToldOfWhoeverMakesIt) {
 TEST(NeutralityListener, MisuseOfATestIsNotToldOfItsSuiteAgain) {
   const Ended ended = RunSubject(CUAUDIT_LISTENER_SUBJECT, "--gtest_filter=MisuseBesideReferences.*");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_THAT(ended.output,
-              AllOf(HasSubstr("MisuseBesideReferences.OfItsOwnEvent: 1 defect"), Not(HasSubstr("MisuseBesideReferences: "))));
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("MisuseBesideReferences.OfItsOwnEvent: 1 defect"), Not(HasSubstr("MisuseBesideReferences: "))));
   EXPECT_EQ(Times(ended.output, "double_release of 1 event"), 1) << ended.output;
 }
 
