@@ -40,4 +40,8 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 // Of the C library by its module alone, of the program by its function.
 bool IsStartCode(const report::Frame& frame);
 
+// Removes functions of the C and C++ runtime at the inner end, in which a program merely stops: raise, abort, memcpy, pthread_mutex_lock.
+// Their names depend on the processor and on what is installed. A stack of nothing else is returned whole.
+std::vector<report::Frame> WithoutRuntime(std::vector<report::Frame> frames);
+
 }  // namespace cuaudit::harness

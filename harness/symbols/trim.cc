@@ -39,6 +39,16 @@ bool IsExport(const report::Frame& frame) {
          (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
 }
 
+// The C and C++ runtime and the kernel's page of code.
+bool IsRuntime(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 12> kModules = {"libc.so.",   "libm.so.",      "libpthread.so.", "librt.so.",
+                                                                "libdl.so.",  "ld-linux",      "libstdc++.so.",  "libgcc_s.so.",
+                                                                "libc++.so.", "libc++abi.so.", "linux-vdso.so.", "linux-gate.so."};
+  return std::any_of(kModules.begin(), kModules.end(), [&](std::string_view name) { return frame.module.starts_with(name); });
+}
+
+bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTheProgram(frame) || IsSanitizer(frame); }
+
 }  // namespace
 
 bool IsStartCode(const report::Frame& frame) {
@@ -49,14 +59,21 @@ bool IsStartCode(const report::Frame& frame) {
          std::find(kFunctions.begin(), kFunctions.end(), frame.function) != kFunctions.end();
 }
 
+std::vector<report::Frame> WithoutRuntime(std::vector<report::Frame> frames) {
+  const auto first = std::find_if_not(frames.begin(), frames.end(), IsRuntime);
+  if (first != frames.end()) frames.erase(frames.begin(), first);
+  return frames;
+}
+
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   std::size_t first = 0;
   std::size_t last = frames.size();
   const report::Frame* runtime = nullptr;
-  for (; first < last; ++first) {
-    const bool own = IsOwnRuntime(frames[first]);
-    if (!own && !IsBelowTheProgram(frames[first]) && !IsSanitizer(frames[first])) break;
-    if (own) runtime = &frames[first];
+  // A function of the C library that one of these has called goes with it: the driver's memcpy, where an argument made it crash.
+  for (std::size_t i = 0; i < last && (IsOwn(frames[i]) || IsRuntime(frames[i])); ++i) {
+    if (!IsOwn(frames[i])) continue;
+    first = i + 1;
+    if (IsOwnRuntime(frames[i])) runtime = &frames[i];
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
   while (first < last && IsStartCode(frames[last - 1])) --last;
