@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 #include "harness/symbols/symbolizer.h"
+#include "reports/runtime_modules.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -26,6 +29,14 @@ bool IsSanitizer(const report::Frame& frame) {
 
 bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
 
+// True for a function whose qualified name begins so. The name of a template's instance has the type that it returns in front.
+bool IsIn(const report::Frame& frame, std::string_view begin) {
+  const std::string_view function = frame.function;
+  const std::size_t at = function.find(begin);
+  if (at == 0 || at == std::string_view::npos) return at == 0;
+  return function[at - 1] == ' ' && function.substr(0, at).find_first_of("<(") == std::string_view::npos;
+}
+
 // cuaudit's CUDA runtime when it is linked statically. Its frames then lie in the program's own file.
 bool IsOwnRuntime(const report::Frame& frame) {
   return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
@@ -39,15 +50,35 @@ bool IsExport(const report::Frame& frame) {
          (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
 }
 
-// The C and C++ runtime and the kernel's page of code.
-bool IsRuntime(const report::Frame& frame) {
-  static constexpr std::array<std::string_view, 12> kModules = {"libc.so.",   "libm.so.",      "libpthread.so.", "librt.so.",
-                                                                "libdl.so.",  "ld-linux",      "libstdc++.so.",  "libgcc_s.so.",
-                                                                "libc++.so.", "libc++abi.so.", "linux-vdso.so.", "linux-gate.so."};
-  return std::any_of(kModules.begin(), kModules.end(), [&](std::string_view name) { return frame.module.starts_with(name); });
+bool IsRuntime(const report::Frame& frame) { return report::IsRuntimeModule(frame.module); }
+
+// The gate, in front of which a lifecycle in C++ runs in this process. Inlined functions have names without a namespace, so their files are
+// checked as well.
+bool IsGate(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 6> kFiles = {
+      "faults/shim/",  "faults/journal/", "faults/interpose/", "harness/lifecycle/diversion.cc", "harness/lifecycle/block.cc",
+      "cuaudit/mark.h"};
+  return frame.module.starts_with("libcuaudit.so") || IsIn(frame, "cuaudit::faults::") ||
+         std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view file) { return ComesFrom(frame, file); });
 }
 
-bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTheProgram(frame) || IsSanitizer(frame); }
+// What calls a step of a lifecycle in C++. How many frames that are depends on what the compiler inlined or turned into jumps.
+bool CallsAStep(const report::Frame& frame) {
+  return IsIn(frame, "cuaudit::detail::Call") || IsIn(frame, "cuaudit::harness::(anonymous namespace)::") ||
+         ComesFrom(frame, "cuaudit/lifecycle.h") || ComesFrom(frame, "harness/lifecycle/");
+}
+
+// The standard library's frames between a std::function and its target, of libstdc++ and of libc++.
+bool IsFunctionCall(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 5> kFiles = {"/bits/std_function.h", "/bits/invoke.h", "/__functional/function.h",
+                                                             "/__functional/invoke.h", "/__type_traits/invoke.h"};
+  static constexpr std::array<std::string_view, 5> kFunctions = {"std::function<", "std::_Function_handler<", "std::__invoke",
+                                                                 "std::__1::__function::", "std::__1::__invoke"};
+  if (std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view file) { return frame.file.ends_with(file); })) return true;
+  return std::any_of(kFunctions.begin(), kFunctions.end(), [&](std::string_view begin) { return IsIn(frame, begin); });
+}
+
+bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTheProgram(frame) || IsSanitizer(frame) || IsGate(frame); }
 
 }  // namespace
 
@@ -77,6 +108,10 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
   while (first < last && IsStartCode(frames[last - 1])) --last;
+  const auto at = [&frames](std::size_t index) { return frames.begin() + static_cast<std::ptrdiff_t>(index); };
+  // A step of a lifecycle ends where it was called. One that has no frame left, because it ended in a jump, keeps its caller's.
+  const auto step = std::find_if(at(first), at(last), CallsAStep);
+  if (step != at(last)) last = std::max(first + 1, static_cast<std::size_t>(step - frames.begin()));
   if (first == last && runtime != nullptr) {  // the runtime made the call by itself, for example at exit
     report::Frame whole;
     whole.module = runtime->module;
@@ -84,8 +119,9 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
     return {whole};
   }
   if (first == last) return frames;
-  const auto begin = frames.begin();
-  return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)};
+  std::vector<report::Frame> kept;
+  std::copy_if(at(first), at(last), std::back_inserter(kept), [](const report::Frame& frame) { return !IsFunctionCall(frame); });
+  return kept.empty() ? std::vector<report::Frame>{at(first), at(last)} : kept;
 }
 
 }  // namespace cuaudit::harness
