@@ -3,8 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/symbols/symbolizer.h"
 #include "reports/runtime_modules.h"
@@ -78,6 +81,51 @@ bool IsFunctionCall(const report::Frame& frame) {
   return std::any_of(kFunctions.begin(), kFunctions.end(), [&](std::string_view begin) { return IsIn(frame, begin); });
 }
 
+// The template arguments behind `begin`, which ends with '<'.
+std::vector<std::string_view> Arguments(std::string_view function, std::string_view begin) {
+  std::vector<std::string_view> arguments;
+  std::size_t from = function.find(begin);
+  if (from == std::string_view::npos) return arguments;
+  from += begin.size();
+  int depth = 0;
+  for (std::size_t at = from; at < function.size(); ++at) {
+    const char c = function[at];
+    if (depth == 0 && (c == ',' || c == '>')) {
+      arguments.push_back(function.substr(from, at - from));
+      from = at + (function.substr(at).starts_with(", ") ? 2 : 1);
+      if (c == '>') break;
+    }
+    if (c == '<' || c == '(' || c == '{') ++depth;
+    if (c == '>' || c == ')' || c == '}') --depth;
+  }
+  return arguments;
+}
+
+// What the program gave to a frame that only calls it: a lambda, or the state whose member is a step. Empty where debug information tells
+// more, because the program's function then has a frame of its own.
+std::string_view TargetOf(const report::Frame& frame) {
+  if (!frame.file.empty()) return {};
+  for (const std::string_view caller : {"std::_Function_handler<", "cuaudit::detail::Call<"}) {
+    if (!IsIn(frame, caller)) continue;
+    const std::vector<std::string_view> arguments = Arguments(frame.function, caller);
+    if (arguments.empty()) return {};
+    constexpr std::string_view kMember = "cuaudit::detail::CallMember<";
+    if (!arguments.back().starts_with(kMember)) return arguments.back();
+    const std::vector<std::string_view> of_member = Arguments(arguments.back(), kMember);
+    return of_member.empty() ? std::string_view() : of_member.front();
+  }
+  return {};
+}
+
+// Takes the place of a function that the compiler has made part of `caller`, unless `inner`, the frame inside of it, is that function.
+std::optional<report::Frame> InPlaceOf(const report::Frame& caller, const report::Frame* inner) {
+  const std::string_view target = TargetOf(caller);
+  if (target.empty() || (inner != nullptr && inner->function.find(target) != std::string::npos)) return {};
+  report::Frame frame = caller;
+  frame.function = target;
+  return frame;
+}
+
 bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTheProgram(frame) || IsSanitizer(frame) || IsGate(frame); }
 
 }  // namespace
@@ -111,7 +159,11 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   const auto at = [&frames](std::size_t index) { return frames.begin() + static_cast<std::ptrdiff_t>(index); };
   // A step of a lifecycle ends where it was called. One that has no frame left, because it ended in a jump, keeps its caller's.
   const auto step = std::find_if(at(first), at(last), CallsAStep);
-  if (step != at(last)) last = std::max(first + 1, static_cast<std::size_t>(step - frames.begin()));
+  if (step != at(last)) {
+    std::optional<report::Frame> inlined = InPlaceOf(*step, step == at(first) ? nullptr : &*std::prev(step));
+    last = std::max(first + 1, static_cast<std::size_t>(step - frames.begin()) + (inlined ? 1 : 0));
+    if (inlined) *step = *std::move(inlined);
+  }
   if (first == last && runtime != nullptr) {  // the runtime made the call by itself, for example at exit
     report::Frame whole;
     whole.module = runtime->module;
@@ -120,7 +172,14 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   }
   if (first == last) return frames;
   std::vector<report::Frame> kept;
-  std::copy_if(at(first), at(last), std::back_inserter(kept), [](const report::Frame& frame) { return !IsFunctionCall(frame); });
+  std::for_each(at(first), at(last), [&kept](const report::Frame& frame) {
+    std::optional<report::Frame> inlined = InPlaceOf(frame, kept.empty() ? nullptr : &kept.back());
+    if (inlined) {
+      kept.push_back(*std::move(inlined));
+    } else if (!IsFunctionCall(frame)) {
+      kept.push_back(frame);
+    }
+  });
   return kept.empty() ? std::vector<report::Frame>{at(first), at(last)} : kept;
 }
 
