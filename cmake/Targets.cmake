@@ -96,7 +96,7 @@ endfunction()
 # and little optimisation of the test itself. What enters other people's processes is linked by the system's linker.
 find_program(CUAUDIT_FAST_LINKER NAMES mold ld.lld DOC "Linker for test programs; empty: the compiler's own")
 add_library(cuaudit_test_program INTERFACE)
-target_compile_options(cuaudit_test_program INTERFACE $<IF:$<CONFIG:Debug>,-g1,-O1>)
+target_compile_options(cuaudit_test_program INTERFACE -g1 $<$<NOT:$<CONFIG:Debug>>:-O1>)
 if(CUAUDIT_FAST_LINKER)
   cmake_path(GET CUAUDIT_FAST_LINKER FILENAME _linker)
   string(REPLACE "ld.lld" "lld" _linker "${_linker}")

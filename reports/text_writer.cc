@@ -15,6 +15,7 @@
 #include "reports/escape.h"
 #include "reports/host_notes.h"
 #include "reports/message.h"
+#include "reports/runtime_modules.h"
 #include "reports/text_defects.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
@@ -234,22 +235,17 @@ std::string Describe(const Coverage& coverage) {
 
 std::string DescribeOrigin(const std::vector<Frame>& stack) {
   if (stack.empty()) return {};
-  auto named = std::find_if(stack.begin(), stack.end(), [](const Frame& frame) { return !frame.function.empty(); });
-  if (named == stack.end()) return Describe(stack.front());
-  std::string text = Describe(*named);
-  const auto with_source = std::find_if(named, stack.end(), [](const Frame& frame) { return !frame.file.empty(); });
-  if (with_source != named && with_source != stack.end()) text += " < " + Describe(*with_source);
+  const auto of_program = [](const Frame& frame) { return !IsRuntimeModule(frame.module); };
+  const auto place = std::find_if(stack.begin(), stack.end(), of_program);
+  if (place == stack.end()) return Describe(stack.front());
+  std::string text = Describe(*place);
+  const auto with_source = std::find_if(place, stack.end(), [&](const Frame& frame) { return of_program(frame) && !frame.file.empty(); });
+  if (with_source != place && with_source != stack.end()) text += " < " + Describe(*with_source);
   return text;
 }
 
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
-  std::vector<Frame> shown;
-  const bool any_named = std::any_of(stack.begin(), stack.end(), [](const Frame& frame) { return !frame.function.empty(); });
-  for (std::size_t i = 0; i < stack.size() && shown.size() < kShownFrames; ++i) {
-    const bool goes_on = i != 0 && stack[i].function.empty() && stack[i - 1].function.empty() && stack[i].module == stack[i - 1].module;
-    if (!any_named || !goes_on) shown.push_back(stack[i]);
-  }
-  return shown;
+  return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(std::min(stack.size(), kShownFrames))};
 }
 
 bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth; }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "faults/interpose/attendant.h"
+#include "faults/shim/stop_watch.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -242,6 +243,7 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   }
   journal_->Continue(header, SlotRecords(slot));
   fork_pid_ = getpid();
+  WatchStopsInChild();
   gate_->Continue(*plan_);
   if (host_ != nullptr) host_(header, SlotRecords(slot), static_cast<std::uint32_t>(getpid()), Gate::ProcessName());
   node_ = index;

@@ -20,6 +20,8 @@
 #include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
+#include "faults/interpose/signal_calls.h"
+#include "faults/shim/stop_watch.h"
 #include "faults/sim/world.h"
 
 namespace cuaudit::faults {
@@ -224,6 +226,7 @@ void OpenDriver() noexcept {
 void AfterForkInChild() noexcept {
   exit_noted.store(false, std::memory_order_relaxed);
   own_pid.store(getpid(), std::memory_order_relaxed);
+  WatchStopsInChild();
   forker.Leave();
   gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
 }
@@ -235,7 +238,9 @@ __attribute__((constructor)) void OnLoad() {
   own_pid.store(getpid(), std::memory_order_relaxed);
   gate.Note(ProcessEvent::Start, static_cast<std::uint64_t>(getppid()));
   pthread_atfork(nullptr, nullptr, &AfterForkInChild);
-  if (journal.is_open()) at_quick_exit(&NoteExit);
+  if (!journal.is_open()) return;
+  at_quick_exit(&NoteExit);
+  if (SignalCallsAreOurs()) WatchStops(&journal, &stacks);
 }
 
 __attribute__((destructor)) void OnUnload() { NoteExit(); }

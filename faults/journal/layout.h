@@ -43,6 +43,7 @@ enum JournalFlag : std::uint32_t {
   kHeapLeftOut = 512,           // the host drop-in without heap blocks was loaded, because heap blocks were not asked for
   kHostStopped = 1024,          // the host drop-in's records reached half of the capacity, and it stopped writing
   kDescriptorsDisputed = 2048,  // some descriptors could not be told from those that concurrent calls were opening or closing
+  kTellsStops = 4096,           // the program answers a request for the places of its threads (stop_request.h)
 };
 
 enum class KernelFate : std::uint8_t {

@@ -148,7 +148,7 @@ void ModuleTable::Refresh() noexcept {
   refreshing_.store(false, std::memory_order_release);
 }
 
-void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept {
+void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames, bool by_address) noexcept {
   unsigned at = current_.load(std::memory_order_seq_cst);
   for (;;) {
     readers_[at].fetch_add(1, std::memory_order_seq_cst);
@@ -157,7 +157,7 @@ void ModuleTable::Encode(const std::uintptr_t* addresses, std::size_t count, std
     readers_[at].fetch_sub(1, std::memory_order_seq_cst);
     at = now;
   }
-  const bool frozen = frozen_.load(std::memory_order_relaxed);
+  const bool frozen = by_address || frozen_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < count; ++i) {
     if (frozen) {
       frames[i] = EncodeFrozen(snapshot_[at], addresses[i]);

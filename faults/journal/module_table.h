@@ -25,8 +25,9 @@ class ModuleTable {
   void Attach(Journal* journal) noexcept { journal_ = journal; }
   // Renews the snapshot when objects were loaded or unloaded since the last call; cheap when none were.
   void Refresh() noexcept;
-  // Encodes `count` addresses, all taken at one moment, as frames (layout.h).
-  void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames) noexcept;
+  // Encodes `count` addresses, all taken at one moment, as frames (layout.h). With `by_address` objects that were loaded since the last
+  // Refresh are looked up by address, as in a forked child.
+  void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames, bool by_address = false) noexcept;
   // Called in a forked child. Undoes what threads that do not exist in the child were doing, and freezes the snapshot: walking the
   // loader's list takes a lock that a thread of the parent may have held at the fork. Objects that the child loads are looked up by
   // address.

@@ -24,6 +24,10 @@ enum class RecordKind : std::uint8_t {
   // or address, [2] = bytes, [3] = begin of the call that is wrong or that queued the wrong operation, [4] = begin of the call whose
   // operation collides with it, 0: none. The record is written during the call that revealed the misuse.
   Misuse = 6,
+  // Where a thread was when its process died, or at the deadline that the process missed. `call` is the signal that ended the process, 0
+  // for a deadline; `stack` is that of the interrupted code. argument[0] = si_code of the signal, [1] = the address at fault, [2] = the
+  // stack pointer, [3] = begin of the driver call under way, 0: none. end == 0: the stack could not be taken.
+  Stop = 7,
 };
 
 // At the end of a cycle argument[1] = 1 when the driver reported its device memory in use, and [2] = that number of bytes.

@@ -17,6 +17,18 @@
 
 namespace cuaudit::faults {
 
+// How a signal came to the code that it interrupted.
+enum class Interruption : std::uint8_t {
+  Fault,  // the instruction itself could not be carried out
+  After,  // the instruction before was carried out: a trap or a request
+  // A call raised the signal. When that call was made in a handler of another signal, the stack is that of the code which the other signal
+  // interrupted.
+  Raised,
+};
+
+// The stack pointer of the code that a signal interrupted, from the third argument of the handler; 0 where the processor is unknown.
+std::uintptr_t InterruptedStackPointer(void* context) noexcept;
+
 class StackTable {
  public:
   // `skip_own_object`: this code is part of a drop-in library, whose frames on top of a stack are left out.
@@ -27,6 +39,9 @@ class StackTable {
   // Takes the stack of the calling thread and returns its id. Given the frame of a function (__builtin_frame_address), that function and
   // what it calls are left out, so that a stack does not depend on the line from which it is taken.
   std::uint32_t Capture(const void* within = nullptr) noexcept;
+  // The stack of the code that a signal interrupted, called by the signal's handler with its third argument. `fault`: the address that
+  // could not be accessed, or null. Takes no lock where the loader has _dl_find_object.
+  std::uint32_t CaptureInterrupted(void* context, Interruption how, const void* fault) noexcept;
   // Key that identifies this call in another run (stack_key.h).
   std::uint64_t KeyOf(std::string_view base, std::uint32_t stack) const noexcept;
   // Called in a forked child.

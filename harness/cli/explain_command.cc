@@ -184,6 +184,8 @@ std::string RecordLine(const faults::Record& record) {
       return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
     case faults::RecordKind::Misuse:
       return MisuseLine(record);
+    case faults::RecordKind::Stop:
+      return record.call == 0 ? "at the deadline" : "died of " + CallName(SiteOf(record));
     case faults::RecordKind::Empty:
       return "never written";
   }

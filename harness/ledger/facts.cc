@@ -85,6 +85,9 @@ void Facts::Take(const Record& record, std::uint32_t index) {
     case RecordKind::Process:
       if (static_cast<ProcessEvent>(record.call) == ProcessEvent::Exit && process.exit == 0) process.exit = record.begin;
       break;
+    case RecordKind::Stop:
+      stops.push_back(index);
+      break;
     case RecordKind::Empty:
     case RecordKind::Argument:
     case RecordKind::Misuse:

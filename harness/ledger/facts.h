@@ -59,6 +59,7 @@ struct Facts {
   std::vector<std::uint32_t> calls;                           // program calls (IsProgramCall), in the order of their begin
   std::vector<std::uint32_t> marks;                           // marks of all kinds, in the same order
   std::vector<std::uint32_t> readings;                        // records of host meters
+  std::vector<std::uint32_t> stops;                           // where threads were when the process died or missed its deadline
   std::array<std::vector<std::uint32_t>, kAskedKinds> asked;  // requests of the program, by Asked, that a fault can name
   std::array<std::uint64_t, kAskedKinds> foreign = {};        // requests of other code (C library, driver), by Asked
   std::vector<ProcessFacts> processes;            // in the order of their first record; the first is the program's first process
@@ -78,7 +79,7 @@ struct Facts {
 
   // Notes a record that was begun. Records may come in any order.
   void Count(const faults::Record& record, std::uint32_t index);
-  // Notes a program call, mark, host record or process event. These come in the order of the clock.
+  // Notes a program call, mark, host record, process event or stop. These come in the order of the clock.
   void Take(const faults::Record& record, std::uint32_t index);
 };
 

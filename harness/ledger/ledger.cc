@@ -83,6 +83,7 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
       case RecordKind::Mark:
       case RecordKind::Process:
       case RecordKind::Misuse:
+      case RecordKind::Stop:
         events_.push_back({record.begin, &record, false});
         break;
     }
@@ -166,6 +167,7 @@ void Folding::Apply(const Event& event) {
       break;
     case RecordKind::Empty:
     case RecordKind::Argument:
+    case RecordKind::Stop:
       break;
   }
 }

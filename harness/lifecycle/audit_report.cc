@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/lifecycle/audit_report.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
-#include <string_view>
 
 #include "harness/lifecycle/command_line.h"
 #include "reports/defect_words.h"
@@ -12,38 +9,9 @@
 namespace cuaudit::harness {
 namespace {
 
-// The frames from DriverRef or the drop-in's exports to the record. With static linking they lie in the program's own file.
-bool IsGate(const report::Frame& frame) {
-  constexpr std::string_view kFiles[] = {"generated/driver_methods.inc",   "faults/shim/",       "faults/journal/", "faults/interpose/",
-                                         "harness/lifecycle/diversion.cc", "lifecycle/block.cc", "cuaudit/mark.h"};
-  if (frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit.so")) return true;
-  for (const std::string_view file : kFiles) {
-    if (frame.file.find(file) != std::string::npos) return true;
-  }
-  return frame.function.starts_with("cuaudit::driver::DriverRef::") || frame.function.starts_with("cuaudit::faults::") ||
-         frame.function.find(" cuaudit::faults::Gate::") != std::string::npos;
-}
-
-// The frame where the harness calls a step. Inlined frames have names without a namespace, so their files are checked as well.
-bool CallsTheStep(const report::Frame& frame) {
-  return frame.function.find("cuaudit::detail::Call") != std::string::npos || frame.function.starts_with("cuaudit::harness::") ||
-         frame.file.find("cuaudit/lifecycle.h") != std::string::npos || frame.file.find("harness/lifecycle/") != std::string::npos;
-}
-
-// The standard library's frames between a std::function and its target.
-bool IsFunctionCall(const report::Frame& frame) {
-  return frame.file.ends_with("/bits/std_function.h") || frame.file.ends_with("/bits/invoke.h") ||
-         frame.function.starts_with("std::function<");
-}
-
-// The frames from the program's innermost one to the last one before the step was called.
 std::vector<std::string> Lines(const std::vector<report::Frame>& frames) {
   std::vector<std::string> lines;
-  const auto first = std::find_if_not(frames.begin(), frames.end(), IsGate);
-  auto last = std::find_if(first, frames.end(), CallsTheStep);
-  while (last != first && last != frames.end() && IsFunctionCall(*std::prev(last))) --last;
-  for (auto at = first; at != last; ++at) {
-    const report::Frame& frame = *at;
+  for (const report::Frame& frame : frames) {
     std::string line = frame.function;
     if (line.empty()) {
       char offset[32];

@@ -179,8 +179,12 @@ Result<Ending> InProcessRunner::ExecuteForked(const faults::Plan& plan, Stacks s
     const std::uint64_t before = std::exchange(clock, journal.header().clock.load());
     return ++looks < kMostLooks && (before != clock || !AllFired(journal, plan.size()));
   };
-  Result<Ending> ending =
-      RunForked([&] { world_->Run(lifecycle_, plan, stacks, kMostCycles, Metering(), trace); }, options_.deadline_ms, still_going);
+  const auto body = [&] {
+    world_->WatchStops();
+    world_->Run(lifecycle_, plan, stacks, kMostCycles, Metering(), trace);
+  };
+  const auto answers = [&] { return (world_->Journal().header().flags.load() & faults::kTellsStops) != 0; };
+  Result<Ending> ending = RunForked(body, options_.deadline_ms, still_going, answers);
   trace_ = *trace;
   const bool left = ending.ok() && ending->signal == 0 && !ending->timed_out && !trace_.finished;
   if (left) ending->signal = SIGABRT;  // it exited in the middle of a step, or a sanitizer ended it

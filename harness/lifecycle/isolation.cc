@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "faults/journal/stop_request.h"
 #include "harness/sweep/files.h"
 
 namespace cuaudit::harness {
@@ -21,6 +22,7 @@ namespace {
 constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t kDeadlyCount = sizeof(kDeadly) / sizeof(kDeadly[0]);
 constexpr std::size_t kMostWords = 4096;
+constexpr int kAnswerMs = 2000;  // what a child gets to say where its threads are; one that answers is gone at once
 
 // State of the signal handler. Only one sweep at a time has last words.
 struct TrialWords {
@@ -68,7 +70,8 @@ SharedBytes::~SharedBytes() {
   if (bytes_ != nullptr) munmap(bytes_, size_);
 }
 
-Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going) {
+Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going,
+                         const std::function<bool()>& answers) {
   const pid_t child = fork();
   if (child < 0) return Status(Exit::Failure, std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) BeChild(body);
@@ -79,6 +82,9 @@ Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadli
   do ready = poll(&wait, 1, static_cast<int>(deadline_ms));
   while ((ready < 0 && errno == EINTR) || (ready == 0 && still_going()));
   const bool late = ended.valid() && ready == 0;
+  sigval request = {};
+  request.sival_int = faults::kStopRequest;
+  if (late && answers() && sigqueue(child, faults::StopRequestSignal(), request) == 0) (void)poll(&wait, 1, kAnswerMs);
   if (late) {
     kill(-child, SIGKILL);
     kill(child, SIGKILL);

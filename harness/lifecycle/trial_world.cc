@@ -15,6 +15,7 @@
 #include "faults/journal/memory_journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
+#include "faults/shim/stop_watch.h"
 #include "faults/sim/world.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
@@ -229,6 +230,7 @@ class GatedTrialWorld : public TrialWorld {
 
   bool reusable() const { return reusable_; }
   void Forget() override { journal_.Clear(); }
+  void WatchStops() override { faults::WatchStops(journal_.journal(), stacks_.get()); }
   const std::string& driver() const override { return driver_; }
   faults::JournalView Journal() const override { return journal_.View(); }
 

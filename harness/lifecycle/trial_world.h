@@ -62,6 +62,8 @@ class TrialWorld {
   virtual void Run(const Lifecycle& lifecycle, const faults::Plan& plan, Stacks stacks, std::size_t cycles, const Metering& metering,
                    TrialTrace* trace) = 0;
   virtual void Forget() = 0;  // drops all records
+  // Called in a forked child: writes where it dies, or where its threads are when it is asked (faults/shim/stop_watch.h).
+  virtual void WatchStops() = 0;
   // The driver in words: "simulated"; "genuine, CUDA 13.0, NVIDIA H200, /usr/lib/libcuda.so.1".
   virtual const std::string& driver() const = 0;
   virtual faults::JournalView Journal() const = 0;

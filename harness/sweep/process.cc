@@ -12,8 +12,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <string_view>
 
+#include "faults/journal/layout.h"
+#include "faults/journal/stop_request.h"
 #include "faults/plan/fork_file.h"
 #include "harness/sweep/left_behind.h"
 
@@ -21,6 +25,8 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr std::uint64_t kWholeDay = 86400000;
+constexpr std::uint64_t kAnswerMs = 2000;  // what a process gets to say where its threads are; one that answers is gone at once
+constexpr std::string_view kJournalLine = "CUAUDIT_OPTIONS=journal=";
 
 std::uint64_t NowMs() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -85,6 +91,23 @@ sigset_t Taken() {
   return taken;
 }
 
+// The path in the line by which a process's descendants are known; empty when the line names none.
+std::string JournalOf(const std::string& origin) {
+  if (!origin.starts_with(kJournalLine)) return {};
+  return origin.substr(kJournalLine.size(), origin.find(';') - kJournalLine.size());
+}
+
+// Asks the process where its threads are. False: it cannot answer, or would not know the signal.
+bool AskForStops(pid_t pid, const std::string& journal) {
+  const FileDescriptor file(journal.empty() ? -1 : open(journal.c_str(), O_RDONLY | O_CLOEXEC));
+  std::uint32_t flags = 0;
+  constexpr auto kFlags = static_cast<off_t>(offsetof(faults::JournalHeader, flags));
+  if (!file.valid() || pread(file.get(), &flags, sizeof(flags), kFlags) != static_cast<ssize_t>(sizeof(flags))) return false;
+  sigval request = {};
+  request.sival_int = faults::kStopRequest;
+  return (flags & faults::kTellsStops) != 0 && sigqueue(pid, faults::StopRequestSignal(), request) == 0;
+}
+
 // The signal mask from before the first SignalsTaken, and how many exist.
 int takers = 0;
 sigset_t mask_before = {};
@@ -111,6 +134,16 @@ ProcessPool::ProcessPool() {
 void ProcessPool::Kill(const Running& one) const {
   if (!one.foreground && before_kill_) before_kill_();
   kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+}
+
+void ProcessPool::End(Running* one, std::uint64_t now) const {
+  if (!one->timed_out && AskForStops(one->pid, one->journal)) {
+    one->timed_out = true;
+    one->deadline_at = now + kAnswerMs;
+    return;
+  }
+  one->timed_out = one->killed = true;
+  Kill(*one);
 }
 
 void ProcessPool::Stop() {
@@ -180,6 +213,7 @@ Status ProcessPool::Watch(Running one, const std::string& origin) {
     return {Exit::Failure, std::string("cannot watch a process: pidfd_open: ") + std::strerror(reason)};
   }
   Orphans::OfThisProcess().Add(one.pid, origin, !one.foreground);
+  one.journal = JournalOf(origin);
   running_.push_back(std::move(one));
   return {};
 }
@@ -238,7 +272,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
     for (const Running& one : running_) {
       watched.push_back({one.exited.get(), POLLIN, 0});
       foreground = foreground || one.foreground;
-      if (one.deadline_at != 0 && !one.timed_out) next = std::min(next, one.deadline_at);
+      if (one.deadline_at != 0 && !one.killed) next = std::min(next, one.deadline_at);
     }
     watched.push_back({signals_.get(), POLLIN, 0});
     const std::uint64_t before = NowMs();
@@ -267,9 +301,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
     }
     const std::uint64_t now = NowMs();
     for (Running& one : running_) {
-      if (one.deadline_at == 0 || one.timed_out || now < one.deadline_at) continue;
-      one.timed_out = true;
-      Kill(one);
+      if (one.deadline_at != 0 && !one.killed && now >= one.deadline_at) End(&one, now);
     }
     // What an ended program in the foreground left behind is not judged, and there may be any number of it.
     if (child && foreground) Orphans::OfThisProcess().ReapEnded();
@@ -280,7 +312,7 @@ Result<std::optional<ProcessPool::Ended>> ProcessPool::WaitSome(std::uint64_t pa
 std::string OriginOf(const Launch& launch) {
   std::string origin;
   for (const std::string& line : launch.environment) {
-    const bool own_journal = line.starts_with("CUAUDIT_OPTIONS=journal=");
+    const bool own_journal = line.starts_with(kJournalLine);
     const bool forks = line.starts_with(std::string(faults::kForkVariable) + "=");  // copies of the program also have this journal
     if (forks || (own_journal && origin.empty())) origin = line;
   }

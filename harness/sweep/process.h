@@ -4,7 +4,8 @@
 //   Owns      the processes it started. The destructor kills and reaps those that still run.
 //   Threads   one thread. While a pool lives, it takes SIGINT, SIGTERM, SIGHUP and SIGCHLD (SignalsTaken).
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
-//   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out.
+//   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out. One
+//             whose journal says that it can is first asked where its threads are (faults/journal/stop_request.h).
 //
 // When a process with its own group ends, the group is killed, and so are processes that left the group (left_behind.h), so that nothing
 // writes its journal later. A process in the foreground stays in the process group of cuaudit, and nothing is killed after it.
@@ -85,11 +86,14 @@ class ProcessPool {
     std::uint64_t deadline_at = 0;
     bool foreground = false;
     bool timed_out = false;
+    bool killed = false;
+    std::string journal;  // of the process; empty: not known
   };
   Ended Reap(std::size_t index);
   Status Watch(Running one, const std::string& origin);
 
   void Kill(const Running& one) const;
+  void End(Running* one, std::uint64_t now) const;
 
   const SignalsTaken taken_;
   std::vector<Running> running_;

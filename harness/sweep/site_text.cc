@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/site_text.h"
 
+#include <utility>
+#include <vector>
+
 #include "faults/driver/call_id.h"
+#include "harness/verdict/death.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
@@ -17,6 +21,8 @@ std::string CallName(const Site& site) {
       if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut)) return "cuaudit_block_out";
       if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack)) return "cuaudit_block_back";
       return {};
+    case faults::RecordKind::Stop:
+      return SignalName(site.call);
     case faults::RecordKind::Empty:
     case faults::RecordKind::Argument:
     case faults::RecordKind::Process:
@@ -41,7 +47,9 @@ const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site&
   if (site.record_kind == faults::RecordKind::Empty) return nowhere_;
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  return known_.emplace(key, report::Acquired{CallName(site), symbolizer_.Resolve(journal, site.stack)}).first->second;
+  std::vector<report::Frame> stack = symbolizer_.Resolve(journal, site.stack);
+  if (site.record_kind == faults::RecordKind::Stop) stack = WithoutRuntime(std::move(stack));
+  return known_.emplace(key, report::Acquired{CallName(site), std::move(stack)}).first->second;
 }
 
 }  // namespace cuaudit::harness

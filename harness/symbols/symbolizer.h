@@ -33,11 +33,16 @@ class Symbolizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Removes cuaudit's own frames at the inner end and the C library's start code at the outer end. A stack with no other frames is returned
+// Removes cuaudit's own frames at the inner end, the C library's start code at the outer end, what calls a step of a lifecycle in C++ with
+// all outside of it, and the standard library's frames between a std::function and its target. A stack with no other frames is returned
 // whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 
 // Of the C library by its module alone, of the program by its function.
 bool IsStartCode(const report::Frame& frame);
+
+// Removes functions of the C and C++ runtime at the inner end, in which a program merely stops: raise, abort, memcpy, pthread_mutex_lock.
+// Their names depend on the processor and on what is installed. A stack of nothing else is returned whole.
+std::vector<report::Frame> WithoutRuntime(std::vector<report::Frame> frames);
 
 }  // namespace cuaudit::harness

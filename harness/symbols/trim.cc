@@ -2,9 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/symbols/symbolizer.h"
+#include "reports/runtime_modules.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -26,6 +32,14 @@ bool IsSanitizer(const report::Frame& frame) {
 
 bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
 
+// True for a function whose qualified name begins so. The name of a template's instance has the type that it returns in front.
+bool IsIn(const report::Frame& frame, std::string_view begin) {
+  const std::string_view function = frame.function;
+  const std::size_t at = function.find(begin);
+  if (at == 0 || at == std::string_view::npos) return at == 0;
+  return function[at - 1] == ' ' && function.substr(0, at).find_first_of("<(") == std::string_view::npos;
+}
+
 // cuaudit's CUDA runtime when it is linked statically. Its frames then lie in the program's own file.
 bool IsOwnRuntime(const report::Frame& frame) {
   return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
@@ -39,6 +53,81 @@ bool IsExport(const report::Frame& frame) {
          (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
 }
 
+bool IsRuntime(const report::Frame& frame) { return report::IsRuntimeModule(frame.module); }
+
+// The gate, in front of which a lifecycle in C++ runs in this process. Inlined functions have names without a namespace, so their files are
+// checked as well.
+bool IsGate(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 6> kFiles = {
+      "faults/shim/",  "faults/journal/", "faults/interpose/", "harness/lifecycle/diversion.cc", "harness/lifecycle/block.cc",
+      "cuaudit/mark.h"};
+  return frame.module.starts_with("libcuaudit.so") || IsIn(frame, "cuaudit::faults::") ||
+         std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view file) { return ComesFrom(frame, file); });
+}
+
+// What calls a step of a lifecycle in C++. How many frames that are depends on what the compiler inlined or turned into jumps.
+bool CallsAStep(const report::Frame& frame) {
+  return IsIn(frame, "cuaudit::detail::Call") || IsIn(frame, "cuaudit::harness::(anonymous namespace)::") ||
+         ComesFrom(frame, "cuaudit/lifecycle.h") || ComesFrom(frame, "harness/lifecycle/");
+}
+
+// The standard library's frames between a std::function and its target, of libstdc++ and of libc++.
+bool IsFunctionCall(const report::Frame& frame) {
+  static constexpr std::array<std::string_view, 5> kFiles = {"/bits/std_function.h", "/bits/invoke.h", "/__functional/function.h",
+                                                             "/__functional/invoke.h", "/__type_traits/invoke.h"};
+  static constexpr std::array<std::string_view, 5> kFunctions = {"std::function<", "std::_Function_handler<", "std::__invoke",
+                                                                 "std::__1::__function::", "std::__1::__invoke"};
+  if (std::any_of(kFiles.begin(), kFiles.end(), [&](std::string_view file) { return frame.file.ends_with(file); })) return true;
+  return std::any_of(kFunctions.begin(), kFunctions.end(), [&](std::string_view begin) { return IsIn(frame, begin); });
+}
+
+// The template arguments behind `begin`, which ends with '<'.
+std::vector<std::string_view> Arguments(std::string_view function, std::string_view begin) {
+  std::vector<std::string_view> arguments;
+  std::size_t from = function.find(begin);
+  if (from == std::string_view::npos) return arguments;
+  from += begin.size();
+  int depth = 0;
+  for (std::size_t at = from; at < function.size(); ++at) {
+    const char c = function[at];
+    if (depth == 0 && (c == ',' || c == '>')) {
+      arguments.push_back(function.substr(from, at - from));
+      from = at + (function.substr(at).starts_with(", ") ? 2 : 1);
+      if (c == '>') break;
+    }
+    if (c == '<' || c == '(' || c == '{') ++depth;
+    if (c == '>' || c == ')' || c == '}') --depth;
+  }
+  return arguments;
+}
+
+// What the program gave to a frame that only calls it: a lambda, or the state whose member is a step. Empty where debug information tells
+// more, because the program's function then has a frame of its own.
+std::string_view TargetOf(const report::Frame& frame) {
+  if (!frame.file.empty()) return {};
+  for (const std::string_view caller : {"std::_Function_handler<", "cuaudit::detail::Call<"}) {
+    if (!IsIn(frame, caller)) continue;
+    const std::vector<std::string_view> arguments = Arguments(frame.function, caller);
+    if (arguments.empty()) return {};
+    constexpr std::string_view kMember = "cuaudit::detail::CallMember<";
+    if (!arguments.back().starts_with(kMember)) return arguments.back();
+    const std::vector<std::string_view> of_member = Arguments(arguments.back(), kMember);
+    return of_member.empty() ? std::string_view() : of_member.front();
+  }
+  return {};
+}
+
+// Takes the place of a function that the compiler has made part of `caller`, unless `inner`, the frame inside of it, is that function.
+std::optional<report::Frame> InPlaceOf(const report::Frame& caller, const report::Frame* inner) {
+  const std::string_view target = TargetOf(caller);
+  if (target.empty() || (inner != nullptr && inner->function.find(target) != std::string::npos)) return {};
+  report::Frame frame = caller;
+  frame.function = target;
+  return frame;
+}
+
+bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTheProgram(frame) || IsSanitizer(frame) || IsGate(frame); }
+
 }  // namespace
 
 bool IsStartCode(const report::Frame& frame) {
@@ -49,17 +138,32 @@ bool IsStartCode(const report::Frame& frame) {
          std::find(kFunctions.begin(), kFunctions.end(), frame.function) != kFunctions.end();
 }
 
+std::vector<report::Frame> WithoutRuntime(std::vector<report::Frame> frames) {
+  const auto first = std::find_if_not(frames.begin(), frames.end(), IsRuntime);
+  if (first != frames.end()) frames.erase(frames.begin(), first);
+  return frames;
+}
+
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
   std::size_t first = 0;
   std::size_t last = frames.size();
   const report::Frame* runtime = nullptr;
-  for (; first < last; ++first) {
-    const bool own = IsOwnRuntime(frames[first]);
-    if (!own && !IsBelowTheProgram(frames[first]) && !IsSanitizer(frames[first])) break;
-    if (own) runtime = &frames[first];
+  // A function of the C library that one of these has called goes with it: the driver's memcpy, where an argument made it crash.
+  for (std::size_t i = 0; i < last && (IsOwn(frames[i]) || IsRuntime(frames[i])); ++i) {
+    if (!IsOwn(frames[i])) continue;
+    first = i + 1;
+    if (IsOwnRuntime(frames[i])) runtime = &frames[i];
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
   while (first < last && IsStartCode(frames[last - 1])) --last;
+  const auto at = [&frames](std::size_t index) { return frames.begin() + static_cast<std::ptrdiff_t>(index); };
+  // A step of a lifecycle ends where it was called. One that has no frame left, because it ended in a jump, keeps its caller's.
+  const auto step = std::find_if(at(first), at(last), CallsAStep);
+  if (step != at(last)) {
+    std::optional<report::Frame> inlined = InPlaceOf(*step, step == at(first) ? nullptr : &*std::prev(step));
+    last = std::max(first + 1, static_cast<std::size_t>(step - frames.begin()) + (inlined ? 1 : 0));
+    if (inlined) *step = *std::move(inlined);
+  }
   if (first == last && runtime != nullptr) {  // the runtime made the call by itself, for example at exit
     report::Frame whole;
     whole.module = runtime->module;
@@ -67,8 +171,16 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
     return {whole};
   }
   if (first == last) return frames;
-  const auto begin = frames.begin();
-  return {begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)};
+  std::vector<report::Frame> kept;
+  std::for_each(at(first), at(last), [&kept](const report::Frame& frame) {
+    std::optional<report::Frame> inlined = InPlaceOf(frame, kept.empty() ? nullptr : &kept.back());
+    if (inlined) {
+      kept.push_back(*std::move(inlined));
+    } else if (!IsFunctionCall(frame)) {
+      kept.push_back(frame);
+    }
+  });
+  return kept.empty() ? std::vector<report::Frame>{at(first), at(last)} : kept;
 }
 
 }  // namespace cuaudit::harness

@@ -2,12 +2,11 @@
 #include "harness/verdict/judge.h"
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <span>
 
 #include "faults/driver/effects.h"
-#include "faults/driver/result.h"
+#include "harness/verdict/death.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
@@ -25,19 +24,6 @@ using faults::RecordKind;
 bool IsFirstProcess(const Evidence& run, std::uint32_t pid) {
   const std::vector<ProcessFacts>& processes = run.facts().processes;
   return !processes.empty() && processes.front().pid == pid;
-}
-
-// The last driver calls of the first process, the very last one first. They show where the process died.
-std::vector<const Record*> LastCalls(const Evidence& trial, std::size_t most) {
-  std::vector<const Record*> calls;
-  for (const std::span<const std::uint32_t> made : {trial.own_calls(), std::span<const std::uint32_t>(trial.facts().calls)}) {
-    calls.clear();
-    for (auto call = made.rbegin(); call != made.rend() && calls.size() < most; ++call) {
-      if (IsFirstProcess(trial, trial.record(*call).pid)) calls.push_back(&trial.record(*call));
-    }
-    if (calls.size() >= most) break;
-  }
-  return calls;
 }
 
 bool Settles(const Record& call) {
@@ -111,34 +97,6 @@ void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* viola
   if (refused) violations->erase(std::remove_if(violations->begin(), violations->end(), frees), violations->end());
 }
 
-// Hang, crash or abort. Pass when the process exited by itself.
-Verdict Death(const Ending& ending) {
-  if (ending.timed_out) return Verdict::Hang;
-  if (ending.signal == SIGABRT) return Verdict::Abort;
-  return ending.signal != 0 ? Verdict::Crash : Verdict::Pass;
-}
-
-TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
-  TrialFinding finding;
-  finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
-  finding.count = 1;
-  constexpr std::size_t kTold = 5;
-  const std::vector<const Record*> last = LastCalls(trial, kTold);
-  if (!trial.ending.step.empty()) finding.detail = "died in " + trial.ending.step + (last.empty() ? "" : "; ");
-  if (last.empty()) return finding;
-  finding.where = SiteOf(*last.front());
-  finding.where_key = SiteKey(*trial.journal, finding.where);
-  finding.detail += "its last calls were";
-  for (auto call = last.rbegin(); call != last.rend(); ++call) {
-    finding.detail.append(call == last.rbegin() ? " " : ", ")
-        .append(driver::Name(driver::BaseOf(static_cast<driver::CallId>((*call)->call))));
-    if (trial.ending.step.empty()) continue;
-    const auto result = static_cast<CUresult>((*call)->result);
-    finding.detail.append((*call)->end == 0 ? "=?" : "=").append((*call)->end == 0 ? "" : driver::ShortResultName(result));
-  }
-  return finding;
-}
-
 }  // namespace
 
 Judgement Judge(const Evidence& rehearsal, const Evidence& trial, bool faulted, const JudgeOptions& options) {
@@ -166,7 +124,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   std::vector<TrialFinding> shown = TakeShown(*trial.journal, &violations);
   if (!faulted) Append(&violations, SpuriousFailures(trial));
 
-  const Verdict death = Death(trial.ending);
+  const Verdict death = DeathOf(trial.ending);
   if (death != Verdict::Pass) {
     // A process that died could neither release objects nor restore a context stack.
     judgement.verdict = death;

@@ -68,6 +68,24 @@ TEST(Expectation, ShowsBothStacksAndAReplayLine) {
               AllOf(SizeIs(2), Each(HasSubstr("CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse' "))));
 }
 
+class Compiled : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Compiled, StacksShowFramesOfTheProgramOnly) {
+  const Ended leaks = RunSubject(GetParam(), "--gtest_filter=Sizes/Pool.*/0");
+  const auto acquired = StacksUnder(leaks.output, "    acquired by cuStreamCreate");
+  const auto fault = StacksUnder(leaks.output, "    fault cuEventCreate#1=OUT_OF_MEMORY,refuse");
+  EXPECT_THAT(acquired, AllOf(SizeIs(2), Each(ElementsAre(FrameOf("Init"))))) << leaks.output;
+  EXPECT_THAT(fault, AllOf(SizeIs(2), Each(ElementsAre(FrameOf("Init"))))) << leaks.output;
+  const Ended grows = RunSubject(GetParam(), "--gtest_filter=Neutral.Grows");
+  EXPECT_THAT(StacksUnder(grows.output, "    acquired by cuStreamCreate"),
+              ElementsAre(ElementsAre(FrameOf("(Neutral_Grows_Test.*)?operator\\(\\)"))))
+      << grows.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(At, Compiled, ::testing::Values(CUAUDIT_SUBJECT_0, CUAUDIT_SUBJECT_1, CUAUDIT_SUBJECT_3), [](const auto& test) {
+  return "level_" + std::string(test.param).substr(std::string(test.param).rfind('_') + 1);
+});
+
 TEST(Expectation, TheReplayLineRunsThatTrialOnly) {
   const Ended first = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Sizes/Pool.*/1 --gtest_color=no");
   const std::vector<std::string> replays = LinesWith(first.output, "    replay ");

@@ -304,8 +304,9 @@ TEST(Abort, IsAVerdictWhenIsolated) {
   const Audit audit = Sweep(Lifecycle::Of<Crashes>("crashes").WithCurrentContext(), {.isolate = true});
   EXPECT_THAT(Texts(audit),
               ElementsAre("abort after cuStreamCreate#1=OUT_OF_MEMORY,refuse", "abort after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
-  EXPECT_EQ(audit.findings.at(1).where, "cuEventCreate");
-  EXPECT_EQ(audit.findings.at(1).detail, "died in init; its last calls were cuStreamCreate=SUCCESS, cuEventCreate=OUT_OF_MEMORY");
+  EXPECT_EQ(audit.findings.at(1).where, "SIGABRT");
+  EXPECT_THAT(audit.findings.at(1).where_stack, ElementsAre(HasSubstr("Init")));
+  EXPECT_EQ(audit.findings.at(1).detail, "died in init; SIGABRT; its last calls were cuStreamCreate=SUCCESS, cuEventCreate=OUT_OF_MEMORY");
 }
 
 struct Exits : Pair {
@@ -334,7 +335,10 @@ TEST(Hang, EndsAtTheDeadline) {
   CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   const auto lifecycle = Lifecycle::Of<Hangs>("hangs").WithCurrentContext();
   const Audit audit = Sweep(lifecycle, {.calls = {"cuEventCreate"}, .isolate = true, .deadline_ms = 200});
-  EXPECT_THAT(Texts(audit), ElementsAre("hang after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
+  ASSERT_THAT(Texts(audit), ElementsAre("hang after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_EQ(audit.findings.at(0).where, "(no driver call)");
+  EXPECT_THAT(audit.findings.at(0).where_stack, ElementsAre(HasSubstr("Init")));
+  EXPECT_THAT(audit.findings.at(0).detail, HasSubstr("died in init; stuck outside of the driver; its last calls were"));
 }
 
 TEST(DeathTest, WithoutIsolationTheTrialIsNamed) {

@@ -121,6 +121,14 @@ Step Trace::Say(faults::MarkKind mark, std::int32_t value) {
 
 Step Trace::Mark(faults::MarkKind mark) { return Step(&Next(RecordKind::Mark, static_cast<std::uint16_t>(mark))); }
 
+Step Trace::Stop(int signal, std::int64_t code, std::uint64_t address, std::uint64_t call) {
+  faults::Record& record = Next(RecordKind::Stop, static_cast<std::uint16_t>(signal));
+  record.argument[0] = static_cast<std::uint64_t>(code);
+  record.argument[1] = address;
+  record.argument[3] = call;
+  return Step(&record);
+}
+
 Step Trace::Event(faults::ProcessEvent event, std::uint32_t pid, std::uint32_t parent) {
   return Step(&Next(RecordKind::Process, static_cast<std::uint16_t>(event))).Process(pid).In(0, parent);
 }

@@ -59,6 +59,8 @@ class Trace {
   Step Mark(faults::MarkKind mark);
   Step Say(faults::MarkKind mark, std::int32_t value);  // cuaudit_report, cuaudit_output
   Step Event(faults::ProcessEvent event, std::uint32_t pid = kProcess, std::uint32_t parent = 1);
+  // Where a thread was when its process died of `signal`; 0: at its deadline. `call`: what it was inside of, 0 for nothing.
+  Step Stop(int signal, std::int64_t code, std::uint64_t address = 0, std::uint64_t call = 0);
   // The device addresses that `call` hands to a kernel or a graph node.
   Step Arguments(const Step& call, const std::vector<std::uint64_t>& addresses);
 

@@ -64,12 +64,19 @@ TEST(TextWriter, TheFunctionThatMadeTheCallIsShownThoughItsModuleHasNoLines) {
   EXPECT_EQ(DescribeOrigin(stack), "plug_open (libplug.so) < work a.c:3");
 }
 
-TEST(TextWriter, NeighboursWithoutNamesAreShownAsOne) {
-  const std::vector<Frame> stack = {{"libplug.so", "", "", 0, 1},  {"libplug.so", "", "", 0, 2},  {"libother.so", "", "", 0, 3},
-                                    {"prog", "work", "a.c", 3, 4}, {"libother.so", "", "", 0, 5}, {"libother.so", "", "", 0, 6},
-                                    {"prog", "main", "", 0, 7}};
-  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"libplug.so+0x1", "libother.so+0x3", "work a.c:3", "libother.so+0x5", "main (prog)"}));
-  EXPECT_EQ(DescribeOrigin(stack), "work a.c:3");
+TEST(TextWriter, FramesWithoutNamesAreShownByModuleAndOffset) {
+  const std::vector<Frame> stack = {
+      {"libplug.so", "", "", 0, 1}, {"libplug.so", "", "", 0, 2}, {"prog", "work", "a.c", 3, 4}, {"prog", "main", "", 0, 7}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"libplug.so+0x1", "libplug.so+0x2", "work a.c:3", "main (prog)"}));
+  EXPECT_EQ(DescribeOrigin(stack), "libplug.so+0x1 < work a.c:3");
+}
+
+TEST(TextWriter, APlaceIsNotNamedByTheCLibraryWhereTheProgramHasOne) {
+  const Frame abort = {"libc.so.6", "abort", "", 0, 1};
+  const Frame start = {"libc.so.6", "__libc_start_call_main", "", 0, 2};
+  EXPECT_EQ(DescribeOrigin({abort, {"prog", "", "", 0, 0x1139}, start}), "prog+0x1139");
+  EXPECT_EQ(DescribeOrigin({abort, {"libstdc++.so.6", "std::terminate()", "", 0, 3}, {"prog", "work", "", 0, 4}, start}), "work (prog)");
+  EXPECT_EQ(DescribeOrigin({abort, start}), "abort (libc.so.6)");
 }
 
 TEST(TextWriter, AStackWithoutNamesIsShownAsItIs) {
@@ -179,7 +186,7 @@ TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
   const std::string text = Written(suites::AbandonedTrials());
   EXPECT_TRUE(Holds(text, ": clean, 7 trials abandoned at exit\n")) << text;
   EXPECT_TRUE(Holds(text, "notes: 7 abandoned_at_exit\n  abandoned_at_exit: the program left by exit"));
-  EXPECT_EQ(CountOf(text, "    1 stream, cuStreamCreate < make_stream src/picture.c:61, fault cuEventCreate#"), 5U);
+  EXPECT_EQ(CountOf(text, "    1 stream, cuStreamCreate < libplug.so+0x77 < make_stream src/picture.c:61, fault cuEventCreate#"), 5U);
   EXPECT_TRUE(Holds(text, "    … 2 more\n"));
 }
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/death.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "faults/driver/kinds.h"
+#include "faults/driver/result.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+
+constexpr std::size_t kTold = 5;  // last driver calls in the detail
+
+bool IsFirst(const Evidence& run, std::uint32_t pid) {
+  const std::vector<ProcessFacts>& processes = run.facts().processes;
+  return !processes.empty() && processes.front().pid == pid;
+}
+
+std::string NameOfCall(const Record& call) { return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call.call)))); }
+
+// The last driver calls of the first process, the very last one first.
+std::vector<const Record*> LastCalls(const Evidence& trial) {
+  std::vector<const Record*> calls;
+  for (const std::span<const std::uint32_t> made : {trial.own_calls(), std::span<const std::uint32_t>(trial.facts().calls)}) {
+    calls.clear();
+    for (auto call = made.rbegin(); call != made.rend() && calls.size() < kTold; ++call) {
+      if (IsFirst(trial, trial.record(*call).pid)) calls.push_back(&trial.record(*call));
+    }
+    if (calls.size() >= kTold) break;
+  }
+  return calls;
+}
+
+std::string LastCallsText(const Evidence& trial, const std::vector<const Record*>& last) {
+  std::string text = "its last calls were";
+  for (auto call = last.rbegin(); call != last.rend(); ++call) {
+    text.append(call == last.rbegin() ? " " : ", ").append(NameOfCall(**call));
+    if (trial.ending.step.empty()) continue;
+    text.append((*call)->end == 0 ? "=?" : "=");
+    if ((*call)->end != 0) text += driver::ShortResultName(static_cast<CUresult>((*call)->result));
+  }
+  return text;
+}
+
+const Record* CallUnderWay(const Evidence& trial, const Record& stop) {
+  if (stop.argument[3] == 0) return nullptr;
+  for (const std::uint32_t index : trial.facts().calls) {
+    if (trial.record(index).begin == stop.argument[3]) return &trial.record(index);
+  }
+  return nullptr;
+}
+
+// Where the process died of its signal; null when the journal has no record of that.
+const Record* FindDeath(const Evidence& trial) {
+  const std::vector<std::uint32_t>& stops = trial.facts().stops;
+  const auto found = std::find_if(stops.rbegin(), stops.rend(), [&](std::uint32_t index) {
+    const Record& stop = trial.record(index);
+    return stop.call != 0 && stop.call == trial.ending.signal && IsFirst(trial, stop.pid);
+  });
+  return found == stops.rend() ? nullptr : &trial.record(*found);
+}
+
+// True when the handle of an object is the address of its memory.
+bool IsMemory(driver::Family family) {
+  constexpr std::array kMemory = {driver::Family::Pointer, driver::Family::HostPointer, driver::Family::HostMapping,
+                                  driver::Family::HostHeap};
+  return std::find(kMemory.begin(), kMemory.end(), family) != kMemory.end();
+}
+
+// What lies at an address: "released host_mapping". Empty when no object is known there.
+std::string ObjectAt(const Evidence& trial, std::uint64_t address) {
+  const std::vector<Object>& objects = trial.ledger->objects;
+  const auto found = std::find_if(objects.rbegin(), objects.rend(), [&](const Object& object) {
+    return object.bytes != 0 && address >= object.handle && address - object.handle < object.bytes &&
+           IsMemory(driver::FamilyOf(object.kind));
+  });
+  if (found == objects.rend()) return {};
+  const std::string name(driver::Name(found->kind));
+  const bool gone = found->state == State::Released || found->state == State::Orphaned;
+  return gone ? "released " + name : "live " + name + ", which does not allow the access";
+}
+
+// Addresses below this are never mapped (vm.mmap_min_addr is at least a page), so a small one comes from a null pointer.
+constexpr std::uint64_t kNullBytes = 4096;
+constexpr std::uint64_t kNearStack = 1U << 16;
+
+std::string Hex(std::uint64_t number) {
+  std::string text;
+  do text.insert(text.begin(), "0123456789abcdef"[number & 15U]);
+  while ((number >>= 4U) != 0);
+  return "0x" + text;
+}
+
+// The kind of address that the program used, without the address itself, which differs from run to run.
+std::string AddressClass(const Evidence& trial, const Record& stop) {
+  const std::uint64_t address = stop.argument[1];
+  const std::uint64_t stack = stop.argument[2];
+  const auto code = static_cast<int>(static_cast<std::int64_t>(stop.argument[0]));
+  if (stop.call == SIGSEGV && code == SI_KERNEL) return "at an address that no pointer can have";
+  if (address < kNullBytes) return "at " + Hex(address) + ", in the null page";
+  if (stack != 0 && address + kNearStack > stack && address < stack + kNearStack) return "at the end of the stack: it overflowed";
+  const std::string object = ObjectAt(trial, address);
+  if (!object.empty()) return "in " + object;
+  if (stop.call == SIGBUS) return code == BUS_ADRALN ? "at a misaligned address" : "in a mapping without memory behind it";
+  return code == SEGV_MAPERR ? "at an address where nothing is mapped" : "in memory that does not allow the access";
+}
+
+std::string CauseText(const Evidence& trial, const Record& stop) {
+  const std::string name = SignalName(stop.call);
+  if (static_cast<std::int64_t>(stop.argument[0]) <= 0) return stop.call == SIGABRT ? name : name + ", raised by a call";
+  switch (stop.call) {
+    case SIGSEGV:
+    case SIGBUS:
+      return name + " " + AddressClass(trial, stop);
+    case SIGFPE:
+      return name + (static_cast<int>(stop.argument[0]) == FPE_INTDIV ? ", integer division by zero or out of range" : "");
+    case SIGILL:
+      return name + ", an instruction that the processor does not know";
+    case SIGSYS:
+      return name + ", a system call that is forbidden here";
+    default:
+      return name;
+  }
+}
+
+bool IsDeadly(int signal) {
+  constexpr std::array kDeadly = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+  return std::find(kDeadly.begin(), kDeadly.end(), signal) != kDeadly.end();
+}
+
+void SetWhere(const Evidence& trial, const Site& site, TrialFinding* finding) {
+  finding->where = site;
+  finding->where_key = SiteKey(*trial.journal, site);
+}
+
+// The place of a crash or abort, and its cause. Empty: unknown.
+std::string Crashed(const Evidence& trial, TrialFinding* finding) {
+  if (const Record* const stop = FindDeath(trial)) {
+    SetWhere(trial, SiteOf(*stop), finding);
+    const Record* const inside = CallUnderWay(trial, *stop);
+    return CauseText(trial, *stop) + (inside == nullptr ? "" : ", inside " + NameOfCall(*inside));
+  }
+  if (!trial.ending.step.empty() || !IsDeadly(trial.ending.signal)) return {};
+  // With a record nothing would be unknown: the signal's handler was the program's, or had no stack to run on.
+  return SignalName(trial.ending.signal) + " at an unknown place: the program handles it itself, or its handler could not run";
+}
+
+struct Stuck {
+  const Record* stop = nullptr;
+  const Record* call = nullptr;  // the driver call that the thread is inside of
+};
+
+// The threads of the first process at the deadline. First those inside a driver call, by the begin of that call, then the first thread.
+std::vector<Stuck> StuckThreads(const Evidence& trial) {
+  std::vector<Stuck> threads;
+  for (const std::uint32_t index : trial.facts().stops) {
+    const Record& stop = trial.record(index);
+    if (stop.call == 0 && IsFirst(trial, stop.pid)) threads.push_back({&stop, CallUnderWay(trial, stop)});
+  }
+  std::stable_sort(threads.begin(), threads.end(), [](const Stuck& a, const Stuck& b) {
+    if ((a.call == nullptr) != (b.call == nullptr)) return a.call != nullptr;
+    if (a.call != nullptr) return a.call->begin < b.call->begin;
+    return (a.stop->tid == a.stop->pid) > (b.stop->tid == b.stop->pid);
+  });
+  return threads;
+}
+
+std::string Hung(const Evidence& trial, const std::vector<const Record*>& last, TrialFinding* finding) {
+  const std::vector<Stuck> threads = StuckThreads(trial);
+  if (threads.empty()) {
+    // The program did not answer. A call that has not returned tells as much.
+    const auto stuck = std::find_if(last.begin(), last.end(), [](const Record* call) { return call->end == 0; });
+    if (stuck == last.end()) return trial.ending.step.empty() ? "stuck at an unknown place" : "";
+    SetWhere(trial, SiteOf(**stuck), finding);
+    return "stuck in " + NameOfCall(**stuck);
+  }
+  const Stuck& first = threads.front();
+  SetWhere(trial, SiteOf(first.call != nullptr ? *first.call : *first.stop), finding);
+  std::string text = first.call != nullptr ? "stuck in " + NameOfCall(*first.call) : "stuck outside of the driver";
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < threads.size(); ++i) {
+    if (threads[i].call != nullptr) others.push_back(NameOfCall(*threads[i].call));
+  }
+  for (std::size_t i = 0; i < others.size(); ++i) text.append(i == 0 ? ", other threads in " : ", ").append(others[i]);
+  return text;
+}
+
+}  // namespace
+
+Verdict DeathOf(const Ending& ending) {
+  if (ending.timed_out) return Verdict::Hang;
+  if (ending.signal == SIGABRT) return Verdict::Abort;
+  return ending.signal != 0 ? Verdict::Crash : Verdict::Pass;
+}
+
+TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
+  TrialFinding finding;
+  finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
+  finding.count = 1;
+  const auto add = [&](std::string part) {
+    if (!part.empty()) finding.detail += (finding.detail.empty() ? "" : "; ") + std::move(part);
+  };
+  const std::vector<const Record*> last = LastCalls(trial);
+  if (!trial.ending.step.empty()) add("died in " + trial.ending.step);
+  add(verdict == Verdict::Hang ? Hung(trial, last, &finding) : Crashed(trial, &finding));
+  if (last.empty()) return finding;
+  if (finding.where.record_kind == faults::RecordKind::Empty) SetWhere(trial, SiteOf(*last.front()), &finding);
+  add(LastCallsText(trial, last));
+  return finding;
+}
+
+std::string SignalName(int signal) {
+  constexpr std::array<std::pair<int, std::string_view>, 8> kNames = {{{0, "(no driver call)"},
+                                                                       {SIGSEGV, "SIGSEGV"},
+                                                                       {SIGBUS, "SIGBUS"},
+                                                                       {SIGFPE, "SIGFPE"},
+                                                                       {SIGILL, "SIGILL"},
+                                                                       {SIGABRT, "SIGABRT"},
+                                                                       {SIGTRAP, "SIGTRAP"},
+                                                                       {SIGSYS, "SIGSYS"}}};
+  const auto* const known = std::find_if(kNames.begin(), kNames.end(), [signal](const auto& row) { return row.first == signal; });
+  return known == kNames.end() ? "signal " + std::to_string(signal) : std::string(known->second);
+}
+
+}  // namespace cuaudit::harness
