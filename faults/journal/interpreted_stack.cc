@@ -28,10 +28,20 @@ bool IsImportMachinery(const python::Function& function) noexcept { return Begin
 }  // namespace
 
 std::uint64_t PythonNames::Of(const python::Frame& frame) noexcept {
+  python::Identity identity;
+  if (!interpreter_->Identify(memory_, frame, &identity)) {
+    failed_ = true;
+    return 0;
+  }
+  std::uint64_t encoded = 0;
+  if (table_->Recall(identity, &encoded)) return encoded;
   python::Function function;
   int line = 0;
-  if (!interpreter_->Describe(memory_, frame, &function, &line) || IsImportMachinery(function)) return 0;
-  return table_->Encode(function, line);
+  const python::Described described = interpreter_->Describe(memory_, identity, &function, &line);
+  failed_ = failed_ || described == python::Described::Unread;
+  if (described == python::Described::Known && !IsImportMachinery(function)) encoded = table_->Encode(function, line);
+  if (!failed_) table_->Remember(identity, encoded);
+  return encoded;
 }
 
 std::size_t Interleave(Journal* journal, const NativeStack& native, std::span<const python::Frame> python, PythonNames* names,

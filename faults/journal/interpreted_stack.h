@@ -27,11 +27,14 @@ class PythonNames {
   PythonNames(const python::Interpreter* interpreter, python::SafeMemory* memory, PythonTable* table) noexcept
       : interpreter_(interpreter), memory_(memory), table_(table) {}
   std::uint64_t Of(const python::Frame& frame) noexcept;
+  // Whether any frame could not be read.
+  bool failed() const noexcept { return failed_; }
 
  private:
   const python::Interpreter* interpreter_;
   python::SafeMemory* memory_;
   PythonTable* table_;
+  bool failed_ = false;
 };
 
 // Writes at most `room` frames and returns their number.

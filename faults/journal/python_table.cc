@@ -16,7 +16,31 @@ std::uint64_t HashOf(const python::Function& function) noexcept {
   return hash == 0 ? 1 : hash;
 }
 
+// Never 0, which an empty place of the cache would have.
+std::uint64_t KeyOf(const python::Identity& identity) noexcept {
+  std::uint64_t key = 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(identity.first_line);
+  for (const std::uintptr_t part : {identity.code, identity.instruction, identity.filename, identity.qualname, identity.lines}) {
+    key = (key ^ part) * 0xff51afd7ed558ccdU;
+    key ^= key >> 32;
+  }
+  return key == 0 ? 1 : key;
+}
+
 }  // namespace
+
+bool PythonTable::Recall(const python::Identity& identity, std::uint64_t* frame) const noexcept {
+  const std::uint64_t key = KeyOf(identity);
+  const Met& met = met_[key % kMet];
+  *frame = met.frame.load(std::memory_order_relaxed);
+  return (met.mixed.load(std::memory_order_relaxed) ^ *frame) == key;
+}
+
+void PythonTable::Remember(const python::Identity& identity, std::uint64_t frame) noexcept {
+  const std::uint64_t key = KeyOf(identity);
+  Met& met = met_[key % kMet];
+  met.frame.store(frame, std::memory_order_relaxed);
+  met.mixed.store(key ^ frame, std::memory_order_relaxed);
+}
 
 std::uint64_t PythonTable::Encode(const python::Function& function, int line) noexcept {
   const std::uint64_t hash = HashOf(function);

@@ -90,12 +90,12 @@ std::uint32_t StackTable::Capture(const void* within) noexcept {
   if (depth == 0) return 0;
   modules_.Refresh(&python_);
   const std::size_t most = depth < kMaxFrames ? depth : kMaxFrames;
-  if (python_.present()) {
+  if (python_.unread() != 0) {
+    journal_->header().unread_python.store(python_.unread(), std::memory_order_relaxed);
+  } else if (python_.present()) {
     python::SafeMemory memory;
     const std::uintptr_t thread = python_.ThisThread(&memory);
     if (thread != 0) return CaptureInterpreted(&memory, thread, reinterpret_cast<std::uintptr_t>(within), most);
-  } else if (python_.unread() != 0) {
-    journal_->header().unread_python.store(python_.unread(), std::memory_order_relaxed);
   }
   std::uintptr_t address[kMaxFrames + kOwnFrames];
   Walk walk;
@@ -133,6 +133,10 @@ std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::ui
   PythonNames names(&python_, memory, &functions_);
   std::uint64_t frames[kMaxFrames];
   const std::size_t count = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, depth);
+  if (names.failed()) {  // the native frames alone, from here on
+    python_.NoteUnread();
+    return Intern(native + first, walk.count - first < depth ? walk.count - first : depth);
+  }
   return count == 0 ? 0 : Intern(frames, count);
 }
 

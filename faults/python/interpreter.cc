@@ -46,13 +46,14 @@ void Interpreter::See(const dl_phdr_info& object) noexcept {
   code_type_ = symbols.Find("PyCode_Type");
   text_type_ = symbols.Find("PyUnicode_Type");
   bytes_type_ = symbols.Find("PyBytes_Type");
-  const bool found = at != 0 && runtime_ != 0 && code_type_ != 0 && text_type_ != 0 && bytes_type_ != 0;
   if (at != 0 && !memory.Read(at, &version)) version = 0;
+  version_ = version == 0 ? kNoVersion : version;
+  const bool found = at != 0 && runtime_ != 0 && code_type_ != 0 && text_type_ != 0 && bytes_type_ != 0;
   if (found && ChooseLayout(version, runtime_, &memory, &layout_)) {
     state_.store(State::Readable, std::memory_order_release);
     return;
   }
-  unread_.store(version == 0 ? kNoVersion : version, std::memory_order_relaxed);
+  NoteUnread();
   state_.store(State::Unread, std::memory_order_release);
 }
 
@@ -134,27 +135,32 @@ void Interpreter::Walk(SafeMemory* memory, std::uintptr_t thread, Frames* frames
   }
 }
 
-bool Interpreter::Describe(SafeMemory* memory, const Frame& frame, Function* function, int* line) const noexcept {
+bool Interpreter::Identify(SafeMemory* memory, const Frame& frame, Identity* identity) const noexcept {
+  identity->code = frame.code;
+  identity->instruction = frame.instruction;
   std::uintptr_t type = 0;
-  std::uintptr_t filename = 0;
-  std::uintptr_t qualname = 0;
-  std::uintptr_t lines = 0;
+  return memory->Read(frame.code + kType, &type) && type == code_type_ &&
+         memory->Read(frame.code + layout_.filename, &identity->filename) &&
+         memory->Read(frame.code + layout_.qualname, &identity->qualname) && memory->Read(frame.code + layout_.lines, &identity->lines) &&
+         memory->Read(frame.code + layout_.first_line, &identity->first_line);
+}
+
+Described Interpreter::Describe(SafeMemory* memory, const Identity& identity, Function* function, int* line) const noexcept {
+  std::uintptr_t type = 0;
   std::uint64_t bytes = 0;
-  if (!memory->Read(frame.code + kType, &type) || type != code_type_) return false;
-  if (!memory->Read(frame.code + layout_.filename, &filename) || !memory->Read(frame.code + layout_.qualname, &qualname) ||
-      !memory->Read(frame.code + layout_.lines, &lines) || !memory->Read(frame.code + layout_.first_line, &function->first_line))
-    return false;
-  if (!memory->Read(lines + kType, &type) || type != bytes_type_ || !memory->Read(lines + layout_.bytes_size, &bytes)) return false;
-  if (bytes == 0) return false;  // code of the interpreter's own, such as what calls __init__
-  if (!CopyText(memory, layout_, text_type_, qualname, function->name, sizeof(function->name)) ||
-      !CopyText(memory, layout_, text_type_, filename, function->file, sizeof(function->file)))
-    return false;
-  const std::uintptr_t start = frame.code + layout_.instructions;
+  if (!memory->Read(identity.lines + kType, &type) || type != bytes_type_ || !memory->Read(identity.lines + layout_.bytes_size, &bytes))
+    return Described::Unread;
+  if (bytes == 0) return Described::Machinery;
+  if (!CopyText(memory, layout_, text_type_, identity.qualname, function->name, sizeof(function->name)) ||
+      !CopyText(memory, layout_, text_type_, identity.filename, function->file, sizeof(function->file)))
+    return Described::Unread;
+  function->first_line = identity.first_line;
+  const std::uintptr_t start = identity.code + layout_.instructions;
   // Before its first instruction a frame points in front of the code.
-  const std::size_t offset = frame.instruction < start ? 0 : frame.instruction - start;
-  *line = LineAt(memory, lines + layout_.bytes_content, bytes, function->first_line, offset);
-  if (*line == 0) *line = function->first_line;
-  return true;
+  const std::size_t offset = identity.instruction < start ? 0 : identity.instruction - start;
+  *line = LineAt(memory, identity.lines + layout_.bytes_content, bytes, identity.first_line, offset);
+  if (*line == 0) *line = identity.first_line;
+  return Described::Known;
 }
 
 }  // namespace cuaudit::python

@@ -37,10 +37,26 @@ struct Frames {
   Frame frame[kMaxPythonFrames];
 };
 
+// By what a function and the place in it are known again, as long as its code object lives.
+struct Identity {
+  std::uintptr_t code;
+  std::uintptr_t instruction;
+  std::uintptr_t filename;
+  std::uintptr_t qualname;
+  std::uintptr_t lines;
+  std::int32_t first_line;
+};
+
 struct Function {
   char name[160];  // qualified
   char file[336];
   int first_line = 0;
+};
+
+enum class Described : std::uint8_t {
+  Known,
+  Machinery,  // the interpreter's own code, such as what calls __init__
+  Unread,
 };
 
 class Interpreter {
@@ -50,14 +66,18 @@ class Interpreter {
   bool present() const noexcept { return state_.load(std::memory_order_acquire) == State::Readable; }
   // Version of an interpreter that is in the process and is not read, as Py_Version has it; 1: it has none, as before 3.11. 0: there is
   // none.
+  // Says that this interpreter turned out not to be readable.
+  void NoteUnread() noexcept { unread_.store(version_, std::memory_order_relaxed); }
   std::uint32_t unread() const noexcept { return unread_.load(std::memory_order_relaxed); }
 
   // The rest needs present().
   // State of the calling thread when it runs Python code; 0: it runs none.
   std::uintptr_t ThisThread(SafeMemory* memory) noexcept;
   void Walk(SafeMemory* memory, std::uintptr_t thread, Frames* frames) const noexcept;
-  // Sets *function and the line. False: the frame runs no function of a program.
-  bool Describe(SafeMemory* memory, const Frame& frame, Function* function, int* line) const noexcept;
+  // False: this is no code object.
+  bool Identify(SafeMemory* memory, const Frame& frame, Identity* identity) const noexcept;
+  // Sets *function and the line, when they are Known.
+  Described Describe(SafeMemory* memory, const Identity& identity, Function* function, int* line) const noexcept;
 
  private:
   enum class State : std::uint8_t { None, Readable, Unread };
@@ -74,6 +94,7 @@ class Interpreter {
   std::atomic<State> state_{State::None};
   std::atomic<std::uint32_t> unread_{0};
   Layout layout_{};
+  std::uint32_t version_ = 0;
   std::uintptr_t runtime_ = 0;
   std::uintptr_t code_type_ = 0;
   std::uintptr_t text_type_ = 0;

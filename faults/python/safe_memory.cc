@@ -6,43 +6,36 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace cuaudit::python {
 
-SafeMemory::SafeMemory() noexcept : pid_(getpid()), errno_(errno) {}
+SafeMemory::SafeMemory() noexcept : errno_(errno) {}
 SafeMemory::~SafeMemory() { errno = errno_; }
 
 bool SafeMemory::Read(std::uintptr_t from, void* to, std::size_t bytes) noexcept {
-  char* out = static_cast<char*>(to);
-  while (bytes != 0) {
-    const std::uintptr_t start = from & ~std::uintptr_t{kBlock - 1};
-    const char* const block = Block(start);
-    if (block == nullptr) return false;
-    const std::size_t left = start + kBlock - from;
-    const std::size_t count = bytes < left ? bytes : left;
-    memcpy(out, block + (from - start), count);
-    out += count;
-    from += count;
-    bytes -= count;
+  if (bytes == 0) return true;
+  const std::uintptr_t last = from + bytes - 1;
+  if (last < from) return false;
+  for (std::uintptr_t page = from & ~(kPage - 1);; page += kPage) {
+    if (!Readable(page)) return false;
+    if (page == (last & ~(kPage - 1))) break;
   }
+  memcpy(to, reinterpret_cast<const void*>(from), bytes);  // NOLINT(performance-no-int-to-ptr)
   return true;
 }
 
-const char* SafeMemory::Block(std::uintptr_t start) noexcept {
-  if (start == 0) return nullptr;
-  for (std::size_t i = 0; i < kBlocks; ++i) {
-    if (start_[i] == start) return bytes_[i];
+bool SafeMemory::Readable(std::uintptr_t page) noexcept {
+  const std::size_t kept = known_ < kPages ? known_ : kPages;
+  for (std::size_t i = 0; i < kept; ++i) {
+    if (page_[i] == page) return true;
   }
-  const std::size_t at = oldest_;
-  oldest_ = (oldest_ + 1) % kBlocks;
-  start_[at] = 0;
-  const iovec here = {bytes_[at], kBlock};
-  const iovec there = {reinterpret_cast<void*>(start), kBlock};  // NOLINT(performance-no-int-to-ptr): an address that may be wrong
-  if (process_vm_readv(pid_, &here, 1, &there, 1, 0) != static_cast<ssize_t>(kBlock)) return nullptr;
-  start_[at] = start;
-  return bytes_[at];
+  constexpr int kNoRequest = -1;
+  constexpr std::size_t kMaskBytes = 8;
+  if (page == 0 || syscall(SYS_rt_sigprocmask, kNoRequest, page, nullptr, kMaskBytes) == 0 || errno != EINVAL) return false;
+  page_[known_++ % kPages] = page;
+  return true;
 }
 
 }  // namespace cuaudit::python

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// safe_memory.h: reads memory of this process that may not be there, or may be freed by another thread while it is read.
+// safe_memory.h: reads memory of this process that may not be there.
 //
-//   Owns      a few blocks that it has read, so that neighbouring fields cost one system call. One object serves one moment.
-//   Errors    Read answers false when any byte cannot be read. errno stays as it was.
-//   Source    process_vm_readv on this process, which needs no permission. Where a sandbox forbids it, every Read fails.
+//   Owns      a list of the pages that it found readable. One object serves one moment: what a thread reads of its own stays, and what
+//             others may free in the meantime is asked for anew the next time.
+//   Errors    Read answers false when a byte lies in no readable page. errno stays as it was.
+//   Source    a system call that copies from an address answers EFAULT instead of raising a signal; rt_sigprocmask reads the new mask before
+//             it refuses an unknown request, so that it changes nothing. It costs a tenth of process_vm_readv, and no sandbox forbids it.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,15 +27,13 @@ class SafeMemory {
   }
 
  private:
-  static constexpr std::size_t kBlock = 512;  // a power of two below the size of a page
-  static constexpr std::size_t kBlocks = 4;
-  const char* Block(std::uintptr_t start) noexcept;
+  static constexpr std::uintptr_t kPage = 4096;  // the smallest that there is
+  static constexpr std::size_t kPages = 32;
+  bool Readable(std::uintptr_t page) noexcept;
 
-  pid_t pid_;
   int errno_;
-  std::size_t oldest_ = 0;
-  std::uintptr_t start_[kBlocks] = {};  // 0: empty
-  char bytes_[kBlocks][kBlock];
+  std::size_t known_ = 0;  // pages found readable; the last kPages of them are kept
+  std::uintptr_t page_[kPages];
 };
 
 }  // namespace cuaudit::python
