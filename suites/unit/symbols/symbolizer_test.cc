@@ -251,6 +251,22 @@ TEST(Symbolizer, AddressesOutsideModulesKeepTheirNumber) {
   EXPECT_EQ(frames[1].offset, 0xdefU);
 }
 
+// "clone" is also what a thread begins with in the C library.
+TEST(Symbolizer, PythonFunctionsHaveNameFileAndLine) {
+  HandMadeJournal journal;
+  journal.SetPythonFunction("clone", "/home/one/encoder.py");
+  journal.SetStack({faults::PythonFrame(1, 3), faults::PythonFrame(0, 12)});
+  const auto frames = Symbolizer().Resolve(journal.View(), 1);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].module, kPythonModule);
+  EXPECT_EQ(frames[0].function, "") << "its row is missing";
+  EXPECT_EQ(frames[0].line, 3);
+  EXPECT_EQ(frames[1].module, kPythonModule);
+  EXPECT_EQ(frames[1].function, "clone");
+  EXPECT_EQ(frames[1].file, "/home/one/encoder.py");
+  EXPECT_EQ(frames[1].line, 12);
+}
+
 TEST(Symbolizer, StackZeroIsEmpty) {
   const HandMadeJournal journal;
   EXPECT_TRUE(Symbolizer().Resolve(journal.View(), 0).empty());
