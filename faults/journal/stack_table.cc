@@ -124,7 +124,7 @@ std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::ui
   walk.start = StartOfThisThread();
   walk.within = within;
   walk.python = &python;
-  walk.enough = python::kMaxPythonFrames;
+  walk.enough = 2 * depth;  // some of them are left out
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t native[kInterpretedFrames];
   modules_.Encode(address, walk.count, native);
