@@ -52,6 +52,7 @@ void Journal::Adopt(void* memory) noexcept {
   char* base = static_cast<char*>(memory);
   modules_ = reinterpret_cast<ModuleRow*>(base + header_->modules_offset);
   stacks_ = reinterpret_cast<StackRow*>(base + header_->stacks_offset);
+  python_ = reinterpret_cast<PythonRow*>(base + header_->python_offset);
   records_ = reinterpret_cast<Record*>(base + header_->records_offset);
   Reserve(header_->next_record.load(std::memory_order_relaxed));
 }

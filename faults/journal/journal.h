@@ -19,8 +19,8 @@ class Journal {
  public:
   [[nodiscard]] const char* Open(const char* path) noexcept;
   // Called in a process that was forked to take a fault: from here on it writes to `header`, a copy of the header at the fork, and to
-  // `records`, which are zeroed. It still shares the tables of modules and call stacks with its parent. The parent's records are
-  // unmapped.
+  // `records`, which are zeroed. It still shares the tables of modules, call stacks and Python functions with its parent. The parent's
+  // records are unmapped.
   void Continue(JournalHeader* header, Record* records) noexcept;
   // Uses a journal in memory. `memory` is formatted (journal_file.h), as large as its header says, and borrowed.
   void Adopt(void* memory) noexcept;
@@ -28,6 +28,7 @@ class Journal {
   JournalHeader& header() noexcept { return *header_; }
   ModuleRow* modules() noexcept { return modules_; }
   StackRow* stacks() noexcept { return stacks_; }
+  PythonRow* python() noexcept { return python_; }
 
   // Returns a zeroed record whose `begin` ticket is drawn, or null when the record must be dropped.
   Record* Begin() noexcept;
@@ -40,6 +41,7 @@ class Journal {
   JournalHeader* header_ = nullptr;
   ModuleRow* modules_ = nullptr;
   StackRow* stacks_ = nullptr;
+  PythonRow* python_ = nullptr;
   Record* records_ = nullptr;
 };
 

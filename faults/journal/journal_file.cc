@@ -27,7 +27,8 @@ const char* FormatHeader(const JournalOptions& options, JournalHeader* header) n
   }
   const std::size_t modules = RoundUp(sizeof(JournalHeader));
   const std::size_t stacks = modules + RoundUp(kMaxModules * sizeof(ModuleRow));
-  const std::size_t records = stacks + RoundUp(kMaxStacks * sizeof(StackRow));
+  const std::size_t python = stacks + RoundUp(kMaxStacks * sizeof(StackRow));
+  const std::size_t records = python + RoundUp(kMaxPythonFunctions * sizeof(PythonRow));
   memcpy(header->magic, kJournalMagic, sizeof(kJournalMagic));
   header->version = kJournalVersion;
   header->header_bytes = sizeof(JournalHeader);
@@ -36,6 +37,7 @@ const char* FormatHeader(const JournalOptions& options, JournalHeader* header) n
   header->record_capacity = options.record_capacity;
   header->modules_offset = modules;
   header->stacks_offset = stacks;
+  header->python_offset = python;
   header->records_offset = records;
   header->stack_depth.store(options.stack_depth);
   header->flags.store(options.stacks_of_objects_only ? std::uint32_t{kStacksOfObjectsOnly} : 0U);

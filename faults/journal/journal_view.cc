@@ -26,9 +26,11 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   }
   const std::uint64_t modules_end = header->modules_offset + kMaxModules * sizeof(ModuleRow);
   const std::uint64_t stacks_end = header->stacks_offset + kMaxStacks * sizeof(StackRow);
-  if (header->modules_offset < sizeof(JournalHeader) || modules_end > header->stacks_offset || stacks_end > header->records_offset ||
-      header->records_offset % alignof(Record) != 0 || header->stacks_offset % alignof(StackRow) != 0 ||
-      header->modules_offset % alignof(ModuleRow) != 0 || header->records_offset > (std::uint64_t{1} << 40)) {
+  const std::uint64_t python_end = header->python_offset + kMaxPythonFunctions * sizeof(PythonRow);
+  if (header->modules_offset < sizeof(JournalHeader) || modules_end > header->stacks_offset || stacks_end > header->python_offset ||
+      python_end > header->records_offset || header->records_offset % alignof(Record) != 0 ||
+      header->stacks_offset % alignof(StackRow) != 0 || header->modules_offset % alignof(ModuleRow) != 0 ||
+      header->python_offset % alignof(PythonRow) != 0 || header->records_offset > (std::uint64_t{1} << 40)) {
     return "the journal's header is damaged (tables out of order)";
   }
   const std::uint64_t written = header->next_record.load(std::memory_order_acquire);
@@ -43,6 +45,8 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   module_count_ = rows_before(header->modules_offset, sizeof(ModuleRow), kMaxModules);
   stacks_ = reinterpret_cast<const StackRow*>(base + header->stacks_offset);
   stack_count_ = rows_before(header->stacks_offset, sizeof(StackRow), kMaxStacks);
+  python_ = reinterpret_cast<const PythonRow*>(base + header->python_offset);
+  python_count_ = rows_before(header->python_offset, sizeof(PythonRow), kMaxPythonFunctions);
   records_ = {reinterpret_cast<const Record*>(base + header->records_offset), rows_before(header->records_offset, sizeof(Record), count)};
   return nullptr;
 }
@@ -74,5 +78,7 @@ std::span<const std::uint8_t> JournalView::ModuleBuildId(std::uint64_t module) c
   const std::uint32_t bytes = modules_[module].build_id_bytes;
   return {modules_[module].build_id, bytes < sizeof(modules_[module].build_id) ? bytes : sizeof(modules_[module].build_id)};
 }
+
+const PythonRow* JournalView::PythonFunction(std::uint64_t frame) const noexcept { return FindPython(tables(), frame); }
 
 }  // namespace cuaudit::faults

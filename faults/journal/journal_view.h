@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "faults/journal/layout.h"
+#include "faults/journal/stack_key.h"
 
 namespace cuaudit::faults {
 
@@ -21,8 +21,8 @@ class JournalView {
   // journal: bad magic". Never reads past `size`.
   [[nodiscard]] const char* Open(const void* bytes, std::size_t size) noexcept;
 
-  // A journal in parts: header and records in memory, modules and call stacks in `tables`. All must outlive the view. The first `shared`
-  // records were written before the process was forked for a trial, when no fault had fired.
+  // A journal in parts: header and records in memory, modules, call stacks and Python functions in `tables`. All must outlive the view. The
+  // first `shared` records were written before the process was forked for a trial, when no fault had fired.
   [[nodiscard]] static JournalView Join(const JournalHeader* header, std::span<const Record> records, const JournalView& tables,
                                         std::size_t shared = 0) noexcept;
 
@@ -50,6 +50,9 @@ class JournalView {
   std::span<const ModuleRow> modules() const noexcept { return {modules_, module_count_}; }
   std::string_view ModulePath(std::uint64_t module) const noexcept;
   std::span<const std::uint8_t> ModuleBuildId(std::uint64_t module) const noexcept;
+  // Function of a frame whose module is kPython; null: it was not completely written.
+  const PythonRow* PythonFunction(std::uint64_t frame) const noexcept;
+  FrameTables tables() const noexcept { return {modules(), {python_, python_count_}}; }
 
  private:
   const JournalHeader* header_ = nullptr;
@@ -57,6 +60,8 @@ class JournalView {
   std::size_t module_count_ = 0;
   const StackRow* stacks_ = nullptr;
   std::size_t stack_count_ = 0;
+  const PythonRow* python_ = nullptr;
+  std::size_t python_count_ = 0;
   std::span<const Record> records_;
   std::size_t shared_ = 0;
   KeyMemo* memo_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// layout.h: the bytes of a journal file: a header, a table of modules, a table of call stacks, then records.
+// layout.h: the bytes of a journal file: a header, tables of modules, call stacks and Python functions, then records.
 //
 // The structures lie in a shared mapping, and several processes append to one journal, so every counter is an atomic. A reader checks
 // magic, version, digest and sizes before it trusts anything (journal_view.h). The file is sparse: only written pages take disk space.
@@ -15,7 +15,7 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-#define CUAUDIT_JOURNAL_VERSION 4  // a macro, so that string literals can contain it
+#define CUAUDIT_JOURNAL_VERSION 5  // a macro, so that string literals can contain it
 inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
 inline constexpr std::size_t kMaxBases = 1024;
 // Indices in `occurrences` for what the program's own modules ask of the host.
@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxFaults = 16;
 inline constexpr std::size_t kMaxModules = 4096;
 inline constexpr std::size_t kMaxStacks = 1 << 16;
 inline constexpr std::size_t kMaxFrames = 24;
+inline constexpr std::size_t kMaxPythonFunctions = 1 << 13;
 inline constexpr std::size_t kDefaultRecordCapacity = std::size_t{1} << 22;
 
 enum class DriverKind : std::uint32_t { None = 0, Genuine = 1, Simulated = 2 };
@@ -62,6 +63,7 @@ struct JournalHeader {
   std::uint64_t record_capacity;
   std::uint64_t modules_offset;
   std::uint64_t stacks_offset;
+  std::uint64_t python_offset;
   std::uint64_t records_offset;
   std::atomic<std::uint64_t> next_record;
   std::atomic<std::uint64_t> clock;  // the last ticket drawn; tickets count from 1
@@ -81,7 +83,8 @@ struct JournalHeader {
   char driver_path[256];
   char device_name[128];
   char refused_runtime[256];  // the object whose NVIDIA runtime asked the simulated driver to authenticate itself; empty: none
-  char world[1216];           // options of the simulated driver, as in CUAUDIT_OPTIONS; empty for a genuine driver
+  std::atomic<std::uint32_t> unread_python;  // Py_Version of an interpreter whose frames are not read; 1: one without; 0: there is none
+  char world[1216];                          // options of the simulated driver, as in CUAUDIT_OPTIONS; empty for a genuine driver
   // Kernel launches on the simulated driver, summed over all processes.
   std::atomic<std::uint64_t> kernels[kKernelFates];
   std::atomic<std::uint32_t> fired[kMaxFaults];       // number of times that each fault of the plan fired
@@ -106,9 +109,24 @@ struct StackRow {
   std::uint32_t reserved;
   std::uint64_t frame[kMaxFrames];
 };
+// Module 0xfffe means a Python function: (row << 24) | line, in place of an address.
 inline constexpr std::uint64_t kNoModule = 0xffff;
+inline constexpr std::uint64_t kPython = 0xfffe;
 constexpr std::uint64_t FrameModule(std::uint64_t frame) { return frame >> 48; }
 constexpr std::uint64_t FrameOffset(std::uint64_t frame) { return frame & 0xffffffffffffU; }
+constexpr std::uint64_t PythonFrame(std::uint64_t row, std::uint64_t line) { return kPython << 48 | row << 24 | (line & 0xffffffU); }
+constexpr std::uint64_t FramePythonRow(std::uint64_t frame) { return FrameOffset(frame) >> 24; }
+constexpr std::uint32_t FramePythonLine(std::uint64_t frame) { return static_cast<std::uint32_t>(frame & 0xffffffU); }
+
+// A Python function. Longer texts keep their end.
+struct PythonRow {
+  std::atomic<std::uint64_t> hash;  // 0 free; set first, by compare-exchange
+  std::atomic<std::uint32_t> complete;
+  std::int32_t first_line;
+  char name[160];  // qualified
+  char file[336];
+};
+static_assert(sizeof(PythonRow) == 512);
 
 static_assert(sizeof(Record) * 32 == 4096);
 

@@ -84,6 +84,7 @@ const char* KeptEnd(const char* path) noexcept {
 struct Walk {
   ModuleTable* table;
   ModuleTable::Snapshot* snapshot;
+  python::Interpreter* python;
   unsigned long long seen;  // the loader's counters at the last refresh
   unsigned long long now = 0;
   bool first = true;
@@ -111,6 +112,7 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
     executable[length] = '\0';
     path = executable;
   }
+  if (walk.python != nullptr) walk.python->See(*info);
   const BuildId id = FindBuildId(*info);
   const std::uint32_t module = walk.table->Intern(path, id.bytes, id.size);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -129,7 +131,7 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
   return 0;
 }
 
-void ModuleTable::Refresh() noexcept {
+void ModuleTable::Refresh(python::Interpreter* python) noexcept {
   if (frozen_.load(std::memory_order_relaxed)) return;
   bool idle = false;
   if (!refreshing_.compare_exchange_strong(idle, true, std::memory_order_acquire)) return;
@@ -139,7 +141,7 @@ void ModuleTable::Refresh() noexcept {
     return;
   }
   snapshot_[next].count = 0;
-  Walk walk{this, &snapshot_[next], seen_.load(std::memory_order_relaxed)};
+  Walk walk{this, &snapshot_[next], python, seen_.load(std::memory_order_relaxed)};
   dl_iterate_phdr(&ModuleTable::Visit, &walk);
   if (!walk.unchanged) {
     seen_.store(walk.now, std::memory_order_relaxed);

@@ -15,6 +15,7 @@
 
 #include "faults/journal/journal.h"
 #include "faults/journal/page_guard.h"
+#include "faults/python/interpreter.h"
 
 struct dl_phdr_info;
 
@@ -23,8 +24,8 @@ namespace cuaudit::faults {
 class ModuleTable {
  public:
   void Attach(Journal* journal) noexcept { journal_ = journal; }
-  // Renews the snapshot when objects were loaded or unloaded since the last call; cheap when none were.
-  void Refresh() noexcept;
+  // Renews the snapshot when objects were loaded or unloaded since the last call; cheap when none were. Shows all objects to `python`.
+  void Refresh(python::Interpreter* python = nullptr) noexcept;
   // Encodes `count` addresses, all taken at one moment, as frames (layout.h). With `by_address` objects that were loaded since the last
   // Refresh are looked up by address, as in a forked child.
   void Encode(const std::uintptr_t* addresses, std::size_t count, std::uint64_t* frames, bool by_address = false) noexcept;

@@ -12,6 +12,23 @@ std::string_view BaseName(const char* path, std::size_t length) noexcept {
   return {path + begin, length - begin};
 }
 
+std::string_view TextIn(const char* text, std::size_t room) noexcept { return {text, strnlen(text, room)}; }
+
+// Many packages have files of these names, so the name of the package counts, too.
+std::string_view PythonFile(std::string_view path) noexcept {
+  const std::string_view name = BaseName(path.data(), path.size());
+  if (name.size() == path.size() || (name != "__init__.py" && name != "__main__.py")) return name;
+  const std::string_view package = BaseName(path.data(), path.size() - name.size() - 1);
+  return {package.data(), package.size() + 1 + name.size()};
+}
+
+std::uint64_t MixPython(std::uint64_t hash, std::uint64_t frame, const FrameTables& tables) noexcept {
+  hash = MixKey(MixKey(hash, kPython), FramePythonLine(frame));
+  const PythonRow* const row = FindPython(tables, frame);
+  if (row == nullptr) return hash;
+  return MixKey(MixKey(hash, TextIn(row->name, sizeof(row->name))), PythonFile(TextIn(row->file, sizeof(row->file))));
+}
+
 }  // namespace
 
 std::uint64_t MixKey(std::uint64_t hash, std::uint64_t value) noexcept {
@@ -24,14 +41,25 @@ std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept {
   return MixKey(hash, text.size());
 }
 
-std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept {
+const PythonRow* FindPython(const FrameTables& tables, std::uint64_t frame) noexcept {
+  const std::uint64_t row = FramePythonRow(frame);
+  if (row >= tables.python.size() || tables.python[row].complete.load(std::memory_order_acquire) == 0) return nullptr;
+  return &tables.python[row];
+}
+
+std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const FrameTables& tables) noexcept {
+  const std::span<const ModuleRow> modules = tables.modules;
   for (const std::uint64_t frame : frames) {
     const std::uint64_t module = FrameModule(frame);
     if (module == kNoModule) {  // code in no module, such as generated code
       hash = MixKey(hash, kNoModule);
       continue;
     }
-    const bool known = module < count && modules[module].state.load(std::memory_order_acquire) == 2;
+    if (module == kPython) {
+      hash = MixPython(hash, frame, tables);
+      continue;
+    }
+    const bool known = module < modules.size() && modules[module].state.load(std::memory_order_acquire) == 2;
     if (!known || modules[module].build_id_bytes == 0) {
       const std::string_view name =
           known ? BaseName(modules[module].path, strnlen(modules[module].path, sizeof(modules[module].path))) : std::string_view();
@@ -46,9 +74,9 @@ std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames
   return hash;
 }
 
-std::uint64_t CallKey(std::string_view base, std::span<const std::uint64_t> frames, const ModuleRow* modules, std::size_t count) noexcept {
+std::uint64_t CallKey(std::string_view base, std::span<const std::uint64_t> frames, const FrameTables& tables) noexcept {
   const std::uint64_t hash = MixKey(MixKey(kKeySeed, static_cast<std::uint64_t>(RecordKind::Call)), base);
-  return MixStack(hash, frames, modules, count);
+  return MixStack(hash, frames, tables);
 }
 
 }  // namespace cuaudit::faults

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unwind.h>
 
+#include "faults/journal/interpreted_stack.h"
 #include "faults/journal/stack_key.h"
 
 namespace cuaudit::faults {
@@ -12,12 +13,21 @@ namespace {
 
 constexpr std::size_t kOwnFrames = 12;  // most frames that the drop-in itself has on top of a stack
 
+// Most native frames that are looked at for the Python frames between them.
+constexpr std::size_t kInterpretedFrames = 192;
+
 struct Walk {
-  std::uintptr_t address[kMaxFrames + kOwnFrames];
+  std::uintptr_t* address = nullptr;
+  std::uintptr_t* lowest = nullptr;  // null: not wanted
   std::size_t count = 0;
-  std::size_t wanted = 0;
+  std::size_t limit = 0;
   std::uintptr_t start = 0;   // 0: walk to the end
   std::uintptr_t within = 0;  // 0: from the innermost frame
+  bool cut = false;           // there are frames further out
+  // Python frames that the native ones interpret: the walk ends where enough of them were passed.
+  const python::Frames* python = nullptr;
+  std::size_t passed = 0;
+  std::size_t enough = 0;
 };
 
 std::uintptr_t ThisThread() noexcept {
@@ -33,10 +43,21 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   const std::uintptr_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
   // The CFA of the callee lies below the address of the frame itself, so the walk ends after the frame of `start`.
-  if (walk.start != 0 && _Unwind_GetCFA(context) > walk.start) return _URC_END_OF_STACK;
-  if (_Unwind_GetCFA(context) <= walk.within) return _URC_NO_REASON;
+  const std::uintptr_t lowest = _Unwind_GetCFA(context);
+  walk.cut = true;
+  if (walk.start != 0 && lowest > walk.start) return _URC_END_OF_STACK;
+  walk.cut = false;
+  if (lowest <= walk.within) return _URC_NO_REASON;
+  if (walk.python != nullptr) {
+    const python::Frames& python = *walk.python;
+    while (walk.passed < python.count && python.frame[walk.passed].native < lowest) ++walk.passed;
+    walk.cut = walk.passed >= walk.enough;
+    if (walk.cut) return _URC_END_OF_STACK;
+  }
+  if (walk.lowest != nullptr) walk.lowest[walk.count] = lowest;
   walk.address[walk.count++] = address;
-  return walk.count == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
+  walk.cut = walk.count == walk.limit;
+  return walk.cut ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 std::uint64_t Hash(const std::uint64_t* frames, std::size_t depth) noexcept {
@@ -54,7 +75,8 @@ std::uint64_t Hash(const std::uint64_t* frames, std::size_t depth) noexcept {
 void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   journal_ = journal;
   modules_.Attach(journal);
-  modules_.Refresh();
+  functions_.Attach(journal);
+  modules_.Refresh(&python_);
   const std::uintptr_t own = reinterpret_cast<std::uintptr_t>(&Step);
   std::uint64_t frame = 0;
   modules_.Encode(&own, 1, &frame);
@@ -66,19 +88,67 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
 std::uint32_t StackTable::Capture(const void* within) noexcept {
   const std::size_t depth = journal_->header().stack_depth.load(std::memory_order_relaxed);
   if (depth == 0) return 0;
-  modules_.Refresh();
+  modules_.Refresh(&python_);
+  const std::size_t most = depth < kMaxFrames ? depth : kMaxFrames;
+  if (python_.unread() != 0) {
+    journal_->header().unread_python.store(python_.unread(), std::memory_order_relaxed);
+  } else if (python_.present()) {
+    python::SafeMemory memory;
+    const std::uintptr_t thread = python_.ThisThread(&memory);
+    if (thread != 0) return CaptureInterpreted(&memory, thread, reinterpret_cast<std::uintptr_t>(within), most);
+  }
+  std::uintptr_t address[kMaxFrames + kOwnFrames];
   Walk walk;
-  walk.wanted = (depth < kMaxFrames ? depth : kMaxFrames) + kOwnFrames;
-  const std::uintptr_t start = start_.load(std::memory_order_relaxed);
-  if (start != 0 && start_thread_.load(std::memory_order_relaxed) == ThisThread()) walk.start = start;
+  walk.address = address;
+  walk.limit = most + kOwnFrames;
+  walk.start = StartOfThisThread();
   walk.within = reinterpret_cast<std::uintptr_t>(within);
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t frames[kMaxFrames + kOwnFrames];
   modules_.Encode(walk.address, walk.count, frames);
-  std::size_t first = 0;
-  while (first < walk.count && own_module_ != kNoModule && FrameModule(frames[first]) == own_module_) ++first;
+  const std::size_t first = OwnFrames(frames, walk.count);
   const std::size_t count = walk.count - first < depth ? walk.count - first : depth;
   return count == 0 ? 0 : Intern(frames + first, count);
+}
+
+std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within,
+                                             std::size_t depth) noexcept {
+  python::Frames python;
+  python_.Walk(memory, thread, &python);
+  std::uintptr_t address[kInterpretedFrames];
+  std::uintptr_t lowest[kInterpretedFrames];
+  Walk walk;
+  walk.address = address;
+  walk.lowest = lowest;
+  walk.limit = kInterpretedFrames;
+  walk.start = StartOfThisThread();
+  walk.within = within;
+  walk.python = &python;
+  walk.enough = 2 * depth;  // some of them are left out
+  _Unwind_Backtrace(&Step, &walk);
+  std::uint64_t native[kInterpretedFrames];
+  modules_.Encode(address, walk.count, native);
+  const std::size_t first = OwnFrames(native, walk.count);
+  const NativeStack stack = {{native + first, walk.count - first}, {lowest + first, walk.count - first}, !walk.cut};
+  PythonNames names(&python_, memory, &functions_);
+  std::uint64_t frames[kMaxFrames];
+  const std::size_t count = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, depth);
+  if (names.failed()) {  // the native frames alone, from here on
+    python_.NoteUnread();
+    return Intern(native + first, walk.count - first < depth ? walk.count - first : depth);
+  }
+  return count == 0 ? 0 : Intern(frames, count);
+}
+
+std::uintptr_t StackTable::StartOfThisThread() const noexcept {
+  const std::uintptr_t start = start_.load(std::memory_order_relaxed);
+  return start != 0 && start_thread_.load(std::memory_order_relaxed) == ThisThread() ? start : 0;
+}
+
+std::size_t StackTable::OwnFrames(const std::uint64_t* frames, std::size_t count) const noexcept {
+  std::size_t own = 0;
+  while (own < count && own_module_ != kNoModule && FrameModule(frames[own]) == own_module_) ++own;
+  return own;
 }
 
 std::uint64_t StackTable::KeyOf(std::string_view base, std::uint32_t stack) const noexcept {
@@ -87,7 +157,7 @@ std::uint64_t StackTable::KeyOf(std::string_view base, std::uint32_t stack) cons
     const StackRow& row = journal_->stacks()[stack - 1];
     frames = {row.frame, row.depth.load(std::memory_order_acquire)};
   }
-  return CallKey(base, frames, journal_->modules(), kMaxModules);
+  return CallKey(base, frames, {{journal_->modules(), kMaxModules}, {journal_->python(), kMaxPythonFunctions}});
 }
 
 void StackTable::StartAt(const void* frame) noexcept {

@@ -5,7 +5,8 @@
 //   Threads   safe and lock-free, also between processes.
 //   Errors    id 0 when no stack was taken; a full table raises kStacksDropped.
 //   Faults    allocates nothing and makes no driver call.
-//   Source    _Unwind_Backtrace of libgcc; frames of the drop-in itself are left out.
+//   Source    _Unwind_Backtrace of libgcc; frames of the drop-in itself are left out. Where the thread runs Python, its Python frames are in
+//             the stack (interpreted_stack.h).
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@
 
 #include "faults/journal/module_table.h"
 #include "faults/journal/page_guard.h"
+#include "faults/journal/python_table.h"
+#include "faults/python/interpreter.h"
 
 namespace cuaudit::faults {
 
@@ -50,8 +53,15 @@ class StackTable {
   std::uint32_t Intern(const std::uint64_t* frames, std::size_t depth) noexcept;
 
  private:
+  // As Capture, of a thread whose state in the interpreter is known.
+  std::uint32_t CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within, std::size_t depth) noexcept;
+  std::uintptr_t StartOfThisThread() const noexcept;
+  std::size_t OwnFrames(const std::uint64_t* frames, std::size_t count) const noexcept;
+
   Journal* journal_ = nullptr;
   ModuleTable modules_;
+  python::Interpreter python_;
+  PythonTable functions_;
   PageGuard<kMaxStacks * sizeof(StackRow)> pages_;
   std::uint64_t own_module_ = kNoModule;
   std::atomic<std::uintptr_t> start_{0};

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "reports/runtime_modules.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -62,15 +64,14 @@ std::optional<Blame> BlameForCall(const Stack& stack) {
 }
 
 bool IsProgram(const Frame& frame) {
-  static constexpr std::array<std::string_view, 11> kModules = {"libcuda.so",   "libcuaudit", "libc.so",     "libc-2",
-                                                                "libstdc++.so", "libc++",     "libgcc_s.so", "libpthread.so",
-                                                                "ld-linux",     "libdl.so",   "libm.so"};
+  // Of an interpreter only its own native frames are left out: what it interprets has the module "python".
+  static constexpr std::array<std::string_view, 4> kModules = {"libcuda.so", "libcuaudit", "libpython3", "python3."};
   static constexpr std::array<std::string_view, 9> kFunctions = {
       "cuaudit::harness::", "cuaudit::detail::", "cuaudit::faults::", "cuaudit::driver::", "cuaudit::cudart::", "std::",
       "__gnu_cxx::",        "void std::",        "operator new"};
   static constexpr std::array<std::string_view, 6> kFiles = {
       "generated/driver_methods.inc", "cuaudit/lifecycle.h", "harness/lifecycle/", "faults/shim/", "faults/interpose/", "/bits/"};
-  if (frame.module.empty()) return false;
+  if (frame.module.empty() || report::IsRuntimeModule(frame.module)) return false;
   const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
   if (std::any_of(kModules.begin(), kModules.end(), begins(frame.module))) return false;
   if (std::any_of(kFunctions.begin(), kFunctions.end(), begins(frame.function))) return false;

@@ -45,6 +45,12 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
   run->host.left_out[heap] = {(flags & faults::kHeapNotSeen) != 0 ? Reason::OwnMalloc : Reason::SanitizerThere};
 }
 
+std::string NameOfPython(std::uint32_t version) {
+  if (version == 1) return "an interpreter without a version, as before CPython 3.11,";
+  return "CPython " + std::to_string(version >> 24) + "." + std::to_string(version >> 16 & 0xff) + "." +
+         std::to_string(version >> 8 & 0xff);
+}
+
 }  // namespace
 
 void DescribeHostOfTrial(const Observation& trial, report::Run* run) { DescribeHost(trial.flags(), trial.ledger, run); }
@@ -91,6 +97,8 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   // Only for a genuine driver: the simulated driver's own resources are known.
   const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   if (genuine) left_out(Reason::DriverKeeps, static_cast<std::uint64_t>(inside));
+  const std::uint32_t unread = header.unread_python.load();
+  if (unread != 0) run->totals.skipped[{Reason::PythonUnread, NameOfPython(unread)}] = 1;
   constexpr std::pair<std::uint32_t, Reason> kFlags[] = {
       {faults::kMutexesDropped, Reason::MutexesBeyond},      {faults::kDescriptorsDisputed, Reason::ProbesDescriptors},
       {faults::kHostProbesSkipped, Reason::ProbesSanitizer}, {faults::kHeapNotSeen, Reason::HeapOwn},

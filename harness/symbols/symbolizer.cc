@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/symbols/symbolizer.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -28,6 +30,18 @@ std::string_view PathOf(const faults::JournalView& journal, std::uint64_t raw) {
 
 std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+report::Frame PythonFrame(const faults::JournalView& journal, std::uint64_t raw) {
+  const auto text = [](const char* field, std::size_t room) { return std::string(field, strnlen(field, room)); };
+  report::Frame frame;
+  frame.module = kPythonModule;
+  frame.line = static_cast<int>(faults::FramePythonLine(raw));
+  const faults::PythonRow* const row = journal.PythonFunction(raw);
+  if (row == nullptr) return frame;
+  frame.function = text(row->name, sizeof(row->name));
+  frame.file = text(row->file, sizeof(row->file));
+  return frame;
+}
+
 }  // namespace
 
 struct Symbolizer::Impl {
@@ -47,6 +61,10 @@ struct Symbolizer::Impl {
   std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::span<const std::uint64_t> stack) {
     std::vector<report::Frame> frames;
     for (const std::uint64_t raw : stack) {
+      if (faults::FrameModule(raw) == faults::kPython) {
+        frames.push_back(PythonFrame(journal, raw));
+        continue;
+      }
       const std::string_view path = PathOf(journal, raw);
       if (path.empty()) {
         report::Frame unknown;
@@ -63,6 +81,7 @@ struct Symbolizer::Impl {
 
   // Whether Trim drops the frame at the outer end. The C library is not opened for that: its debug information is large.
   bool IsStart(const faults::JournalView& journal, const std::uint64_t& raw) {
+    if (faults::FrameModule(raw) == faults::kPython) return false;
     report::Frame whole;
     whole.module = NameOf(PathOf(journal, raw));
     if (IsStartCode(whole)) return true;

@@ -38,6 +38,9 @@ class Symbolizer {
 // whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 
+// Module of the frames that are Python functions.
+inline constexpr const char* kPythonModule = "python";
+
 // Of the C library by its module alone, of the program by its function.
 bool IsStartCode(const report::Frame& frame);
 

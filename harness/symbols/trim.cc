@@ -131,6 +131,7 @@ bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTh
 }  // namespace
 
 bool IsStartCode(const report::Frame& frame) {
+  if (frame.module == kPythonModule) return false;  // whatever the program calls its functions
   static constexpr std::array<std::string_view, 3> kModules = {"libc.so", "libpthread.so", "ld-linux"};
   static constexpr std::array<std::string_view, 7> kFunctions = {
       "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone", "clone3"};

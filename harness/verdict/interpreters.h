@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// interpreters.h: recognises interpreters by file name. The lines of an interpreted program do not show in its call stacks.
+// interpreters.h: recognises interpreters by file name. The lines of a program that one interprets do not show in its call stacks,
+// but those of CPython do (faults/python).
 #pragma once
 
 #include <string_view>

@@ -23,14 +23,13 @@ constexpr std::uint64_t kSeed = faults::kKeySeed;
 std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) { return faults::MixKey(hash, value); }
 
 std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::span<const std::uint64_t> frames) {
-  const std::span<const faults::ModuleRow> modules = journal.modules();
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
     // All versions of an entry point are one place, because the driver decides which version a program binds.
     const std::string_view base = driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call)));
-    return faults::CallKey(base, frames, modules.data(), modules.size());
+    return faults::CallKey(base, frames, journal.tables());
   }
   const std::uint64_t hash = Mix(Mix(kSeed, static_cast<std::uint64_t>(site.record_kind)), std::uint64_t{site.call});
-  return faults::MixStack(hash, frames, modules.data(), modules.size());
+  return faults::MixStack(hash, frames, journal.tables());
 }
 
 // A number for each combination of call, stack and record kind in a journal.

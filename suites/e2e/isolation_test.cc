@@ -202,7 +202,7 @@ TEST(Cycle, WhatAPoisonedProgramGoesOnLosingIsCountedOnceAndNotInEveryLaterCycle
   EXPECT_EQ(spawned.findings(), "not_recovered event 1, orphaned event 7") << "the first of eight cycles was poisoned";
   for (Audit* const audit : {&cycles, &spawned}) {
     for (nlohmann::json& finding : audit->report["findings"]) finding.erase("count");
-    audit->report.erase("defects");
+    audit->report.erase("defects");  // their members have counts, too
   }
   EXPECT_EQ(Said(cycles), Said(spawned)) << "the second faults too";
 }

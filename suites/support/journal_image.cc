@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kModulesAt = (sizeof(faults::JournalHeader) + 4095) / 4096 * 4096;
 constexpr std::uint64_t kStacksAt = kModulesAt + faults::kMaxModules * sizeof(faults::ModuleRow);
-constexpr std::uint64_t kRecordsAt = (kStacksAt + faults::kMaxStacks * sizeof(faults::StackRow) + 4095) / 4096 * 4096;
+constexpr std::uint64_t kPythonAt = (kStacksAt + faults::kMaxStacks * sizeof(faults::StackRow) + 4095) / 4096 * 4096;
+constexpr std::uint64_t kRecordsAt = (kPythonAt + faults::kMaxPythonFunctions * sizeof(faults::PythonRow) + 4095) / 4096 * 4096;
 
 }  // namespace
 
@@ -34,6 +35,7 @@ JournalImage::JournalImage(const Trace& trace) : ledger_(trace.Fold()) {
   header->record_capacity = records.size();
   header->modules_offset = kModulesAt;
   header->stacks_offset = kStacksAt;
+  header->python_offset = kPythonAt;
   header->records_offset = kRecordsAt;
   header->next_record = records.size();
   if (!records.empty()) std::memcpy(At<char>(kRecordsAt), records.data(), records.size() * sizeof(faults::Record));
@@ -55,6 +57,14 @@ JournalImage& JournalImage::Stack(std::uint32_t id, const std::vector<std::uint6
   std::copy(frames.begin(), frames.end(), row->frame);
   row->hash = id;
   row->depth = static_cast<std::uint32_t>(frames.size());
+  return *this;
+}
+
+JournalImage& JournalImage::PythonFunction(std::string_view name, std::string_view file) {
+  auto* row = At<faults::PythonRow>(kPythonAt) + python_++;
+  std::memcpy(row->name, name.data(), name.size());
+  std::memcpy(row->file, file.data(), file.size());
+  row->complete = 1;
   return *this;
 }
 

@@ -27,6 +27,8 @@ class JournalImage {
 
   // Modules count from 0, in order; an empty build id leaves the path to name the module.
   JournalImage& Module(std::string_view path, std::vector<std::uint8_t> build_id = {});
+  // Python functions count from 0, in order.
+  JournalImage& PythonFunction(std::string_view name, std::string_view file);
   // Fills stack `id` (as Step::Stack names it), innermost frame first.
   JournalImage& Stack(std::uint32_t id, const std::vector<std::uint64_t>& frames);
   JournalImage& DriverPath(std::string_view path);
@@ -51,6 +53,7 @@ class JournalImage {
   faults::JournalView view_;
   harness::Ledger ledger_;
   std::uint32_t modules_ = 0;
+  std::uint32_t python_ = 0;
 };
 
 }  // namespace cuaudit::testing

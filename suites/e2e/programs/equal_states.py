@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two functions of one shape, in a language whose lines are in no call stack. The second one is careless.
+"""Two functions of one shape, in an interpreted language. The second one is careless.
 
 usage: equal_states.py first|back    first: it loses its stream when the event fails; back: only when the synchronization before it fails, too
 """

@@ -32,7 +32,7 @@ namespace {
 // A journal in memory, as the drop-in library lays it out, with one stack.
 class HandMadeJournal {
  public:
-  HandMadeJournal() : bytes_(kStacks + faults::kMaxStacks * sizeof(faults::StackRow), '\0') {
+  HandMadeJournal() : bytes_(kPython + faults::kMaxPythonFunctions * sizeof(faults::PythonRow), '\0') {
     auto* header = new (bytes_.data()) faults::JournalHeader{};
     std::memcpy(header->magic, faults::kJournalMagic, sizeof header->magic);
     header->version = faults::kJournalVersion;
@@ -41,6 +41,7 @@ class HandMadeJournal {
     header->file_bytes = bytes_.size();
     header->modules_offset = kModules;
     header->stacks_offset = kStacks;
+    header->python_offset = kPython;
     header->records_offset = bytes_.size();
   }
 
@@ -60,6 +61,14 @@ class HandMadeJournal {
     row->depth = static_cast<std::uint32_t>(frames.size());
   }
 
+  // Row 0 of the Python functions.
+  void SetPythonFunction(const std::string& name, const std::string& file) {
+    auto* row = new (bytes_.data() + kPython) faults::PythonRow{};
+    name.copy(row->name, sizeof row->name - 1);
+    file.copy(row->file, sizeof row->file - 1);
+    row->complete = 1;
+  }
+
   faults::JournalView View() const {
     faults::JournalView view;
     const char* error = view.Open(bytes_.data(), bytes_.size());
@@ -70,6 +79,7 @@ class HandMadeJournal {
  private:
   static constexpr std::size_t kModules = (sizeof(faults::JournalHeader) + 4095) / 4096 * 4096;
   static constexpr std::size_t kStacks = kModules + faults::kMaxModules * sizeof(faults::ModuleRow);
+  static constexpr std::size_t kPython = kStacks + faults::kMaxStacks * sizeof(faults::StackRow);
   std::vector<char> bytes_;
   std::uint64_t modules_ = 0;
 };
@@ -239,6 +249,22 @@ TEST(Symbolizer, AddressesOutsideModulesKeepTheirNumber) {
   EXPECT_EQ(frames[0].module, "");
   EXPECT_EQ(frames[0].offset, 0xabcU);
   EXPECT_EQ(frames[1].offset, 0xdefU);
+}
+
+// "clone" is also what a thread begins with in the C library.
+TEST(Symbolizer, PythonFunctionsHaveNameFileAndLine) {
+  HandMadeJournal journal;
+  journal.SetPythonFunction("clone", "/home/one/encoder.py");
+  journal.SetStack({faults::PythonFrame(1, 3), faults::PythonFrame(0, 12)});
+  const auto frames = Symbolizer().Resolve(journal.View(), 1);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].module, kPythonModule);
+  EXPECT_EQ(frames[0].function, "") << "its row is missing";
+  EXPECT_EQ(frames[0].line, 3);
+  EXPECT_EQ(frames[1].module, kPythonModule);
+  EXPECT_EQ(frames[1].function, "clone");
+  EXPECT_EQ(frames[1].file, "/home/one/encoder.py");
+  EXPECT_EQ(frames[1].line, 12);
 }
 
 TEST(Symbolizer, StackZeroIsEmpty) {

@@ -65,6 +65,36 @@ TEST(SiteKey, IgnoresVersionsAndGeneratedCodesAddresses) {
   EXPECT_EQ(KeyOf(first), KeyOf(second));
 }
 
+std::uint64_t PythonKey(std::string_view name, std::string_view file, std::uint64_t line, bool second_row = false) {
+  JournalImage image(OneStream());
+  if (second_row) image.PythonFunction("another", "/elsewhere.py");
+  image.PythonFunction(name, file).Stack(1, {faults::PythonFrame(second_row ? 1 : 0, line)});
+  return KeyOf(image);
+}
+
+TEST(SiteKey, OfPythonIsNameFileAndLine) {
+  const std::uint64_t key = PythonKey("Encoder.step", "/home/one/encoder.py", 12);
+  EXPECT_EQ(key, PythonKey("Encoder.step", "/home/two/encoder.py", 12)) << "whatever directory it is in";
+  EXPECT_EQ(key, PythonKey("Encoder.step", "/home/one/encoder.py", 12, true)) << "whichever row it has";
+  EXPECT_NE(key, PythonKey("Encoder.step", "/home/one/encoder.py", 13));
+  EXPECT_NE(key, PythonKey("Encoder.close", "/home/one/encoder.py", 12));
+  EXPECT_NE(key, PythonKey("Encoder.step", "/home/one/decoder.py", 12));
+}
+
+TEST(SiteKey, OfPythonTellsPackagesApart) {
+  EXPECT_NE(PythonKey("<module>", "/lib/one/__init__.py", 1), PythonKey("<module>", "/lib/two/__init__.py", 1));
+  EXPECT_EQ(PythonKey("<module>", "/a/one/__init__.py", 1), PythonKey("<module>", "/b/one/__init__.py", 1));
+  EXPECT_EQ(PythonKey("<module>", "__init__.py", 1), PythonKey("<module>", "__init__.py", 1)) << "no directory";
+}
+
+TEST(SiteKey, OfPythonWithoutARowIsItsLine) {
+  JournalImage first(OneStream());
+  first.Stack(1, {faults::PythonFrame(faults::kMaxPythonFunctions, 7)});
+  JournalImage second(OneStream());
+  second.Stack(1, {faults::PythonFrame(faults::kMaxPythonFunctions, 8)});
+  EXPECT_NE(KeyOf(first), KeyOf(second));
+}
+
 TEST(TraceHash, IgnoresHandlesThreadsAndProcesses) {
   Trace a;
   a.CreateStream(0x10).Stack(1);
