@@ -156,6 +156,8 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
     if (IsOwnRuntime(frames[i])) runtime = &frames[i];
   }
   if (first < last && runtime != nullptr && runtime->module == frames[first].module && IsExport(frames[first])) ++first;
+  // The entry of a program without symbols.
+  if (last - first > 1 && frames[last - 1].function.empty() && frames[last - 2].function.starts_with("__libc_start_main")) --last;
   while (first < last && IsStartCode(frames[last - 1])) --last;
   const auto at = [&frames](std::size_t index) { return frames.begin() + static_cast<std::ptrdiff_t>(index); };
   // A step of a lifecycle ends where it was called. One that has no frame left, because it ended in a jump, keeps its caller's.

@@ -397,6 +397,13 @@ TEST(Trim, AnInlinedTargetIsNamedInPlaceOfWhatCallsIt) {
   EXPECT_EQ(Functions(Trim({In("prog", "helper()"), called, runner})), (std::vector<std::string>{"helper()", "Make()::{lambda()#1}"}));
 }
 
+TEST(Trim, LeavesOutTheEntryOfAProgramWithoutSymbols) {
+  const auto kept = Trim({In("libcuda.so.1", "cuMemAlloc_v2"), In("prog", ""), In("prog", ""), In("libc.so.6", "__libc_start_call_main"),
+                          In("libc.so.6", "__libc_start_main_impl"), In("prog", "")});
+  EXPECT_EQ(kept.size(), 2U);
+  EXPECT_EQ(Trim({In("prog", "compare"), In("libc.so.6", "qsort"), In("prog", "")}).size(), 3U) << "its entry may be beyond what was taken";
+}
+
 TEST(Trim, WhatTheDriverCalledGoesWithIt) {
   const auto kept = Trim({In("libc.so.6", "memcpy"), In("libcuda.so.1", "cuMemcpyHtoD_v2"), In("prog", "work"), In("prog", "main")});
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"work", "main"}));
