@@ -195,8 +195,7 @@ TEST(Cycle, WhatAPoisonedProgramGoesOnLosingIsCountedOnceAndNotInEveryLaterCycle
   const Command program = {Program("looping"), "poisoned", "8"};
   Audit cycles = Sweep("cycle", program);
   Audit spawned = Sweep("spawn", program);
-  ASSERT_FALSE(cycles.report.is_null()) << cycles.outcome.err;
-  ASSERT_FALSE(spawned.report.is_null()) << spawned.outcome.err;
+  ASSERT_FALSE(cycles.report.is_null() || spawned.report.is_null()) << cycles.outcome.err << spawned.outcome.err;
   EXPECT_EQ(cycles.verdicts(), spawned.verdicts());
   EXPECT_EQ(cycles.findings(), "not_recovered event 1, orphaned event 1");
   EXPECT_EQ(spawned.findings(), "not_recovered event 1, orphaned event 7") << "the first of eight cycles was poisoned";
