@@ -70,6 +70,12 @@ std::uint64_t Hash(const std::uint64_t* frames, std::size_t depth) noexcept {
   return hash == 0 ? 1 : hash;
 }
 
+// May run twice at once for one row, with equal frames.
+void Fill(const std::uint64_t* frames, std::size_t depth, StackRow* row) noexcept {
+  for (std::size_t i = 0; i < depth; ++i) __atomic_store_n(&row->frame[i], frames[i], __ATOMIC_RELAXED);
+  row->depth.store(static_cast<std::uint32_t>(depth), std::memory_order_release);
+}
+
 }  // namespace
 
 void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
@@ -176,14 +182,14 @@ std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth)
     }
     StackRow& row = rows[at];
     std::uint64_t held = row.hash.load(std::memory_order_acquire);
-    if (held == 0 && row.hash.compare_exchange_strong(held, hash, std::memory_order_acq_rel)) {
-      memcpy(row.frame, frames, depth * sizeof(frames[0]));
-      row.depth.store(static_cast<std::uint32_t>(depth), std::memory_order_release);
-      journal_->header().next_stack.fetch_add(1, std::memory_order_relaxed);
-      return static_cast<std::uint32_t>(at + 1);
-    }
+    const bool claimed = held == 0 && row.hash.compare_exchange_strong(held, hash, std::memory_order_acq_rel);
+    if (claimed) journal_->header().next_stack.fetch_add(1, std::memory_order_relaxed);
     // Equal 64-bit hashes are taken for equal stacks. With 65,536 rows the probability of a collision is about 10^-10.
-    if (held == hash) return static_cast<std::uint32_t>(at + 1);
+    if (!claimed && held != hash) continue;
+    // Another process may have claimed the row and not yet filled it, or been killed. What refers to the row may be read before that
+    // process runs again, so this one fills it with the same frames.
+    if (row.depth.load(std::memory_order_acquire) == 0) Fill(frames, depth, &row);
+    return static_cast<std::uint32_t>(at + 1);
   }
   journal_->header().flags.fetch_or(kStacksDropped, std::memory_order_relaxed);
   return 0;

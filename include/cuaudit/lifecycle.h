@@ -137,6 +137,14 @@ StepResult CallMember(State& state, Method method, Cycle& cycle) {
   }
 }
 
+// A state made as State{parameters...}, in one block with its reference count, as std::make_shared makes one with a constructor.
+template <typename State>
+struct Braced {
+  template <typename... P>
+  explicit Braced(const P&... parameters) : state{parameters...} {}
+  State state;
+};
+
 template <typename State>
 concept HasWork = requires {
   &State::Work;
@@ -164,7 +172,9 @@ class Lifecycle {
       if constexpr (std::is_constructible_v<State, const P&...>) {
         return std::make_shared<State>(parameters...);
       } else {
-        return std::shared_ptr<State>(new State{parameters...});
+        // Compilers differ in which aggregates have State(parameters...). The number of host allocations must not.
+        const auto made = std::make_shared<detail::Braced<State>>(parameters...);
+        return std::shared_ptr<State>(made, &made->state);
       }
     };
     lifecycle.init_ = [](void* state, Cycle& cycle) { return detail::CallMember(*static_cast<State*>(state), &State::Init, cycle); };

@@ -16,11 +16,12 @@
 #include "cuaudit/lifecycle.h"
 
 #ifdef CUAUDIT_OWN_MALLOC
+// The build hides symbols, and clang these too. Libraries would then go on with the C library's malloc.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void __libc_free(void*);
-void* malloc(std::size_t bytes) { return __libc_malloc(bytes); }
-void free(void* block) { __libc_free(block); }
+[[gnu::visibility("default")]] void* malloc(std::size_t bytes) { return __libc_malloc(bytes); }
+[[gnu::visibility("default")]] void free(void* block) { __libc_free(block); }
 }
 #endif
 

@@ -39,7 +39,10 @@ std::string Lost(const nlohmann::json& report) {
     if (rule == "leak" || rule == "orphaned" || rule == "growth") {
       counts[kind] += finding["count"].get<std::uint64_t>();
     } else {
-      others.append(others.empty() ? "" : ", ").append(rule).append(kind.empty() ? "" : " ").append(kind);
+      // Once for each object: whether the calls of a loop are one finding or several is for the compiler to say.
+      const std::uint64_t objects = kind.empty() ? 1 : finding["count"].get<std::uint64_t>();
+      for (std::uint64_t i = 0; i < objects; ++i)
+        others.append(others.empty() ? "" : ", ").append(rule).append(kind.empty() ? "" : " ").append(kind);
     }
   }
   std::string lost;

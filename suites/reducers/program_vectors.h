@@ -16,6 +16,7 @@ namespace cuaudit::reducers {
 std::string PerCycle(const std::string& program, const std::string& form);
 
 // What one run loses, without a fault or under the one named: "host_heap 1, thread 2, crash", and the message of a run that proves nothing.
+// A rule that was broken is named once for each object: "double_release context, double_release context".
 std::string InOneRun(const std::string& program, const std::string& form);
 std::string Replayed(const std::string& fault, const std::string& program, const std::string& form, const std::string& deadline_ms = "0");
 

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -76,6 +78,27 @@ TEST(StackTable, InternKeepsEveryDistinctStackOnceAndSaysWhenFull) {
   EXPECT_EQ(journal.header().flags.load() & kStacksDropped, 0u);
   EXPECT_EQ(Table()->Intern(fresh, 2), 0u);
   EXPECT_NE(journal.header().flags.load() & kStacksDropped, 0u);
+}
+
+// As a process leaves it that stops between claiming a row and filling it.
+TEST(StackTable, WhatAnotherProcessBeganIsCompleted) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  journal.header().stack_depth.store(0);  // only the stacks given by hand
+  Table()->Attach(&journal, false);
+  const std::uint64_t frames[2] = {5, 7};
+  const std::uint32_t id = Table()->Intern(frames, 2);
+  ASSERT_NE(id, 0u);
+  StackRow& row = journal.stacks()[id - 1];
+  row.depth.store(0);
+  std::fill(std::begin(row.frame), std::end(row.frame), 0);
+
+  EXPECT_EQ(Table()->Intern(frames, 2), id);
+  EXPECT_EQ(row.depth.load(), 2u);
+  EXPECT_EQ(row.frame[0], 5u);
+  EXPECT_EQ(row.frame[1], 7u);
+  EXPECT_EQ(journal.header().next_stack.load(), 1u) << "claimed once";
 }
 
 TEST(ModuleTable, AddressesOutsideEveryModuleSaySo) {
