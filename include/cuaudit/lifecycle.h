@@ -326,8 +326,7 @@ struct Finding {
   std::string rule;   // "leak", "double_release", "swallowed", ...
   std::string title;  // the rule in one line
   std::string kind;   // kind of the object, such as "stream"; empty when the finding is about no object
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t count = 0, bytes = 0;
   std::string detail;                                                 // more about the finding: "init returned CUDA_SUCCESS"
   std::vector<std::string> faults;                                    // text forms, in firing order; empty for a fault-free run
   std::string acquired;                                               // entry point that made the object
@@ -356,9 +355,7 @@ struct Audit {
   AuditOutcome outcome = AuditOutcome::Error;
   std::string message;  // one line, for all outcomes but Findings
   std::string drift;    // first call in which two fault-free runs differ; empty: they are equal
-  std::uint64_t calls = 0;
-  std::uint64_t trials = 0;
-  std::uint64_t fired = 0;
+  std::uint64_t calls = 0, trials = 0, fired = 0;
   std::map<std::string, std::uint64_t> verdicts;
   std::map<std::string, std::uint64_t> skipped;  // reason -> number of checks or trials left out
   std::map<std::string, std::uint64_t> pruned;   // reason -> number of faults not tried because an equal one was
@@ -366,8 +363,7 @@ struct Audit {
   std::uint64_t reached = 0;                     // those of them that a fault reached
   std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
   std::vector<Defect> defects;
-  std::vector<Finding> findings;
-  std::vector<Finding> notes;
+  std::vector<Finding> findings, notes;
 
   bool clean() const { return outcome == AuditOutcome::Clean; }
   // Removes the findings for which `tolerated` answers true, and the defects that consist of nothing else.
