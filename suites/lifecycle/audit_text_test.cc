@@ -19,9 +19,27 @@ TEST(AuditText, NamesEachFaultAndTheCallStackOfTheFirst) {
   Audit audit;
   audit.outcome = AuditOutcome::Findings;
   audit.findings = {finding};
+  audit.defects.emplace_back().findings = {0};
   EXPECT_THAT(audit.Text(), HasSubstr("    fault cuEventCreate#1=OUT_OF_MEMORY,refuse\n"
                                       "        make_events events.cc:88\n"
                                       "    then cuStreamDestroy#1=INVALID_CONTEXT,refuse\n"));
+}
+
+TEST(AuditText, WhatIsToleratedLeavesItsDefect) {
+  Audit audit;
+  audit.outcome = AuditOutcome::Findings;
+  for (const char* const kind : {"stream", "event", "module"}) {
+    audit.findings.emplace_back().rule = "leak";
+    audit.findings.back().kind = kind;
+  }
+  audit.defects.resize(2);
+  audit.defects[0].findings = {0};
+  audit.defects[1].findings = {1, 2};
+  audit.Tolerate([](const Finding& finding) { return finding.kind != "module"; });
+  ASSERT_EQ(audit.defects.size(), 1U);
+  EXPECT_THAT(audit.defects[0].findings, ElementsAre(0U));
+  EXPECT_EQ(audit.findings[0].kind, "module");
+  EXPECT_THAT(audit.Text(), HasSubstr("1 defect\n"));
 }
 
 TEST(AuditText, OfASourceFileItsNameIsShownWithoutItsDirectories) {

@@ -102,7 +102,7 @@ TEST(TextWriter, OneDefectIsToldWithAllThatItLoses) {
     EXPECT_TRUE(
         Holds(text, "also lost when cuEventCreate#" + number + "=OUT_OF_MEMORY,refuse failed at make_events src/picture.c:" + number));
   }
-  EXPECT_TRUE(Holds(text, "     with it 1 event, acquired by cuStreamCreate < make_stream src/picture.c:70")) << text;
+  EXPECT_TRUE(Holds(text, "     with it 1 event, acquired by cuStreamCreate < libplug.so+0x77 < make_stream src/picture.c:70")) << text;
   EXPECT_EQ(CountOf(text, "reproduce cuaudit replay"), 2U) << "one for each defect";
   EXPECT_FALSE(Holds(text, "findings:"));
 }
