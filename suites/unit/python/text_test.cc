@@ -28,7 +28,7 @@ std::vector<char> Text(const std::vector<Character>& characters, bool ascii) {
   std::memcpy(bytes.data() + 8, &kType, 8);
   std::memcpy(bytes.data() + 16, &length, 8);
   std::memcpy(bytes.data() + 32, &state, 4);
-  std::memcpy(bytes.data() + (ascii ? 40 : 56), characters.data(), characters.size() * sizeof(Character));
+  if (!characters.empty()) std::memcpy(bytes.data() + (ascii ? 40 : 56), characters.data(), characters.size() * sizeof(Character));
   return bytes;
 }
 
