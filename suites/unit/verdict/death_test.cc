@@ -47,6 +47,14 @@ TEST(Death, OfASignalIsWhereItsRecordSays) {
   EXPECT_EQ(finding.detail, "SIGSEGV at 0x18, in the null page; its last calls were cuMemAlloc");
 }
 
+TEST(Death, NamesTheLastCallsAndNotTheFirst) {
+  Trace t = Allocated();
+  for (std::uint64_t address = 0x8000; address < 0xd000; address += 0x1000) t.Alloc(address);
+  t.Free(0x7000);
+  t.Stop(SIGSEGV, SEGV_MAPERR, 0x18);
+  EXPECT_THAT(Of(t, SIGSEGV).detail, HasSubstr("its last calls were cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemFree"));
+}
+
 TEST(Death, SaysWhatLiesAtTheAddress) {
   const struct {
     std::int64_t code;
