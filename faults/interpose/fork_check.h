@@ -8,7 +8,7 @@
 // the parent. A descriptor that is only read counts too, because parent and child share its offset. Libraries notice a fork by memory
 // that the fork wipes, so such memory is kept across the fork. Not checked are record locks of a descriptor that is closed again and
 // what the program did outside itself before (files written, messages sent). For effects of these, and of a process id that the program
-// remembers, the tool runs a copy without a fault before it forks for a trial (harness/sweep/fork_control.h).
+// remembers, the tool runs a copy without a fault before it forks for a trial (harness/sweep/runners/fork_control.h).
 #pragma once
 
 #include <sys/types.h>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/options/options.h"
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
 
 namespace cuaudit::harness {
 

@@ -5,7 +5,7 @@
 #include "harness/cli/session.h"
 #include "harness/cycle/counts.h"
 #include "harness/cycle/cycles.h"
-#include "harness/sweep/shell_quote.h"
+#include "harness/process/shell_quote.h"
 
 namespace cuaudit::harness {
 

@@ -12,7 +12,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "harness/options/options.h"
-#include "harness/sweep/environment.h"
-#include "harness/sweep/status.h"
+#include "harness/process/environment.h"
+#include "harness/process/status.h"
 
 namespace cuaudit::harness {
 

@@ -12,8 +12,8 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/rules.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/site_text.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/site_text.h"
 #include "harness/verdict/said.h"
 #include "reports/text_writer.h"
 

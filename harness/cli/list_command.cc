@@ -15,7 +15,7 @@
 #include "harness/cli/effect_names.h"
 #include "harness/cli/session.h"
 #include "harness/probes/host_meters.h"
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {

@@ -20,7 +20,7 @@
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
 #include "harness/options/report_files.h"
-#include "harness/sweep/shell_quote.h"
+#include "harness/process/shell_quote.h"
 #include "reports/escape.h"
 #include "reports/message.h"
 

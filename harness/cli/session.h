@@ -14,10 +14,10 @@
 
 #include "harness/cli/driver_choice.h"
 #include "harness/options/options.h"
-#include "harness/sweep/aggregate.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/process.h"
-#include "harness/sweep/work_dir.h"
+#include "harness/process/process.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/findings/aggregate.h"
+#include "harness/sweep/run/observation.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

@@ -7,7 +7,7 @@
 
 #include "harness/cycle/counts.h"
 #include "harness/ledger/rules.h"
-#include "harness/sweep/fingerprint.h"
+#include "harness/sweep/findings/fingerprint.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "harness/cycle/meters.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/work_dir.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/run/observation.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
 
 namespace cuaudit::harness {
 

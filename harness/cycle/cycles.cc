@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "harness/cycle/counts.h"
-#include "harness/sweep/aggregate.h"
+#include "harness/sweep/findings/aggregate.h"
 
 namespace cuaudit::harness {
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) {

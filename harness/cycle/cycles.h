@@ -14,8 +14,8 @@
 
 #include "harness/cycle/certificate.h"
 #include "harness/cycle/snapshot.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/work_dir.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/run/observation.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/cycle/growth.h"
-#include "harness/sweep/observation.h"
+#include "harness/sweep/run/observation.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "harness/ledger/ledger.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/site_text.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/site_text.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/aggregate.h"
-#include "harness/sweep/site_text.h"
+#include "harness/sweep/findings/aggregate.h"
+#include "harness/sweep/run/site_text.h"
 #include "include/cuaudit/lifecycle.h"
 #include "reports/run.h"
 

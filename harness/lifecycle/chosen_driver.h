@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

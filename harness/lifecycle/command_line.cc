@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/sweep/files.h"
-#include "harness/sweep/shell_quote.h"
+#include "harness/process/files.h"
+#include "harness/process/shell_quote.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "harness/lifecycle/host_records.h"
 #include "harness/probes/host_meters.h"
-#include "harness/sweep/trial.h"
+#include "harness/sweep/run/trial.h"
 
 namespace cuaudit::harness {
 

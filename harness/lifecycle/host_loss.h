@@ -14,7 +14,7 @@
 
 #include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_trace.h"
-#include "harness/sweep/trial.h"
+#include "harness/sweep/run/trial.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "faults/driver/call_id.h"
-#include "harness/sweep/site_text.h"
+#include "harness/sweep/run/site_text.h"
 
 namespace cuaudit::harness {
 

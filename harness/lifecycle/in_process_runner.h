@@ -21,8 +21,8 @@
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
-#include "harness/sweep/rehearsal.h"
-#include "harness/sweep/runner.h"
+#include "harness/sweep/run/rehearsal.h"
+#include "harness/sweep/runners/runner.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

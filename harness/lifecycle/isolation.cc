@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "faults/journal/stop_request.h"
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 
 namespace cuaudit::harness {
 namespace {

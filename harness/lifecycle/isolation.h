@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {

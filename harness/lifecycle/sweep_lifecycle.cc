@@ -14,10 +14,10 @@
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
-#include "harness/sweep/plan_file.h"
-#include "harness/sweep/subject_content.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/sweep_engine.h"
-#include "harness/sweep/work_dir.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/benign.h"
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
+#include "harness/sweep/findings/benign.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

@@ -13,9 +13,9 @@
 
 #include "faults/plan/fault.h"
 #include "harness/lifecycle/trial_trace.h"
-#include "harness/sweep/benign.h"
-#include "harness/sweep/observation.h"
-#include "harness/sweep/runner.h"
+#include "harness/sweep/findings/benign.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/runners/runner.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

@@ -20,7 +20,7 @@
 #include "faults/plan/plan.h"
 #include "harness/lifecycle/trial_trace.h"
 #include "harness/probes/host_meters.h"
-#include "harness/sweep/status.h"
+#include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

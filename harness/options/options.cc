@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 
 namespace cuaudit::harness {
 namespace {

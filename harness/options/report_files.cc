@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/text_writer.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan/make_plan.h"
 
 namespace cuaudit::harness {
 namespace {

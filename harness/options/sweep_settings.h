@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/options/options.h"
-#include "harness/sweep/benign.h"
+#include "harness/sweep/findings/benign.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

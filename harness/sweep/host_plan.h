@@ -6,8 +6,8 @@
 
 #include <cstddef>
 
-#include "harness/sweep/make_plan.h"
-#include "harness/sweep/rehearsal.h"
+#include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 

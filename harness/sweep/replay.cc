@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "harness/sweep/fault_text.h"
-#include "harness/sweep/outcome.h"
-#include "harness/sweep/rehearsal.h"
-#include "harness/sweep/spawn_runner.h"
+#include "harness/sweep/findings/outcome.h"
+#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/run/rehearsal.h"
+#include "harness/sweep/runners/spawn_runner.h"
 
 namespace cuaudit::harness {
 

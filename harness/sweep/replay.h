@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/aggregate.h"
-#include "harness/sweep/benign.h"
-#include "harness/sweep/work_dir.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/findings/aggregate.h"
+#include "harness/sweep/findings/benign.h"
 
 namespace cuaudit::harness {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/sweep_digest.h"
 
-#include "harness/sweep/environment.h"
-#include "harness/sweep/files.h"
-#include "harness/sweep/plan_file.h"
-#include "harness/sweep/subject_content.h"
+#include "harness/process/environment.h"
+#include "harness/process/files.h"
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/run/subject_content.h"
 
 namespace cuaudit::harness {
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/sweep/fault_text.h"
+#include "harness/sweep/findings/outcome.h"
+#include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/host_plan.h"
-#include "harness/sweep/outcome.h"
-#include "harness/sweep/plan_file.h"
-#include "harness/sweep/shrink.h"
-#include "harness/sweep/sited_calls.h"
+#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/plan/sited_calls.h"
 #include "harness/sweep/sweep_digest.h"
 
 namespace cuaudit::harness {

@@ -29,15 +29,15 @@
 #include <unordered_set>
 #include <vector>
 
-#include "harness/sweep/aggregate.h"
-#include "harness/sweep/benign.h"
-#include "harness/sweep/coverage.h"
-#include "harness/sweep/make_plan.h"
-#include "harness/sweep/rehearsal.h"
-#include "harness/sweep/runner.h"
+#include "harness/process/work_dir.h"
+#include "harness/sweep/findings/aggregate.h"
+#include "harness/sweep/findings/benign.h"
+#include "harness/sweep/findings/coverage.h"
+#include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/run/rehearsal.h"
+#include "harness/sweep/run/unwinding.h"
+#include "harness/sweep/runners/runner.h"
 #include "harness/sweep/trial_log.h"
-#include "harness/sweep/unwinding.h"
-#include "harness/sweep/work_dir.h"
 
 namespace cuaudit::harness {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/sweep/fault_text.h"
-#include "harness/sweep/plan_file.h"
-#include "harness/sweep/shrink.h"
+#include "harness/sweep/findings/shrink.h"
+#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

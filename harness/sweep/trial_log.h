@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/sweep/files.h"
-#include "harness/sweep/trial.h"
+#include "harness/process/files.h"
+#include "harness/sweep/run/trial.h"
 
 namespace cuaudit::harness {
 

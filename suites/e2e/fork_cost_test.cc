@@ -2,7 +2,7 @@
 // A sweep by fork is linear in the calls of the program and of its unwindings: counted in records, since clocks depend on the machine.
 #include <gtest/gtest.h>
 
-#include "harness/sweep/fork_runner.h"
+#include "harness/sweep/runners/fork_runner.h"
 #include "harness/sweep/sweep_engine.h"
 #include "suites/support/tool.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "faults/plan/fault.h"
-#include "harness/sweep/plan_file.h"
+#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/trial_log.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"

@@ -8,8 +8,8 @@
 #include "allocator/settings.h"
 #include "harness/cycle/certificate.h"
 #include "harness/cycle/counts.h"
-#include "harness/sweep/benign.h"
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/findings/benign.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"
 

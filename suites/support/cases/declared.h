@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// declared.h: trials of programs with an optional feature whose failure is declared benign (harness/sweep/benign.h).
+// declared.h: trials of programs with an optional feature whose failure is declared benign (harness/sweep/findings/benign.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/benign.h"
+#include "harness/sweep/findings/benign.h"
 #include "suites/support/seen.h"
 
 namespace cuaudit::testing {

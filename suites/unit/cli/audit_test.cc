@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/cli/tool.h"
 

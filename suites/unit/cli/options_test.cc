@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::options_test {

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {

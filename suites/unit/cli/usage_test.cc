@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "faults/journal/journal_file.h"
-#include "harness/sweep/work_dir.h"
+#include "harness/process/work_dir.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/cli/tool.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/aggregate.h"
+#include "harness/sweep/findings/aggregate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

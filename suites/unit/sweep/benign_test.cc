@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/benign.h"
+#include "harness/sweep/findings/benign.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/call_state.h"
+#include "harness/sweep/plan/call_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

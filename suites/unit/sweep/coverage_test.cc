@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/coverage.h"
+#include "harness/sweep/findings/coverage.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // What a report says that a run did not look at.
 #include <gtest/gtest.h>
 
-#include "harness/sweep/aggregate.h"
+#include "harness/sweep/findings/aggregate.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::describe_run_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/environment.h"
+#include "harness/process/environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

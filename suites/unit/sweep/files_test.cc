@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

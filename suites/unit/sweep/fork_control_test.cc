@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/fork_control.h"
+#include "harness/sweep/runners/fork_control.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

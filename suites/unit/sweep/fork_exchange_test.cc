@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The test writes what a program and its forks would write into the shared file.
-#include "harness/sweep/fork_exchange.h"
+#include "harness/sweep/runners/fork_exchange.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/fork_images.h"
+#include "harness/sweep/runners/fork_images.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_view.h"
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::fork_images_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/fork_tree.h"
+#include "harness/sweep/runners/fork_tree.h"
 
 #include <gtest/gtest.h>
 

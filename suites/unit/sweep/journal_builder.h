@@ -10,7 +10,7 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_view.h"
-#include "harness/sweep/observation.h"
+#include "harness/sweep/run/observation.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a program leaves running: reaped while it goes on, told as it is where it cannot be ended, and left alone where it is somebody
 // else's.
-#include "harness/sweep/left_behind.h"
+#include "harness/process/left_behind.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/sweep/process.h"
+#include "harness/process/process.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::left_behind_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan/make_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/outcome.h"
+#include "harness/sweep/findings/outcome.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

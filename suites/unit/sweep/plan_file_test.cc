@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/plan_file.h"
+#include "harness/sweep/plan/plan_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

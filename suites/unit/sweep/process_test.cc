@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/process.h"
+#include "harness/process/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

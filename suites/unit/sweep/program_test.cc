@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/program.h"
+#include "harness/process/program.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::program_test {

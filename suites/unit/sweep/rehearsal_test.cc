@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/rehearsal.h"
+#include "harness/sweep/run/rehearsal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/shell_quote.h"
+#include "harness/process/shell_quote.h"
 
 #include <gtest/gtest.h>
 #include <stdio.h>

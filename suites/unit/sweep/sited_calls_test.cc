@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/sited_calls.h"
+#include "harness/sweep/plan/sited_calls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <initializer_list>
 
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::sited_calls_test {

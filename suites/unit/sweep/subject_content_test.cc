@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/subject_content.h"
+#include "harness/sweep/run/subject_content.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "harness/sweep/files.h"
+#include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::subject_content_test {

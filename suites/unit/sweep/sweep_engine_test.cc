@@ -12,8 +12,8 @@
 
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
-#include "harness/sweep/cycle_runner.h"
-#include "harness/sweep/shrink.h"
+#include "harness/sweep/findings/shrink.h"
+#include "harness/sweep/runners/cycle_runner.h"
 #include "reports/json_writer.h"
 #include "suites/unit/sweep/journal_builder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/trial.h"
+#include "harness/sweep/run/trial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

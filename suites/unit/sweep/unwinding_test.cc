@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/unwinding.h"
+#include "harness/sweep/run/unwinding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/sweep/make_plan.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::unwinding_test {

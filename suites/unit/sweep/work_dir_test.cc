@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/work_dir.h"
+#include "harness/process/work_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

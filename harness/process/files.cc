@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "harness/process/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace cuaudit::harness {
+namespace {
+
+Status Failed(Exit exit, const std::string& path, const char* what) {
+  return {exit, path + ": cannot " + what + ": " + SystemWords(errno)};
+}
+
+}  // namespace
+
+std::string SystemWords(int error) {
+  return std::string(std::strerror(error)) + (error == EFBIG ? " (the limit on file sizes, ulimit -f)" : "");
+}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+SparseFile::SparseFile(SparseFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+SparseFile& SparseFile::operator=(SparseFile&& other) noexcept {
+  if (this != &other) {
+    if (data_ != nullptr) munmap(data_, size_);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+SparseFile::~SparseFile() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+Result<SparseFile> SparseFile::Open(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "stat");
+  if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  SparseFile mapped;
+  if (facts.st_size == 0) return mapped;
+  const std::size_t size = static_cast<std::size_t>(facts.st_size);
+  void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return Failed(Exit::Failure, path, "map");
+  mapped.data_ = data;
+  mapped.size_ = size;
+  char* const bytes = static_cast<char*>(data);
+  off_t at = 0;
+  for (;;) {
+    const off_t begin = lseek(file.get(), at, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // only a hole is left
+    const off_t end = begin < 0 ? -1 : lseek(file.get(), begin, SEEK_HOLE);
+    if (end < 0) return Failed(Exit::Failure, path, "read");
+    for (at = begin; at < end && at < facts.st_size;) {
+      const off_t room = std::min(end, facts.st_size) - at;
+      const ssize_t got = pread(file.get(), bytes + at, static_cast<std::size_t>(room), at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Failed(Exit::Failure, path, "read");
+      if (got == 0) break;
+      at += got;
+    }
+    at = end;
+  }
+  mprotect(data, size, PROT_READ);
+  return mapped;
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+  std::string bytes;
+  char block[1 << 16];
+  for (;;) {
+    const ssize_t got = read(file.get(), block, sizeof(block));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failed(Exit::Usage, path, "read");
+    if (got == 0) return bytes;
+    bytes.append(block, static_cast<std::size_t>(got));
+  }
+}
+
+std::string LastLines(const std::string& path, std::size_t count) {
+  constexpr off_t kEnough = 1 << 14;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file.valid() || fstat(file.get(), &facts) != 0) return {};
+  std::string text(static_cast<std::size_t>(std::min(facts.st_size, kEnough)), '\0');
+  const ssize_t got = pread(file.get(), text.data(), text.size(), facts.st_size - static_cast<off_t>(text.size()));
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  if (text.empty()) return {};
+  if (text.back() != '\n') text += '\n';
+  std::size_t begin = text.size() - 1;
+  for (std::size_t lines = 0; begin > 0 && (text[begin - 1] != '\n' || ++lines < count);) --begin;
+  text.erase(0, begin);
+  return text;
+}
+
+Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return Failed(Exit::Failure, path, "write");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure) {
+  struct stat facts = {};
+  const bool exists = stat(path.c_str(), &facts) == 0;
+  if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
+  // For a device, a pipe or a kernel name of an open file (/dev/stderr), a rename would replace the name instead of writing to it.
+  struct stat name = {};
+  const bool link = lstat(path.c_str(), &name) == 0 && S_ISLNK(name.st_mode);
+  const bool kernels = link && (path.starts_with("/dev/") || path.starts_with("/proc/"));
+  if ((exists && !S_ISREG(facts.st_mode)) || kernels) {
+    const FileDescriptor open_file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!open_file.valid()) return Failed(on_failure, path, "write");
+    return WriteAll(open_file.get(), bytes, path);
+  }
+  // The target of a symbolic link is replaced; the link stays.
+  std::string target = path;
+  if (char* const real = exists ? realpath(path.c_str(), nullptr) : nullptr) {
+    target = real;
+    std::free(real);
+  }
+  std::string temporary = target + ".XXXXXX";
+  const FileDescriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.valid()) return Failed(on_failure, path, "write");
+  const mode_t mask = umask(0);
+  umask(mask);
+  Status status = WriteAll(file.get(), bytes, path);
+  if (status.ok() && fchmod(file.get(), 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
+  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = Failed(on_failure, path, "write");
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// files.h: maps or reads whole files, and writes files so that a reader sees all of the content or none.
+//
+//   Owns      SparseFile unmaps its mapping; FileDescriptor closes its descriptor.
+//   Errors    Status with the path and the system's message. No half-written file ever has the final name.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "harness/process/status.h"
+
+namespace cuaudit::harness {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+// A copy of a sparse file in memory, as it was when it was opened. Only written ranges are read: touching a mapped hole would take storage
+// from the file system, and on a full file system that is a SIGBUS.
+class SparseFile {
+ public:
+  static Result<SparseFile> Open(const std::string& path);
+
+  SparseFile() = default;
+  SparseFile(SparseFile&& other) noexcept;
+  SparseFile& operator=(SparseFile&& other) noexcept;
+  ~SparseFile();
+
+  const void* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+Result<std::string> ReadFile(const std::string& path);
+
+inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output that an error message quotes
+
+// At most `count` last lines of a text file, each with its line feed, unchanged; empty when there is nothing to read.
+std::string LastLines(const std::string& path, std::size_t count);
+
+// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable.
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
+
+// The system's message for an error number. For a file above the size limit the message names the limit.
+std::string SystemWords(int error);
+
+// Writes all bytes, in as few system calls as the kernel allows.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path);
+
+}  // namespace cuaudit::harness

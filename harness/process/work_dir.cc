@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "harness/process/work_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace cuaudit::harness {
+
+namespace {
+
+// On a disk every touched page of a sparse journal goes through the page cache. In memory trials are three times faster.
+constexpr const char* kMemory = "/dev/shm";
+constexpr std::uintmax_t kSpareBytes = std::uintmax_t{1} << 30U;
+constexpr std::string_view kPrefix = "cuaudit-";
+// Content of the lock file of a directory that may be removed.
+constexpr std::string_view kTransient = "removed by the next cuaudit once nobody holds this lock\n";
+constexpr std::size_t kMostLooked = 10000;
+constexpr std::size_t kMostRemoved = 64;
+
+const char* Chosen() {
+  const char* const variable = std::getenv("TMPDIR");
+  return variable != nullptr && *variable != '\0' ? variable : nullptr;
+}
+
+std::string FreshParent(bool in_memory) {
+  if (Chosen() != nullptr) return Chosen();
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(kMemory, error);
+  if (in_memory && !error && space.available >= kSpareBytes && access(kMemory, W_OK) == 0) return kMemory;
+  return "/tmp";
+}
+
+// Removes a directory that a cuaudit of this user made and meant to remove, and that nobody has locked. The maker holds the lock until it
+// has written this down.
+bool RemoveIfStale(const std::filesystem::path& path) {
+  struct stat dir = {};
+  if (lstat(path.c_str(), &dir) != 0 || !S_ISDIR(dir.st_mode) || dir.st_uid != geteuid()) return false;
+  const std::string lock = path / "lock";
+  const FileDescriptor file(open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat held = {};
+  if (!file.valid() || flock(file.get(), LOCK_EX | LOCK_NB) != 0 || fstat(file.get(), &held) != 0) return false;
+  char text[kTransient.size() + 1];
+  const ssize_t got = pread(file.get(), text, sizeof(text), 0);
+  if (got != static_cast<ssize_t>(kTransient.size()) || std::string_view(text, kTransient.size()) != kTransient) return false;
+  // Another process may have removed the directory meanwhile, and a third may have made a new one with the same name.
+  struct stat named = {};
+  if (lstat(lock.c_str(), &named) != 0 || named.st_ino != held.st_ino || named.st_dev != held.st_dev) return false;
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return !error;
+}
+
+std::size_t RemoveStaleIn(const std::string& parent) {
+  std::size_t removed = 0;
+  std::size_t looked = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+    if (++looked > kMostLooked || removed == kMostRemoved) break;
+    if (!entry->path().filename().string().starts_with(kPrefix)) continue;
+    removed += RemoveIfStale(entry->path()) ? 1 : 0;
+  }
+  return removed;
+}
+
+}  // namespace
+
+std::size_t WorkDir::RemoveStale() {
+  if (Chosen() != nullptr) return RemoveStaleIn(Chosen());
+  return RemoveStaleIn(kMemory) + RemoveStaleIn("/tmp");
+}
+
+Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep) {
+  WorkDir dir;
+  std::error_code error;
+  if (path.empty()) {
+    std::string pattern = FreshParent(in_memory) + "/" + std::string(kPrefix) + "XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + SystemWords(errno));
+    dir.path_ = std::filesystem::absolute(pattern, error).string();
+    dir.fresh_ = true;
+  } else {
+    if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+      return Status(Exit::Usage, path + ": cannot create the work directory: " + SystemWords(errno));
+    }
+    if (!std::filesystem::is_directory(path, error)) return Status(Exit::Usage, path + ": the work directory is not a directory");
+    dir.path_ = std::filesystem::canonical(path, error).string();
+    if (error) return Status(Exit::Usage, path + ": cannot open the work directory: " + error.message());
+  }
+  if (dir.path_.find(';') != std::string::npos) {
+    dir.Remove();
+    return Status(Exit::Usage, dir.path_ + ": a work directory may have no ';' in its path");
+  }
+  const std::string lock = dir.File("lock");
+  dir.lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + SystemWords(errno));
+  // A child of a sweep that was just killed may hold the lock until it is dead, too.
+  constexpr int kTries = 25;
+  constexpr useconds_t kPauseUs = 20000;
+  int locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
+  for (int i = 1; i < kTries && locked != 0 && errno == EWOULDBLOCK; ++i) {
+    usleep(kPauseUs);
+    locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
+  }
+  if (locked != 0) {
+    if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
+    return Status(Exit::Failure, lock + ": cannot lock: " + SystemWords(errno));
+  }
+  // A directory that the user names belongs to the user from then on, whoever made it.
+  if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + SystemWords(errno));
+  if (dir.fresh_ && !keep) {
+    Status marked = WriteAll(dir.lock_.get(), kTransient, lock);
+    if (!marked.ok()) return marked;
+  }
+  return dir;
+}
+
+void WorkDir::Remove() const noexcept {
+  if (!fresh_) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace cuaudit::harness

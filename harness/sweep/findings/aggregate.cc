@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/findings/aggregate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "faults/driver/result.h"
+#include "faults/plan/fault.h"
+#include "harness/defect/defect_fingerprint.h"
+#include "harness/ledger/rules.h"
+#include "harness/process/shell_quote.h"
+#include "harness/sweep/findings/shrink.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+report::Finding ToFinding(const TrialFindingText& text) {
+  report::Finding finding;
+  finding.rule = text.rule;
+  finding.title = Row(text.rule).title;
+  finding.kind = KindName(text);
+  finding.count = text.count;
+  finding.bytes = text.bytes;
+  finding.detail = text.detail;
+  finding.acquired = text.acquired;
+  finding.where = text.where->call;
+  finding.where_stack = text.where->stack;
+  finding.other = text.other;
+  return finding;
+}
+
+// A note about a trial and not about an object.
+report::Finding Told(const TrialFindingText& text) {
+  report::Finding note;
+  note.rule = text.rule;
+  note.title = Row(text.rule).title;
+  return note;
+}
+
+// The reason why the clean cycle was not checked. The rows of the table have the order of the enumeration.
+constexpr Reason ReasonOf(Recovery recovery) {
+  const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
+  return static_cast<Reason>(first + static_cast<std::size_t>(recovery) - static_cast<std::size_t>(Recovery::NoMarks));
+}
+static_assert(ReasonOf(Recovery::OlderContext) == Reason::RecoveryOlderContext);
+
+// Merges equal groups into one entry that counts its trials.
+class Collector {
+ public:
+  Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
+      : index_(index), fingerprints_(fingerprints), findings_(findings) {}
+
+  // Returns the index of the entry.
+  std::size_t Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
+    const auto [at, fresh] = index_->emplace(group, findings_->size());
+    if (fresh) {
+      finding.fingerprint = fingerprints_->Claim(fingerprint);
+      findings_->push_back(std::move(finding));
+      return at->second;
+    }
+    report::Finding& known = (*findings_)[at->second];
+    ++known.trials;
+    known.count = std::max(known.count, finding.count);
+    known.bytes = std::max(known.bytes, finding.bytes);
+    return at->second;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::size_t>* index_;
+  FingerprintSet* fingerprints_;
+  std::vector<report::Finding>* findings_;
+};
+
+// The faults of a trial as a report shows them.
+struct ShownFaults {
+  std::optional<report::Fault> first;
+  std::vector<report::Fault> then;
+  std::string reproduce;
+
+  ShownFaults() = default;
+  ShownFaults(const TrialResult& trial, const Reproduction& reproduction) : reproduce(ReproduceLine(reproduction, trial.faults)) {
+    if (!trial.faults.empty()) first = FaultText(trial.faults.front(), trial.fault_site);
+    for (std::size_t i = 1; i < trial.faults.size(); ++i) {
+      const PlaceText site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : PlaceText();
+      if (std::optional<report::Fault> fault = FaultText(trial.faults[i], site)) then.push_back(std::move(*fault));
+    }
+  }
+};
+
+std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, const TrialResult& trial) {
+  std::uint64_t key = GroupKey(text, shown.first, trial.fault_key);
+  for (std::size_t i = 0; i < shown.then.size() && i < trial.later_keys.size(); ++i) {
+    key = AddFault(key, shown.then[i], trial.later_keys[i]);
+  }
+  return key;
+}
+
+// The place that tells one thing that is wrong from another, whichever fault showed it.
+std::uint64_t PlaceOf(const TrialFindingText& text) {
+  if (text.rule == Rule::Leak || text.rule == Rule::Orphaned) return HashText(text.meter, WayKey(text.acquired, text.blame));
+  if (text.where_key != 0) return HashNumber(text.other_key, text.where_key);
+  if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
+  return text.acquired_key;
+}
+
+class Adder {
+ public:
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least, std::span<const Benign> declared)
+      : reproduction_(reproduction),
+        run_(run),
+        least_(least),
+        declared_(declared),
+        defects_(&groups->defects),
+        findings_(&groups->findings, &groups->fingerprints, &run->findings),
+        notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
+
+  void FaultFree(const std::vector<TrialFindingText>& texts, bool level_finding) {
+    for (const TrialFindingText& text : texts) {
+      report::Finding finding = ToFinding(text);
+      finding.reproduce = ReproduceLine(reproduction_, {});
+      (level_finding ? findings_ : notes_).Add(std::move(finding), GroupKey(text, std::nullopt, 0), Fingerprint(text, std::nullopt));
+    }
+  }
+
+  void Trial(const TrialResult& trial) {
+    shown_.reset();
+    for (const TrialFindingText& text : trial.findings) Add(text, trial);
+    for (const TrialFindingText& text : trial.notes) {
+      // What every run leaves was not caused by the fault of this trial.
+      if (text.rule == Rule::ProcessLifetime) {
+        FaultFree({text}, false);
+      } else if (text.rule == Rule::HostLeft || text.rule == Rule::HostMisused) {
+        HostNote(text, trial);
+      } else {
+        Note(ToFinding(text), text, trial);
+      }
+    }
+    if (trial.stray) return;
+    ++run_->totals.trials;
+    ++run_->totals.verdicts[trial.verdict];
+    if (trial.fired) ++run_->totals.fired;
+    Recovered(trial);
+    Counted& skipped = run_->totals.skipped;
+    if (trial.ending.left_behind > trial.ending.survived) Count(Reason::LeftEnded, 1, &skipped);
+    if (trial.ending.survived != 0) Count(Reason::LeftSurvived, 1, &skipped);
+    if (trial.host_left_out != Reason::None) Count(trial.host_left_out, 1, &skipped);
+    for (const Reason reason : trial.skipped) Count(reason, 1, &skipped);
+    if (trial.verdict == Verdict::Absorbed) Became(Rule::Absorbed, trial);
+    if (trial.verdict == Verdict::Benign) Became(Rule::BenignAbsorbed, trial);
+    if (!trial.fired) NotFired(trial);
+  }
+
+ private:
+  void Add(const TrialFindingText& text, const TrialResult& trial) {
+    if (least_ != nullptr && text.least >= 0) {
+      const auto fewer = least_->find(static_cast<std::size_t>(text.least));
+      const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
+      if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second, reproduction_), trial.faults);
+    }
+    Add(text, trial, Shown(trial), {});
+  }
+
+  void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, std::vector<std::string> shrunk_from) {
+    report::Finding finding = ToFinding(text);
+    finding.fault = shown.first;
+    finding.then = shown.then;
+    finding.reproduce = shown.reproduce;
+    finding.shrunk_from = std::move(shrunk_from);
+    const std::size_t entry = findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
+    defects_->Add({shows.index, entry, text.kind, PlaceOf(text), text.blame, &*text.released}, text.rule);
+  }
+
+  // Made on demand, because most trials have nothing to show.
+  const ShownFaults& Shown(const TrialResult& trial) {
+    if (!shown_.has_value()) shown_.emplace(trial, reproduction_);
+    return *shown_;
+  }
+
+  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note.
+  void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
+    const std::optional<report::Fault> last = shown.then.empty() ? shown.first : std::optional<report::Fault>(shown.then.back());
+    const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
+    notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
+  }
+
+  // One note for each place, whatever the fault was. What a trial of the first faults alone shows is not repeated for longer lists.
+  void HostNote(const TrialFindingText& text, const TrialResult& trial) {
+    const std::uint64_t place = GroupKey(text, std::nullopt, 0);
+    std::uint64_t faults = kHashSeed;
+    for (const std::string& fault : trial.faults) {
+      faults = HashText(fault, faults);
+      if (host_noted_.contains({place, faults})) return;
+    }
+    host_noted_.emplace(place, faults);
+    report::Finding note = ToFinding(text);
+    const ShownFaults& shown = Shown(trial);
+    note.fault = shown.first;
+    note.then = shown.then;
+    note.reproduce = shown.reproduce;
+    notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
+  }
+
+  void Became(Rule rule, const TrialResult& trial) {
+    TrialFindingText text;
+    text.rule = rule;
+    report::Finding note = Told(text);
+    if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
+    Note(std::move(note), text, trial);
+  }
+
+  void Recovered(const TrialResult& trial) {
+    if (trial.recovery == Recovery::Checked) ++run_->totals.recovered;
+    if (trial.recovery > Recovery::Checked) Count(ReasonOf(trial.recovery), 1, &run_->totals.skipped);
+  }
+
+  void NotFired(const TrialResult& trial) {
+    const MissedRow& missed = Row(trial.missed);
+    if (missed.counted != Reason::None) Count(missed.counted, 1, &run_->totals.skipped);
+    for (std::size_t i = 0; i < trial.faults.size(); ++i) {
+      if (!trial.unfired.empty() && std::find(trial.unfired.begin(), trial.unfired.end(), i) == trial.unfired.end()) continue;
+      const std::string& fault = trial.faults[i];
+      TrialFindingText text;
+      text.rule = Rule::NotExercised;
+      text.apart = fault;
+      report::Finding note = Told(text);
+      note.title = Filled(missed.note, std::to_string(trial.attempt));
+      note.fault = FaultText(fault, trial.planned_site);
+      note.reproduce = Shown(trial).reproduce;
+      const std::optional<report::Fault> of = note.fault;
+      notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
+    }
+  }
+
+  const Reproduction& reproduction_;
+  report::Run* run_;
+  const Results* least_;
+  std::span<const Benign> declared_;
+  DefectFinder* defects_;
+  Collector findings_;
+  Collector notes_;
+  std::optional<ShownFaults> shown_;                              // of the trial being added
+  std::set<std::pair<std::uint64_t, std::uint64_t>> host_noted_;  // place, and faults of a trial up to one of them
+};
+
+}  // namespace
+
+std::string ReproduceLine(const Reproduction& reproduction, std::span<const std::string> faults) {
+  if (reproduction.is_test) {
+    std::string line = reproduction.lifecycle.empty() ? std::string() : "CUAUDIT_CASE=" + ShellQuote(reproduction.lifecycle) + " ";
+    std::string texts;
+    for (const std::string& fault : faults) texts.append(texts.empty() ? "" : ";").append(fault);
+    if (!texts.empty()) line += "CUAUDIT_FAULT='" + texts + "' ";
+    return line + reproduction.program;
+  }
+  std::string line = faults.empty() ? reproduction.run : reproduction.replay;
+  for (const std::string& fault : faults) line += " --fault '" + fault + "'";
+  return line + " -- " + reproduction.program;
+}
+
+std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site) {
+  faults::Fault parsed;
+  if (faults::ParseFault(text, &parsed).expected != nullptr) return std::nullopt;
+  report::Fault fault;
+  char buffer[faults::kMaxFaultText];
+  const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
+  const faults::HostFaultRow* const host = faults::HostFaultOf(parsed.base);
+  fault.call = std::string(host != nullptr ? host->name : driver::Name(parsed.base));
+  fault.occurrence = parsed.occurrence;
+  fault.how = host != nullptr ? std::string(host->option) : canonical.substr(canonical.find(',') + 1);
+  fault.code = std::string(host != nullptr ? host->code : driver::ShortResultName(parsed.code));
+  fault.text = canonical;
+  fault.stack = site.stack;
+  return fault;
+}
+
+void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
+               report::Run* run, const Results* least) {
+  Adder adder(reproduction, groups, run, least, declared);
+  for (const TrialResult& trial : trials) adder.Trial(trial);
+}
+
+// On a GPU every kernel runs. Here, a program that polls for the result of a kernel without a host kernel never ends.
+void ExplainHang(const faults::JournalView& journal, report::Run* run) {
+  const std::optional<report::Kernels> kernels = KernelsOf(journal);
+  if (!kernels || kernels->idle == 0) return;
+  for (report::Finding& finding : run->findings) {
+    if (finding.rule == Rule::Hang && !finding.fault)
+      finding.title += "; it may wait for a kernel that has no host kernel: register it with --kernels";
+  }
+}
+
+void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
+                  const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  Adder adder(reproduction, groups, run, nullptr, {});
+  adder.FaultFree(findings, true);
+  adder.FaultFree(notes, false);
+}
+
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
+  const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
+  AddFaultFree(Texts(judgement.findings, run_seen.journal, sites), Texts(judgement.notes, run_seen.journal, sites), reproduction, groups,
+               run);
+  ExplainHang(run_seen.journal, run);
+}
+
+void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run) {
+  TrialFindingText one = text;
+  one.apart = text.detail;
+  report::Finding finding = ToFinding(text);
+  finding.reproduce = ReproduceLine(reproduction, {});
+  Collector(&groups->findings, &groups->fingerprints, &run->findings)
+      .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
+}
+
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding) {
+  return KeyOf(finding, ShownFaults(trial, Reproduction()), trial);
+}
+
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {
+  Groups groups;
+  AddFaultFree(run_seen, reproduction, sites, &groups, run);
+}
+
+}  // namespace cuaudit::harness

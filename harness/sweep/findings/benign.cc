@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/findings/benign.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "faults/driver/call_id.h"
+#include "harness/ledger/rules.h"
+
+namespace cuaudit::harness {
+namespace {
+
+bool Matches(const Benign& benign, const std::string& text, const report::Acquired& site) {
+  if (site.call != benign.call) return false;
+  if (benign.occurrence != 0 && !text.starts_with(benign.call + "#" + std::to_string(benign.occurrence) + "=")) return false;
+  if (benign.function.empty()) return true;
+  return std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {
+    return frame.function == benign.function && (benign.module.empty() || frame.module == benign.module);
+  });
+}
+
+// The notes of the trial decide the verdict.
+Verdict VerdictWithoutFindings(const TrialResult& trial) {
+  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
+    const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
+    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return *VerdictOf(rule);
+  }
+  return trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass;
+}
+
+}  // namespace
+
+Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
+  const std::string given = std::string(where) + ": '" + text + "': expected ";
+  Benign benign;
+  benign.text = text;
+  const std::size_t at = text.find('@');
+  const std::string counted = text.substr(0, at);
+  const std::size_t hash = counted.find('#');
+  benign.call = counted.substr(0, hash);
+  const char* const number = hash == std::string::npos ? nullptr : counted.c_str() + hash + 1;
+  const auto [end, error] = number == nullptr ? std::from_chars_result{nullptr, std::errc()}
+                                              : std::from_chars(number, counted.c_str() + counted.size(), benign.occurrence);
+  const bool no_number = number != nullptr && (error != std::errc() || *end != '\0' || benign.occurrence == 0);
+  if (driver::FindBase(benign.call) == driver::kBaseCount || no_number) {
+    return Status(Exit::Usage, given +
+                                   "a driver entry point without version suffix, such as cuMemPoolCreate or cuMemPoolCreate#2, then "
+                                   "@function or @module!function");
+  }
+  if (at == std::string::npos) return benign;
+  const std::string place = text.substr(at + 1);
+  const std::size_t mark = place.find('!');
+  if (mark != std::string::npos) benign.module = place.substr(0, mark);
+  benign.function = mark == std::string::npos ? place : place.substr(mark + 1);
+  if (benign.function.empty() || (mark != std::string::npos && benign.module.empty())) {
+    return Status(Exit::Usage, given + "@function or @module!function after the call");
+  }
+  return benign;
+}
+
+const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site) {
+  const auto found = std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return Matches(benign, text, site); });
+  return found == declared.end() ? nullptr : &*found;
+}
+
+void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
+  if (!trial->fired || declared.empty()) return;
+  const std::size_t before = trial->findings.size();
+  std::erase_if(trial->findings, [&](const TrialFindingText& finding) {
+    const auto is_declared = [&](const std::string& fault) { return FindBenign(declared, fault, finding.where) != nullptr; };
+    return finding.rule == Rule::Swallowed && std::any_of(trial->faults.begin(), trial->faults.end(), is_declared);
+  });
+  if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
+  std::vector<PlaceText> sites = {trial->fault_site};
+  sites.insert(sites.end(), trial->later_sites.begin(), trial->later_sites.end());
+  for (std::size_t i = 0; i < std::min(sites.size(), trial->faults.size()); ++i) {
+    const Benign* const benign = FindBenign(declared, trial->faults[i], sites[i]);
+    if (benign != nullptr) trial->benign.push_back(static_cast<std::size_t>(benign - declared.data()));
+  }
+  // With an undeclared fault in the list, or with other findings, the trial says more than whether a benign fault was absorbed.
+  if (trial->benign.size() != sites.size() || !trial->findings.empty()) return;
+  if (trial->said == Said::Success) {
+    trial->verdict = Verdict::Benign;
+    return;
+  }
+  TrialFindingText finding;
+  finding.rule = Rule::BenignFailed;
+  finding.count = 1;
+  finding.detail = declared[trial->benign.front()].text;
+  finding.where = trial->fault_site;
+  finding.where_key = trial->fault_key;
+  trial->findings.push_back(std::move(finding));
+  trial->verdict = Verdict::Misreported;
+}
+
+std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results) {
+  std::vector<TrialFindingText> findings;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const bool hit = std::any_of(results.begin(), results.end(), [&](const auto& row) {
+      const TrialResult& trial = row.second;
+      return trial.fired && std::find(trial.benign.begin(), trial.benign.end(), i) != trial.benign.end();
+    });
+    if (hit) continue;
+    TrialFindingText finding;
+    finding.rule = Rule::BenignNeverFired;
+    finding.count = 1;
+    finding.detail = declared[i].text;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/findings/coverage.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+
+CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
+  const std::size_t hash = way.fault.find_first_of("@#");
+  const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // not the '=' in '@site='
+  const std::size_t comma = way.fault.find(',', equals);
+  Row row;
+  row.call = way.fault.substr(0, hash);
+  row.code = way.fault.substr(equals + 1, comma - equals - 1);
+  row.how = way.fault.substr(comma + 1);
+  row.site = way.site;
+  row.phase = way.phase;
+  row.unwinding = way.unwinding;
+  std::uint64_t key = HashText(row.how, HashText(row.code, HashText(row.call)));
+  key = HashNumber(way.site, HashNumber(static_cast<std::uint64_t>(way.phase), HashNumber(way.unwinding ? 1 : 0, key)));
+  const auto [found, fresh] = by_key_.emplace(key, rows_.size());
+  if (fresh) rows_.push_back(std::move(row));
+  return rows_[found->second];
+}
+
+void CoverageTable::Plan(const WayToFail& way, std::size_t trial) { RowOf(way).trials.push_back(trial); }
+
+void CoverageTable::LeaveOut(const WayToFail& way, Reason why) {
+  Row& row = RowOf(way);
+  if (row.why_not == Reason::None) row.why_not = why;
+}
+
+report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>& results,
+                                       const std::function<report::Acquired(std::uint64_t)>& site) const {
+  report::Coverage coverage;
+  coverage.reachable = rows_.size();
+  std::set<std::pair<std::string, std::string>> tried;
+  std::set<std::string> calls;
+  for (const Row& row : rows_) {
+    tried.emplace(row.call, row.code);
+    calls.insert(row.call);
+    const auto fired = [&](std::size_t trial) {
+      const auto result = results.find(trial);
+      return result != results.end() && result->second.fired;
+    };
+    if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
+      ++coverage.reached;
+      continue;
+    }
+    report::NotReached one;
+    one.call = row.call;
+    one.code = row.code;
+    one.how = row.how;
+    if (row.phase != faults::Phase::Any) one.phase = std::string(faults::Name(row.phase));
+    one.unwinding = row.unwinding;
+    const auto first = row.trials.empty() ? results.end() : results.find(row.trials.front());
+    if (first != results.end()) {
+      one.missed = first->second.missed;
+    } else {
+      one.why = row.trials.empty() ? row.why_not : Reason::Interrupted;
+    }
+    one.stack = site(row.site).stack;
+    coverage.not_reached.push_back(std::move(one));
+  }
+  coverage.codes_tried = tried.size();
+  for (const std::string& call : calls) {
+    coverage.codes_documented += driver::LegalCodes(static_cast<driver::BaseId>(driver::FindBase(call))).size();
+  }
+  return coverage;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// coverage.h: counts the ways to fail that a sweep reached, of all that the program can reach.
+//
+//   Threads   one thread.
+//   Units     rows. A row is one place, phase, error and way, separately for first faults and for faults while unwinding.
+//
+// A row is reached when one of its faults fired where it was planned, however many calls and states belong to the row. A pruned fault has
+// no row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
+//
+// Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
+// asked for. The number of documented errors left out by this choice is reported beside the rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/run/trial.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+class CoverageTable {
+ public:
+  // The trial `trial` is planned to reach this row.
+  void Plan(const WayToFail& way, std::size_t trial);
+  // The row can be reached but is not tried.
+  void LeaveOut(const WayToFail& way, Reason why);
+
+  // `results` is indexed by trial number; a missing trial was not run. `site` describes the place with a SiteKey.
+  report::Coverage Result(const std::map<std::size_t, TrialResult>& results,
+                          const std::function<report::Acquired(std::uint64_t)>& site) const;
+
+ private:
+  struct Row {
+    std::string call;
+    std::string code;
+    std::string how;
+    std::uint64_t site = 0;
+    faults::Phase phase = faults::Phase::Any;
+    bool unwinding = false;
+    std::vector<std::size_t> trials;
+    Reason why_not = Reason::None;
+  };
+  Row& RowOf(const WayToFail& way);
+
+  std::vector<Row> rows_;  // in the order of the plan
+  std::unordered_map<std::uint64_t, std::size_t> by_key_;
+};
+
+}  // namespace cuaudit::harness

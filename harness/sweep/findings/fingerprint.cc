@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/findings/fingerprint.h"
+
+#include <vector>
+
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+std::uint64_t HashStack(const std::vector<report::Frame>& stack, std::uint64_t hash) {
+  for (const report::Frame& frame : stack) {
+    hash = HashText(frame.module, hash);
+    hash = HashText(frame.function, hash);
+  }
+  return HashNumber(stack.size(), hash);
+}
+
+std::uint64_t HashWhat(const TrialFindingText& finding) {
+  return HashText(finding.apart.empty() ? KindName(finding) : std::string_view(finding.apart), HashText(Name(finding.rule)));
+}
+
+std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
+
+}  // namespace
+
+std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
+  std::uint64_t hash = HashWhat(finding);
+  // A violation is identified by where it shows: two uses of one dead object are two findings.
+  if (finding.other_key != 0) {
+    // A collision is identified by its two calls, whichever object they collide in.
+    hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
+  } else {
+    hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
+  }
+  if (!fault.has_value()) return hash;
+  return AddFault(hash, *fault, fault_key);
+}
+
+std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key) {
+  const std::uint64_t hash = HashNumber(fault_key, HashText(fault.call, key));
+  return HashText(fault.how, HashText(fault.code, hash));
+}
+
+std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
+                        const std::vector<report::Fault>& then) {
+  std::uint64_t hash = HashWhat(finding);
+  if (finding.other->call.empty()) hash = HashPlace(finding.acquired, hash);
+  hash = HashPlace(finding.where, hash);
+  if (!finding.other->call.empty()) hash = HashPlace(finding.other, hash);
+  const auto add = [&hash](const report::Fault& one) {
+    hash = HashStack(one.stack, HashText(one.call, hash));
+    hash = HashText(one.how, HashText(one.code, hash));
+  };
+  if (fault.has_value()) add(*fault);
+  for (const report::Fault& one : then) add(one);
+  return "v1-" + Hex(hash);
+}
+
+std::string FingerprintSet::Claim(const std::string& fingerprint) {
+  const std::size_t number = ++claimed_[fingerprint];
+  return number == 1 ? fingerprint : fingerprint + "-" + std::to_string(number);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/plan/make_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/result.h"
+#include "faults/driver/shape.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// Any call accepts a code that loses the context, so this text is valid exactly when `how` is.
+constexpr std::string_view kHowProbe = "cuInit#1=ILLEGAL_ADDRESS,";
+
+faults::ParseError ParseHow(const std::string& how, faults::Fault* fault) {
+  return faults::ParseFault(std::string(kHowProbe) + how, fault);
+}
+
+constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
+                                 {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
+                                 {"after", "forwarded, then the error is returned; a release has happened all the same"},
+                                 {"persist", "refused from that call on"},
+                                 {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
+                                 {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
+                                 {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
+                                 {"sticky", "the context is lost: this and every later call fails with the same error"}};
+
+std::string ExpectedOf(std::string_view how) {
+  if (how.starts_with("burst")) return "burst:K with a count K from 1";
+  std::string words;
+  for (const HowWord& one : kHowWords) words.append(words.empty() ? "one of " : ", ").append(one.word);
+  return words;
+}
+
+bool WritesOutput(driver::CallId call) {
+  const driver::Shape& shape = driver::ShapeOf(call);
+  return std::any_of(shape.parameter, shape.parameter + shape.count, [](const driver::Parameter& one) { return one.output; });
+}
+
+std::vector<CUresult> CodesFor(driver::BaseId base, faults::How how, bool all) {
+  std::vector<CUresult> codes;
+  if (how == faults::How::Sticky) {
+    for (const CUresult code : driver::LegalCodes(base)) {
+      if (driver::IsSticky(code) && (all || codes.empty())) codes.push_back(code);
+    }
+    if (codes.empty()) codes.push_back(CUDA_ERROR_ILLEGAL_ADDRESS);
+  } else if (all) {
+    const auto legal = driver::LegalCodes(base);
+    codes.assign(legal.begin(), legal.end());
+  } else {
+    codes.push_back(driver::DefaultCode(base));
+  }
+  return codes;
+}
+
+// The reason why no fault can hit a call; None when one can.
+Reason WhyNever(driver::BaseId base) {
+  if (driver::EffectOf(base).effect == driver::Effect::Describes) return Reason::Describes;
+  return driver::DefaultCode(base) == CUDA_SUCCESS ? Reason::NoError : Reason::None;
+}
+
+}  // namespace
+
+std::span<const HowWord> HowWords() noexcept { return kHowWords; }
+
+Status CheckPlanOptions(const PlanOptions& options) {
+  for (const std::string& how : options.hows) {
+    if (faults::HostFaultAsked(how) != nullptr) continue;
+    faults::Fault ignored;
+    if (ParseHow(how, &ignored).expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + ExpectedOf(how)};
+  }
+  for (const std::string& call : options.calls) {
+    if (driver::FindBase(call) == driver::kBaseCount) {
+      return {Exit::Usage, "--call: '" + call + "': expected a driver entry point without version suffix, such as cuMemAlloc"};
+    }
+  }
+  return {};
+}
+
+bool IsChosen(const PlanOptions& options, const std::string& fault) {
+  return options.calls.empty() ||
+         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
+}
+
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
+  PlannedFaults plan;
+  const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
+  std::unordered_set<std::uint64_t> known;
+  for (const CallState& place : rehearsal.calls) {
+    const faults::Record& record = *place.record;
+    const auto call = static_cast<driver::CallId>(record.call);
+    const driver::BaseId base = driver::BaseOf(call);
+    if (const Reason why = WhyNever(base); why != Reason::None) {
+      ++plan.skipped[why];
+      continue;
+    }
+    const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
+    if (!wanted) ++plan.skipped[Reason::NotChosen];
+    const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
+    const bool stood_for = options.prune != Prune::None && place.again;
+    const bool same = stood_for || (comparable && !known.insert(place.state).second);
+    for (const std::string& how : options.hows) {
+      faults::Fault fault;
+      if (ParseHow(how, &fault).expected != nullptr) continue;
+      if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
+        if (wanted) ++plan.skipped[Reason::NoOutput];
+        continue;
+      }
+      fault.base = base;
+      fault.occurrence = record.occurrence;
+      if (by_site) AddressBySite(place, &fault);
+      for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
+        ++plan.possible;
+        if (same) {
+          if (wanted) ++plan.pruned[place.again ? Reason::LaterTurn : Reason::FirstSameState];
+          continue;
+        }
+        fault.code = code;
+        PlannedWay& way = plan.ways.emplace_back();
+        way.way.fault = TextOf(fault);
+        way.way.site = place.site;
+        way.way.phase = record.phase;
+        way.state = place.state;
+        if (!wanted) way.why_not = Reason::NotChosen;
+        way.trial = plan.faults.size();
+        if (!wanted) continue;
+        if (place.unsure) {
+          plan.ways.back().why_not = Reason::Unsure;
+          ++plan.skipped[Reason::Unsure];
+          continue;
+        }
+        if (options.limit != 0 && plan.faults.size() == options.limit) {
+          plan.ways.back().why_not = Reason::BeyondLimit;
+          ++plan.skipped[Reason::BeyondLimit];
+          continue;
+        }
+        plan.faults.push_back(plan.ways.back().way.fault);
+        plan.sites.push_back(place.site);
+      }
+    }
+  }
+  return plan;
+}
+
+std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
+  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  if (WhyNever(base) != Reason::None) return {};
+  faults::Fault fault;
+  fault.base = base;
+  fault.occurrence = record.occurrence;
+  fault.code = driver::DefaultCode(base);
+  std::vector<faults::Fault> ways = {fault};
+  // A context pop under `after` would only show what the program then believes to be current, so it is left out.
+  const driver::Effect effect = driver::EffectOf(base).effect;
+  // `after` needs a call that the driver carries out, so calls that failed in this run are left out.
+  if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext && record.result == CUDA_SUCCESS) {
+    fault.how = faults::How::After;
+    ways.push_back(fault);
+  }
+  return ways;
+}
+
+void AddressBySite(const CallState& call, faults::Fault* fault) {
+  if (call.site == 0) return;
+  fault->site = call.site;
+  fault->occurrence = call.turn;
+}
+
+void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault) {
+  if (site == 0) return;
+  fault->site = site;
+  fault->occurrence = calls_since;
+  fault->follows = true;
+}
+
+std::string TextOf(const faults::Fault& fault) {
+  char text[faults::kMaxFaultText];
+  return {text, faults::FormatFault(fault, text, sizeof(text))};
+}
+
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
+  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// make_plan.h: chooses the faults of a sweep from the calls of the fault-free run, in a stable order.
+//
+//   Errors    CheckPlanOptions names what it did not understand. Calls that are left out are counted by reason.
+//
+// The order is that of CallStates. Every call that can fail is tried in every way that was asked for: a fault that was not tried proves
+// nothing, even if the journal shows an equal state. Only with Prune::All does the first call in a state (call_state.h) stand for the
+// others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "faults/journal/journal_view.h"
+#include "faults/plan/fault.h"
+#include "harness/process/status.h"
+#include "harness/sweep/plan/call_state.h"
+#include "harness/sweep/plan/prune.h"
+
+namespace cuaudit::harness {
+
+struct PlanOptions {
+  std::vector<std::string> hows = {"refuse"};
+  bool all_codes = false;
+  std::vector<std::string> calls;  // base entry points; empty: all
+  std::size_t limit = 0;           // number of trials; 0: no limit
+  Prune prune = Prune::Second;
+};
+
+struct WayToFail {
+  std::string fault;  // text of the fault
+  std::uint64_t site = 0;
+  faults::Phase phase = faults::Phase::Any;
+  bool unwinding = false;  // while unwinding from an earlier fault; false once the program recovered
+};
+
+// A fault that is possible and not pruned.
+struct PlannedWay {
+  WayToFail way;
+  std::uint64_t state = 0;        // the state in which it hits; 0: unknown
+  Reason why_not = Reason::None;  // why it is not tried; None: it is tried
+  std::size_t trial = 0;          // number in PlannedFaults::faults
+};
+
+struct PlannedFaults {
+  std::vector<std::string> faults;
+  std::vector<std::uint64_t> sites;  // per fault the SiteKey of its call; 0 when the stack was not recorded
+  std::size_t possible = 0;          // faults before --call, --limit and pruning
+  Tally skipped;                     // calls or trials
+  Tally pruned;                      // faults that another one stands for
+  std::vector<PlannedWay> ways;      // all possible faults that are not pruned, in order
+};
+
+// A word that `hows` may hold. K stands for a number.
+struct HowWord {
+  std::string_view word;
+  std::string_view meaning;
+};
+[[nodiscard]] std::span<const HowWord> HowWords() noexcept;
+
+// Checks `hows` and `calls` before anything runs.
+Status CheckPlanOptions(const PlanOptions& options);
+
+// True when --call selects this fault.
+bool IsChosen(const PlanOptions& options, const std::string& fault);
+
+// With `by_site` faults are addressed by call stack and occurrence there instead of by count.
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
+
+// The ways in which one call can fail while the program unwinds; empty when the call cannot fail.
+std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
+
+// Addresses the fault by the call's site. Leaves it unchanged when the site is unknown.
+void AddressBySite(const CallState& call, faults::Fault* fault);
+
+// Addresses the fault as the n-th call from this site after the previous fault, on the thread which that fault hit.
+void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* fault);
+
+std::string TextOf(const faults::Fault& fault);
+
+// Hash of one way to fail at one place or in one state. In the text, code and how come after '#n'.
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials. Each line
+// has the SiteKey of the planned call, because with several threads the n-th call may come from another place in each run.
+//
+//     cuaudit-plan 2 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
+//     cuInit#1=NOT_INITIALIZED,refuse site=8c1f0be3a5d29e47
+//     cuStreamCreate#1=OUT_OF_MEMORY,refuse site=02d47e1b96c0fa35
+//
+//   Errors    one line: file, line number, what was expected there. A file that does not fit its digest is refused as a whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/process/status.h"
+
+namespace cuaudit::harness {
+
+struct PlanFile {
+  std::uint64_t subject = 0;  // hash of command, relevant options and fault-free trace
+  std::vector<std::string> faults;
+  std::vector<std::uint64_t> sites;  // one per fault; 0: unknown
+
+  std::uint64_t Digest() const;
+  friend bool operator==(const PlanFile&, const PlanFile&) = default;
+};
+
+std::string FormatPlan(const PlanFile& plan);
+
+// `name` is the file's name in messages.
+Result<PlanFile> ParsePlan(std::string_view text, const std::string& name);
+
+// 64-bit FNV-1a, continued from `hash`.
+inline constexpr std::uint64_t kHashSeed = 0xcbf29ce484222325U;
+std::uint64_t HashText(std::string_view text, std::uint64_t hash = kHashSeed);
+std::uint64_t HashNumber(std::uint64_t number, std::uint64_t hash);
+
+std::string Hex(std::uint64_t value);  // 16 digits
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/observation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "faults/driver/foreign_runtime.h"
+#include "faults/journal/journal_file.h"
+#include "harness/process/shell_quote.h"
+#include "harness/verdict/driver_owned.h"
+
+namespace cuaudit::harness {
+
+Result<Observation> ReadObservation(const std::string& journal, const Ending& ending) {
+  Result<SparseFile> file = SparseFile::Open(journal);
+  if (!file.ok()) return file.status();
+  Observation seen;
+  seen.path = journal;
+  seen.file = std::move(*file);
+  seen.ending = ending;
+  if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
+  seen.memo = std::make_shared<faults::KeyMemo>();
+  seen.journal.Remember(seen.memo.get());
+  seen.ledger = Fold(seen.journal.records());
+  MarkDriverOwned(seen.journal, &seen.ledger);
+  return seen;
+}
+
+faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity) {
+  faults::JournalOptions options;
+  options.record_capacity = record_capacity;
+  options.stack_depth = subject.launch.stack_depth;
+  options.stacks_of_objects_only = subject.launch.stacks_of_objects_only;
+  return options;
+}
+
+Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, std::size_t record_capacity,
+                          std::span<const std::string> faults, const std::string& output, const std::string& more) {
+  Status enters = CheckDropInPath(subject.launch.drop_in_dir);
+  if (!enters.ok()) return enters;
+  if (const char* const wrong = faults::CreateJournal(journal.c_str(), OptionsOf(subject, record_capacity))) {
+    return Status(Exit::Failure, journal + ": " + wrong + ": " + SystemWords(errno));
+  }
+  Launch launch;
+  launch.path = subject.program.path;
+  launch.arguments = subject.command;
+  std::string orders = OptionsText(subject.launch, journal, faults);
+  if (!more.empty()) orders += ";" + more;
+  launch.environment = MakeEnvironment(subject.launch, subject.program.asan_library, orders, subject.environment);
+  launch.foreground = output.empty();
+  launch.output = output;
+  launch.deadline_ms = subject.deadline_ms;
+  return launch;
+}
+
+std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
+  if (ending.timed_out) return "did not finish within " + std::to_string(deadline_ms) + " ms";
+  if (ending.signal != 0) return "died of signal " + std::to_string(ending.signal) + " (" + strsignal(ending.signal) + ")";
+  return "exited with status " + std::to_string(ending.exit_status);
+}
+
+std::string WhyDropped(const Observation& run) {
+  if ((run.flags() & faults::kNoSpace) != 0) return "no space left for the journal in " + run.path.substr(0, run.path.rfind('/'));
+  const bool mostly_host = run.ledger.facts.of_host > run.journal.records().size() / 2;
+  return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records" +
+         (mostly_host ? ", or fewer with --no-host" : "");
+}
+
+namespace {
+
+// Explains that the drop-in ended the program because NVIDIA's CUDA runtime met the simulated driver.
+std::string RefusedRuntime(const Subject& subject, const Observation& run) {
+  const char(&object)[256] = run.journal.header().refused_runtime;
+  if (object[0] == '\0') return {};
+  char text[2048];
+  driver::ExplainForeignRuntime(std::string(object, strnlen(object, sizeof(object))).c_str(), subject.launch.cudart_dir.c_str(), text,
+                                sizeof(text));
+  return text;
+}
+
+}  // namespace
+
+Status CheckExercised(const Subject& subject, const Observation& run) {
+  const std::string name = ShellQuote(subject.command.front());
+  const std::string refused = RefusedRuntime(subject, run);
+  if (!refused.empty()) return Status::NotExercised(name + ": not exercised: " + refused);
+  if ((run.flags() & faults::kRecordsDropped) != 0) {
+    return {Exit::Failure, name + ": " + WhyDropped(run)};
+  }
+  if (!run.ledger.facts.calls.empty()) {
+    // Host probes that nobody asked for may be missing; the report says so.
+    if (subject.launch.host_probes != HostProbes::Heap || run.ledger.host_unseen == 0) return {};
+    return Status::NotExercised(name + ": not exercised: the host probes (--host) never came up in a process that called the driver: " +
+                                "libcuaudit_host.so was not loaded");
+  }
+  if (run.entered()) return Status::NotExercised(name + ": not exercised: the program never called the CUDA driver");
+  const char* const why = subject.program.is_static ? " (it is statically linked)" : "";
+  return Status::NotExercised(name + ": not exercised: the drop-in library never entered the program" + why);
+}
+
+Status CheckFaultFree(const Subject& subject, const Observation& run) {
+  const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
+  if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
+    return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
+                                   Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
+                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty"};
+  }
+  return CheckExercised(subject, run);
+}
+
+}  // namespace cuaudit::harness

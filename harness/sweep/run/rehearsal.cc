@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/rehearsal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "harness/sweep/run/site_text.h"
+#include "harness/sweep/run/subject_content.h"
+#include "harness/verdict/surplus.h"
+
+namespace cuaudit::harness {
+std::string FirstDifference(const Evidence& first, const Evidence& second) {
+  const std::vector<std::uint32_t>& a = first.facts().calls;
+  const std::vector<std::uint32_t>& b = second.facts().calls;
+  const std::size_t both = std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    const faults::Record& x = first.record(a[i]);
+    const faults::Record& y = second.record(b[i]);
+    const std::string number = "call " + std::to_string(i + 1) + ": ";
+    if (x.call != y.call) return number + CallName(SiteOf(x)) + ", then " + CallName(SiteOf(y));
+    if (x.result != y.result) return number + CallName(SiteOf(x)) + " answered another result";
+    if (SiteKey(*first.journal, SiteOf(x)) != SiteKey(*second.journal, SiteOf(y)))
+      return number + CallName(SiteOf(x)) + " from another call stack";
+  }
+  if (a.size() == b.size()) return "threads took turns in another order";
+  return "call " + std::to_string(both + 1) + ": only one run made it (" + std::to_string(a.size()) + " calls, then " +
+         std::to_string(b.size()) + ")";
+}
+
+namespace {
+
+constexpr int kMostRuns = 4;
+
+constexpr const char* kOutputs = "outputs.txt";  // argument numbers, one per line
+
+// The content hash of each argument as a file, and of the file named behind '='.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> ContentOfArguments(const Subject& subject) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> content;
+  for (const std::string& word : subject.command) {
+    const std::size_t equals = word.find('=');
+    content.emplace_back(FileContent(word), equals == std::string::npos ? 0 : FileContent(word.substr(equals + 1)));
+  }
+  return content;
+}
+
+std::set<std::size_t> KeptOutputs(const WorkDir& dir) {
+  const Result<std::string> kept = ReadFile(dir.File(kOutputs));
+  std::istringstream text(kept.ok() ? *kept : std::string());
+  return {std::istream_iterator<std::size_t>(text), std::istream_iterator<std::size_t>()};
+}
+
+Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
+  std::string text;
+  for (const std::size_t number : outputs) text += std::to_string(number) + "\n";
+  return outputs.empty() ? Status() : WriteFile(dir.File(kOutputs), text, Exit::Failure);
+}
+
+std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
+
+// True when two runs made the same calls from the same places with the same results, in whichever threads.
+bool SameOrder(const Evidence& first, const Evidence& second) {
+  const std::vector<std::uint32_t>& a = first.facts().calls;
+  const std::vector<std::uint32_t>& b = second.facts().calls;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::uint32_t of_first, std::uint32_t of_second) {
+    const faults::Record& x = first.record(of_first);
+    const faults::Record& y = second.record(of_second);
+    return x.call == y.call && x.result == y.result && SiteKey(*first.journal, SiteOf(x)) == SiteKey(*second.journal, SiteOf(y));
+  });
+}
+
+// The host resources that a run leaves may differ although the calls are the same: an allocator maps another pool, or a cache is filled.
+bool LeavesMore(const Observation& run, const Observation& than) {
+  const Rehearsed beside(than.evidence());
+  return !CompareObjects(&beside, run.evidence()).leaks.empty();
+}
+
+bool LeaveTheSame(const Rehearsal& rehearsal) {
+  return std::none_of(rehearsal.others.begin(), rehearsal.others.end(),
+                      [&](const Observation& other) { return LeavesMore(other, rehearsal.run) || LeavesMore(rehearsal.run, other); });
+}
+
+}  // namespace
+
+void AddRun(Observation run, Rehearsal* rehearsal) {
+  rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
+  if (rehearsal->run.journal.records().empty()) {
+    rehearsal->run = std::move(run);
+    return;
+  }
+  const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
+  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.evidence(), run.evidence()))) {
+    rehearsal->drifting = true;
+    rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
+  }
+  rehearsal->same_work = rehearsal->same_work && same_work;
+  rehearsal->others.push_back(std::move(run));
+}
+
+void ForgetEqualRuns(Rehearsal* rehearsal) {
+  if (!rehearsal->threaded && !rehearsal->drifting && LeaveTheSame(*rehearsal)) rehearsal->others.clear();
+}
+
+Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
+  Rehearsal rehearsal;
+  const auto before = ContentOfArguments(subject);
+  for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
+  for (int number = 1; number <= (rehearsal.same_work ? runs : kMostRuns); ++number) {
+    const std::string name = RunName(dir, number);
+    const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
+    if (!launch.ok()) return launch.status();
+    const Result<Ending> ending = RunToEnd(*launch, interrupted);
+    if (!ending.ok()) return ending.status();
+    Result<Observation> run = ReadObservation(name + ".journal", *ending);
+    if (!run.ok()) return run.status();
+    Status fit = CheckFaultFree(subject, *run);
+    if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
+    AddRun(std::move(*run), &rehearsal);
+  }
+  ForgetEqualRuns(&rehearsal);
+  const auto after = ContentOfArguments(subject);
+  rehearsal.outputs = KeptOutputs(dir);
+  for (std::size_t i = 1; i < before.size(); ++i) {
+    if (before[i] != after[i]) rehearsal.outputs.insert(i);
+  }
+  Status kept = KeepOutputs(dir, rehearsal.outputs);
+  if (!kept.ok()) return kept;
+  return rehearsal;
+}
+
+std::vector<Rehearsed> Tables(const Rehearsal& rehearsal) {
+  std::vector<Rehearsed> tables;
+  tables.emplace_back(rehearsal.run.evidence());
+  for (const Observation& other : rehearsal.others) tables.emplace_back(other.evidence());
+  return tables;
+}
+
+Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal) {
+  Subject trials = subject;
+  if (trials.launch.host_probes == HostProbes::Basic && !rehearsal.run.saw_host()) trials.launch.host_probes = HostProbes::None;
+  return trials;
+}
+
+std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
+  Rehearsal rehearsal;
+  Ending ending;
+  ending.exit_status = subject.expected_exit;  // any other status would have made it no rehearsal
+  int number = 1;
+  for (; number <= kMostRuns && access((RunName(dir, number) + ".journal").c_str(), R_OK) == 0; ++number) {
+    Result<Observation> run = ReadObservation(RunName(dir, number) + ".journal", ending);
+    if (!run.ok() || !CheckFaultFree(subject, *run).ok()) return std::nullopt;
+    AddRun(std::move(*run), &rehearsal);
+  }
+  const bool has_order = !rehearsal.threaded && !rehearsal.drifting;
+  if (number <= 2 || has_order) return std::nullopt;
+  rehearsal.outputs = KeptOutputs(dir);
+  return rehearsal;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/site_text.h"
+
+#include <utility>
+#include <vector>
+
+#include "faults/driver/call_id.h"
+#include "harness/verdict/death.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+std::string CallName(const Site& site) {
+  switch (site.record_kind) {
+    case faults::RecordKind::Call:
+      if (site.call >= driver::kCallCount) return {};
+      return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call))));
+    case faults::RecordKind::Host:
+      return site.call < faults::kHostCallCount ? faults::kHostCalls[site.call].text : std::string();
+    case faults::RecordKind::Mark:
+      if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut)) return "cuaudit_block_out";
+      if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack)) return "cuaudit_block_back";
+      return {};
+    case faults::RecordKind::Stop:
+      return SignalName(site.call);
+    case faults::RecordKind::Empty:
+    case faults::RecordKind::Argument:
+    case faults::RecordKind::Process:
+    case faults::RecordKind::Misuse:
+      return {};
+  }
+  return {};
+}
+
+Site FindSite(const Evidence& run, std::uint64_t key) {
+  const auto& [memory, threads] = run.facts().asked;
+  for (const std::vector<std::uint32_t>* const of : {&run.facts().calls, &memory, &threads}) {
+    for (const std::uint32_t index : *of) {
+      const Site site = SiteOf(run.record(index));
+      if (SiteKey(*run.journal, site) == key) return site;
+    }
+  }
+  return {};
+}
+
+const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site& site, std::uint64_t key) {
+  if (site.record_kind == faults::RecordKind::Empty) return nowhere_;
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  std::vector<report::Frame> stack = symbolizer_.Resolve(journal, site.stack);
+  if (site.record_kind == faults::RecordKind::Stop) stack = WithoutRuntime(std::move(stack));
+  return known_.emplace(key, report::Acquired{CallName(site), std::move(stack)}).first->second;
+}
+
+}  // namespace cuaudit::harness

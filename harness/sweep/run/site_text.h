@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// site_text.h: the text of sites in a journal: the call's name and the symbolised stack.
+//
+//   Owns      the symboliser and the resolved places, by SiteKey, so that each place is resolved once for all trials.
+//   Threads   one thread.
+//   Errors    none. An unresolved frame stays an address in a module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "faults/journal/journal_view.h"
+#include "harness/sweep/run/place_text.h"
+#include "harness/symbols/symbolizer.h"
+#include "harness/verdict/judge.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// "cuMemAlloc" for every version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
+std::string CallName(const Site& site);
+
+// The call or refusable allocation of the program with that SiteKey; record_kind is Empty when there is none.
+Site FindSite(const Evidence& run, std::uint64_t key);
+
+class SiteTexts {
+ public:
+  const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
+
+ private:
+  Symbolizer symbolizer_;
+  std::unordered_map<std::uint64_t, PlaceText> known_;
+  const PlaceText nowhere_{};
+};
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/subject_content.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "harness/process/files.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20U;
+
+std::uint64_t MixBlock(std::string_view bytes, std::uint64_t hash) {
+  std::size_t at = 0;
+  for (; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    hash = HashNumber(word, hash);
+  }
+  return HashText(bytes.substr(at), hash);
+}
+
+// Hashes the bytes from `begin` to `end`, or to the end of the file if that comes first.
+std::uint64_t MixRange(int file, off_t begin, off_t end, std::uint64_t hash) {
+  std::vector<char> block(kBlock);
+  for (off_t at = begin; at < end;) {
+    std::size_t filled = 0;
+    const std::size_t wanted = std::min(kBlock, static_cast<std::size_t>(end - at));
+    while (filled < wanted) {
+      const ssize_t got = pread(file, block.data() + filled, wanted - filled, at + static_cast<off_t>(filled));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      filled += static_cast<std::size_t>(got);
+    }
+    hash = MixBlock({block.data(), filled}, hash);
+    if (filled < wanted) break;
+    at += static_cast<off_t>(filled);
+  }
+  return hash;
+}
+
+std::uint64_t SizeAndTime(const std::string& path) {
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) != 0) return 0;
+  std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(facts.st_size), kHashSeed);
+  hash = HashNumber(static_cast<std::uint64_t>(facts.st_mtim.tv_sec), hash);
+  return HashNumber(static_cast<std::uint64_t>(facts.st_mtim.tv_nsec), hash);
+}
+
+}  // namespace
+
+std::uint64_t FileContent(const std::string& path) {
+  struct stat facts = {};
+  // The type is checked before opening, because opening a pipe would wait for its other end.
+  if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return 0;
+  const std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(facts.st_size), kHashSeed);
+  if (static_cast<std::size_t>(facts.st_size) <= kWholeBytes) return MixRange(file.get(), 0, facts.st_size, hash);
+  const auto block = static_cast<off_t>(kBlock);
+  return MixRange(file.get(), facts.st_size - block, facts.st_size, MixRange(file.get(), 0, block, hash));
+}
+
+std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal) {
+  std::uint64_t hash = HashNumber(FileContent(subject.program.path), kHashSeed);
+  for (std::size_t i = 1; i < subject.command.size(); ++i) {
+    if (rehearsal.outputs.contains(i)) continue;
+    const std::string& word = subject.command[i];
+    const std::size_t equals = word.find('=');
+    hash = HashNumber(FileContent(word), hash);
+    if (equals != std::string::npos) hash = HashNumber(FileContent(word.substr(equals + 1)), hash);
+  }
+  return rehearsal.drifting ? hash : HashNumber(ModulesContent(rehearsal), hash);
+}
+
+std::uint64_t ModulesContent(const Rehearsal& rehearsal) {
+  std::uint64_t hash = kHashSeed;
+  std::vector<std::uint64_t> modules;
+  const faults::JournalView& journal = rehearsal.run.journal;
+  for (std::size_t i = 0; i < journal.modules().size(); ++i) {
+    const auto id = journal.ModuleBuildId(i);
+    const std::string_view bytes(reinterpret_cast<const char*>(id.data()), id.size());
+    modules.push_back(id.empty() ? SizeAndTime(std::string(journal.ModulePath(i))) : HashText(bytes));
+  }
+  // Threads may reach the modules in another order in the next run.
+  std::sort(modules.begin(), modules.end());
+  for (const std::uint64_t module : modules) hash = HashNumber(module, hash);
+  return hash;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// trial.h: the result of one trial without its journal: verdict, findings and symbolised places.
+//
+//   Owns      its strings. The journal may be deleted once the result is made.
+//   Errors    none: a trial that cannot be judged says why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/place_text.h"
+#include "harness/sweep/run/site_text.h"
+#include "harness/sweep/run/unwinding.h"
+#include "harness/verdict/judge.h"
+#include "harness/verdict/rehearsed.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+struct TrialFindingText {
+  Rule rule{};
+  driver::Kind kind{};
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t acquired_key = 0;
+  std::uint64_t where_key = 0;
+  std::uint64_t other_key = 0;
+  PlaceText acquired;
+  PlaceText where;
+  PlaceText other;
+  PlaceText released;                  // of what is lost: where the fault-free run releases it; empty when it does not
+  std::optional<report::Blame> blame;  // the function that left without the release, or made the wrong call
+  std::string meter;                   // for the host: what grew, when a meter saw it and no object is known
+  std::string detail;                  // what the title does not say; may be empty
+  std::string apart;                   // tells two entries apart when kind and place are equal
+  std::int64_t least = -1;             // trial with fewer faults that shows the finding, too; set when the report is made
+};
+
+// "stream"; empty for a finding without an object.
+inline std::string_view KindName(const TrialFindingText& text) {
+  if (!text.meter.empty()) return text.meter;
+  return text.kind == driver::Kind::None ? std::string_view() : driver::Name(text.kind);
+}
+
+struct TrialResult {
+  std::size_t index = 0;  // in the plan
+  int attempt = 1;
+  bool stray = false;                       // an attempt that missed and was repeated; only its findings count
+  std::vector<std::string> faults;          // in the order in which they fire
+  Verdict verdict = Verdict::NotExercised;  // NotExercised when it missed, whatever it found
+  bool fired = false;                       // every fault fired where it was planned
+  Missed missed = Missed::Nothing;
+  Isolation isolation = Isolation::Unknown;
+  Fallback fallback;                 // why the chosen isolation was not used
+  std::vector<std::size_t> unfired;  // indices in `faults` of those that never fired
+  Ending ending;
+  std::uint64_t fault_key = 0;
+  PlaceText fault_site;                // where the first fault hit
+  std::vector<PlaceText> later_sites;  // where the other faults hit, one each
+  std::vector<std::uint64_t> later_keys;
+  PlaceText planned_site;  // where the fault was planned; set when the report is made
+  std::vector<TrialFindingText> findings;
+  std::vector<TrialFindingText> notes;
+  Said said = Said::Nothing;
+  Recovery recovery = Recovery::NoFault;
+  std::vector<std::size_t> benign;      // numbers of the declarations that cover its faults, one per covered fault
+  Reason host_left_out = Reason::None;  // why less of the host was watched than in the fault-free run
+  std::vector<Reason> skipped;          // checks that were not possible
+  Unwinding unwinding;                  // what the next round may try; emptied when that round is planned
+};
+
+std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
+
+// Judges `trial` beside the rehearsal. `sites` holds per fault the SiteKey of the planned call; 0, or an empty span, accepts any call. A
+// journal that lost records cannot be judged, unless the trial hung and filled it while it hung.
+TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                       const Rehearsed& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
+
+// Fills in the text of the places that the trial's faults hit.
+void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result);
+
+// Judges beside the fault-free run that explains most of the trial, the first of equals. What one of these runs leaves as well is not
+// blamed on the fault.
+TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
+                           std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
+
+}  // namespace cuaudit::harness

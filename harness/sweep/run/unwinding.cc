@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/unwinding.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/plan/fault.h"
+#include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+
+constexpr std::uint64_t kOnTheWayBack = 1;
+
+bool Acquired(const Record& record) {
+  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
+}
+
+// The first call that the last of `faults` hit; null when it hit none.
+const CallState* LastFault(const CallStates& calls, std::size_t faults) {
+  for (const CallState& call : calls.calls) {
+    if (call.record->fault == faults) return &call;
+  }
+  return nullptr;
+}
+
+// A state for programs with threads, whose turns change from run to run: only place and phase.
+std::uint64_t PlaceOnly(const CallState& call) {
+  if (call.record->stack == 0 || call.site == 0) return 0;
+  return HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
+}
+
+bool SameThread(const Record& a, const Record& b) { return a.pid == b.pid && a.tid == b.tid; }
+
+// The calls of the thread that was hit since the fault, in order, and then those of all other threads.
+std::vector<const CallState*> CallsSince(const Record& fault, const CallStates& calls) {
+  std::vector<const CallState*> since;
+  for (const CallState& call : calls.calls) {
+    if (call.record->begin > fault.begin) since.push_back(&call);
+  }
+  const auto others =
+      std::stable_partition(since.begin(), since.end(), [&](const CallState* one) { return SameThread(*one->record, fault); });
+  std::stable_sort(since.begin(), others, [](const CallState* a, const CallState* b) { return a->record->begin < b->record->begin; });
+  return since;
+}
+
+// Hash of how a fault is addressed: by count or by call stack.
+std::uint64_t AddressOf(std::uint64_t base_or_site, std::uint32_t occurrence) {
+  return HashNumber(occurrence, HashNumber(base_or_site, kHashSeed));
+}
+std::uint64_t AddressOf(const faults::Fault& fault) {
+  return AddressOf(fault.site != 0 ? fault.site : driver::Index(fault.base), fault.occurrence);
+}
+
+// Hash of the previous faults. Faults that come after equal hashes can stand for one another. With `lines` different calls always differ.
+std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& first, bool lines) {
+  std::uint64_t hash = kHashSeed;
+  for (const std::string& text : faults) {
+    faults::Fault fault;
+    if (faults::ParseFault(text, &fault).expected != nullptr) continue;
+    const std::uint32_t turn = lines || fault.follows ? 0 : first.TurnOf(fault);
+    hash = HashNumber(turn != 0 ? turn : AddressOf(fault), HashNumber(turn != 0 ? 1 : 2, hash));
+    hash = HashText(text.substr(text.find(',')), hash);
+  }
+  return hash;
+}
+
+// Number of final calls in the fault's cycle whose states equal those of the rehearsal.
+std::size_t SameToTheEnd(const CallStates& calls, std::uint32_t cycle, std::span<const std::uint64_t> rehearsed) {
+  std::size_t same = 0;
+  for (auto call = calls.calls.rbegin(); call != calls.calls.rend() && same < rehearsed.size(); ++call) {
+    if (call->record->cycle != cycle) continue;
+    if (call->state == 0 || call->state != rehearsed[rehearsed.size() - 1 - same]) break;
+    ++same;
+  }
+  return same;
+}
+
+std::size_t CallsIn(const std::vector<const CallState*>& calls, std::uint32_t cycle) {
+  return static_cast<std::size_t>(
+      std::count_if(calls.begin(), calls.end(), [&](const CallState* call) { return call->record->cycle == cycle; }));
+}
+
+}  // namespace
+
+FirstFaults::FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan) {
+  std::unordered_map<std::uint64_t, std::uint32_t> turns;
+  for (const CallState& call : rehearsal.calls) {
+    states_[call.record->cycle].push_back(call.state);
+    if (call.state == 0) continue;
+    const std::uint32_t turn = ++turns[call.state];
+    const auto base = driver::Index(driver::BaseOf(static_cast<driver::CallId>(call.record->call)));
+    turns_.emplace(AddressOf(base, call.record->occurrence), turn);
+    turns_.emplace(AddressOf(call.site, call.turn), turn);
+  }
+  for (const PlannedWay& one : plan.ways) {
+    if (one.why_not == Reason::None && one.state != 0) ways_.insert(WayAt(one.way.fault, one.state));
+  }
+}
+
+bool FirstFaults::Tried(const std::string& fault, std::uint64_t state) const { return ways_.contains(WayAt(fault, state)); }
+
+std::uint32_t FirstFaults::TurnOf(const faults::Fault& fault) const {
+  const auto found = turns_.find(AddressOf(fault));
+  return found == turns_.end() ? 0 : found->second;
+}
+
+std::span<const std::uint64_t> FirstFaults::StatesIn(std::uint32_t cycle) const {
+  const auto found = states_.find(cycle);
+  return found == states_.end() ? std::span<const std::uint64_t>() : std::span<const std::uint64_t>(found->second);
+}
+
+Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
+                               std::span<const std::string> faults, Prune prune, const Places* by_site) {
+  Unwinding unwinding;
+  const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
+  CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
+  std::erase_if(calls.calls, [&](const CallState& call) { return call.record->begin > trial.armed_until; });
+  const CallState* const hit = LastFault(calls, faults.size());
+  if (hit == nullptr) return unwinding;
+  const Record* const fault = hit->record;
+  bool on_the_way_back = true;
+  const bool dies = trial.ending.timed_out || trial.ending.signal != 0;
+  const std::uint64_t origin = OriginOf(faults, first, false);
+  const std::uint64_t origin_line = OriginOf(faults, first, true);
+  const std::vector<const CallState*> calls_since = CallsSince(*fault, calls);
+  std::size_t left = CallsIn(calls_since, fault->cycle);
+  const std::size_t same_to_the_end = SameToTheEnd(calls, fault->cycle, first.StatesIn(fault->cycle));
+  std::unordered_map<std::uint64_t, std::uint32_t> since;  // calls of the thread that was hit, by place
+  for (const CallState* const call : calls_since) {
+    const Record& record = *call->record;
+    const bool hit_thread = SameThread(record, *fault);
+    if (hit_thread) ++since[call->site];
+    if (record.cycle != fault->cycle) continue;
+    const bool same_from_here = left-- <= same_to_the_end;
+    if ((record.flags & faults::kInjected) != 0) continue;
+    // Calls of another thread in a place that no fault-free run reaches belong to an unwinding, too.
+    const bool known_place = by_site == nullptr || call->site == 0 || by_site->contains(call->site);
+    if (calls.threaded && !hit_thread && known_place) continue;
+    const bool was_on_the_way_back = on_the_way_back || !hit_thread;
+    if (hit_thread && Acquired(record)) on_the_way_back = false;
+    const std::uint64_t state = calls.threaded ? PlaceOnly(*call) : call->state;
+    const bool recovered = !calls.threaded && state != 0 && !was_on_the_way_back && (!call->interpreted || same_from_here);
+    std::uint64_t key = state;
+    if (state != 0 && was_on_the_way_back) key = HashNumber(kOnTheWayBack, key);
+    if (state != 0 && prune == Prune::Second && was_on_the_way_back && !calls.threaded) key = HashNumber(origin, key);
+    if (state != 0 && call->interpreted) key = HashNumber(origin_line, key);
+    if (state != 0 && calls.threaded && prune == Prune::Second) key = HashNumber(hit->site, key);
+    const Reason why_not = dies ? Reason::SecondKilled : prune != Prune::None && state == 0 ? Reason::SecondNoStack : Reason::None;
+    for (faults::Fault& way : WaysWhileUnwinding(record)) {
+      if (by_site != nullptr && hit_thread) AddressAfter(call->site, since[call->site], &way);
+      if (by_site != nullptr && !hit_thread) AddressBySite(*call, &way);
+      NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back};
+      if (prune != Prune::None && recovered && first.Tried(next.fault, state)) {
+        ++unwinding.pruned[Reason::SecondAsFirst];
+      } else if (why_not == Reason::None) {
+        unwinding.faults.push_back(std::move(next));
+      } else {
+        unwinding.left_out.push_back({std::move(next), why_not});
+      }
+    }
+  }
+  return unwinding;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// unwinding.h: lists the calls that a program makes while it unwinds from the faults of a trial, and how each of them can fail.
+//
+//   Errors    none. What is left out is counted by reason.
+//
+// Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
+// two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
+//
+// Pruning (Prune::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
+// (call_state.h) and each first fault that the rehearsal tells apart by state. So two turns of a loop that begin with the same live objects
+// are both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After
+// the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
+// first fault lost for good do not count in such a state.
+//
+// With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
+// way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
+// fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "harness/sweep/plan/call_state.h"
+#include "harness/sweep/plan/prune.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/verdict/verdict.h"
+
+namespace cuaudit::harness {
+
+struct PlannedFaults;
+
+struct NextFault {
+  std::string fault;        // text of the fault
+  std::uint64_t site = 0;   // where it is planned to hit
+  std::uint64_t state = 0;  // faults with equal keys stand for one another; 0: unknown
+  faults::Phase phase = faults::Phase::Any;
+  bool on_the_way_back = true;  // false: the program has acquired something since
+};
+
+struct LeftOut {
+  NextFault fault;
+  Reason why = Reason::None;
+};
+
+struct Unwinding {
+  std::vector<NextFault> faults;  // in the order of the calls
+  std::vector<LeftOut> left_out;  // faults that cannot be tried
+  Tally pruned;
+};
+
+// The first faults of a sweep, with which second faults are compared.
+class FirstFaults {
+ public:
+  FirstFaults() = default;
+  FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan);
+
+  // True when a first fault is tried in that state, in the way that `fault` names.
+  bool Tried(const std::string& fault, std::uint64_t state) const;
+  // Which of the calls in one state the first fault hits, counted from 1; 0 when the call has no known state or is not in the rehearsal.
+  std::uint32_t TurnOf(const faults::Fault& fault) const;
+  // The states of the calls in a cycle, in order.
+  std::span<const std::uint64_t> StatesIn(std::uint32_t cycle) const;
+
+ private:
+  std::unordered_set<std::uint64_t> ways_;
+  std::unordered_map<std::uint64_t, std::uint32_t> turns_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> states_;
+};
+
+// Call stacks from which some fault-free run makes a call.
+using Places = std::unordered_set<std::uint64_t>;
+
+// `faults` holds the texts of the trial's faults, `first` the first faults of the sweep. With Prune::None every call after the last fault
+// counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault.
+[[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
+                                             std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
+
+}  // namespace cuaudit::harness

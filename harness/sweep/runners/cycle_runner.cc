@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/runners/cycle_runner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "faults/plan/cycle_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Fault;
+using faults::Record;
+
+bool StopsWithTheCall(faults::How how) {
+  return how == faults::How::Refuse || how == faults::How::RefuseGarbage || how == faults::How::After;
+}
+
+}  // namespace
+
+Reason WhyUnfitForCycles(const Rehearsal& rehearsal) {
+  if (rehearsal.drifting) return Reason::RunsDiffer;
+  const Evidence run = rehearsal.run.evidence();
+  const std::vector<std::uint32_t>& marks = run.facts().marks;
+  const bool reports =
+      std::any_of(marks.begin(), marks.end(), [&](std::uint32_t mark) { return IsMark(run.record(mark), faults::MarkKind::Report); });
+  if (run.facts().threaded) return Reason::SeveralThreads;
+  if (rehearsal.run.ending.orphans != 0) return Reason::Outlives;
+  const Cycles cycles(run);
+  if (cycles.count() == 0) return Reason::NoCycles;
+  if (!reports) return Reason::NoReports;
+  return SteadyFrom(cycles) == 0 ? Reason::Unsteady : Reason::None;
+}
+
+CycleRunner::CycleRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal,
+                         std::unique_ptr<Runner> other)
+    : subject_(subject),
+      dir_(dir),
+      options_(options),
+      cycles_(rehearsal.run.evidence()),
+      unfit_(WhyUnfitForCycles(rehearsal)),
+      steady_(unfit_ == Reason::None ? SteadyFrom(cycles_) : 0),
+      other_(std::move(other)) {}
+
+// The reason why the trial must run elsewhere; None when it is armed.
+Because CycleRunner::Arm(const TrialOrder& order, Armed* armed) const {
+  if (unfit_ != Reason::None) return {unfit_};
+  if (order.attempt > 1) return {Reason::OtherPlace};
+  if (order.faults.size() > faults::kCycleFaults) return {Reason::TooManyFaults};
+  for (const std::string& text : order.faults) {
+    Fault fault;
+    if (faults::ParseFault(text, &fault).expected != nullptr || fault.site != 0) return {Reason::BySite};
+    if (const faults::HostFaultRow* const host = faults::HostFaultOf(fault.base)) return {Reason::HostFault, std::string(host->what)};
+    if (fault.phase != faults::Phase::Any) return {Reason::ByPhase};
+    if (!StopsWithTheCall(fault.how)) return {Reason::FaultLasts};
+    armed->faults.push_back(fault);
+  }
+  const Fault& first = armed->faults.front();
+  const Record* const call = cycles_.CallOf(first.base, first.occurrence);
+  const bool inside = call != nullptr && call->cycle >= steady_ && call->cycle > 0 && call->cycle + 1 <= cycles_.count() &&
+                      call->begin > cycles_.BeginOf(call->cycle) && call->begin < cycles_.EndOf(call->cycle);
+  if (inside) armed->as = call->cycle;
+  if (armed->as == 0) return {Reason::OutsideCycles};
+  for (Fault& fault : armed->faults) {
+    const std::uint32_t before = cycles_.CallsBefore(armed->as, fault.base);
+    if (fault.occurrence <= before) return {Reason::OutsideCycles};
+    fault.occurrence -= before;
+  }
+  armed->order = order;
+  return {};
+}
+
+Status CycleRunner::Give(std::vector<TrialOrder> orders) {
+  for (TrialOrder& order : orders) {
+    Armed armed;
+    const Because why = Arm(order, &armed);
+    if (why.reason == Reason::None) {
+      waiting_.push_back(std::move(armed));
+      continue;
+    }
+    why_[order.index] = why;
+    Status given = other_->Give({std::move(order)});
+    if (!given.ok()) return given;
+  }
+  return {};
+}
+
+// Starts one process with as many trials as the program has pairs of cycles after the cycle that these trials stand for.
+Status CycleRunner::RunOne() {
+  const std::uint32_t as = waiting_.front().as;
+  std::vector<Armed> trials;
+  std::string file(sizeof(faults::CycleHeader), '\0');
+  for (std::uint32_t cycle = as; cycle + 1 <= cycles_.count() && !waiting_.empty() && waiting_.front().as == as; cycle += 2) {
+    faults::CycleRow row;
+    row.cycle = cycle;
+    row.faults = static_cast<std::uint32_t>(waiting_.front().faults.size());
+    std::copy(waiting_.front().faults.begin(), waiting_.front().faults.end(), row.fault);
+    file.append(reinterpret_cast<const char*>(&row), sizeof(row));
+    trials.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  faults::CycleHeader header{};
+  std::memcpy(header.magic, faults::kCycleMagic, sizeof(header.magic));
+  header.table_digest = driver::TableDigest();
+  header.file_bytes = file.size();
+  header.rows = trials.size();
+  std::memcpy(file.data(), &header, sizeof(header));
+  const std::string name = dir_.File("cycles-" + std::to_string(++runs_));
+  Status written = WriteFile(name + ".cycles", file, Exit::Failure);
+  if (!written.ok()) return written;
+  const Result<Launch> launch = PrepareRun(subject_, name + ".journal", options_.records, {},
+                                           options_.keep ? name + ".log" : std::string("/dev/null"), "cycles=" + name + ".cycles");
+  if (!launch.ok()) return launch.status();
+  Status started = pool_.Start(0, *launch);
+  if (!started.ok()) return started;
+  const Result<ProcessPool::Ended> ended = pool_.WaitAny();
+  if (!ended.ok()) return ended.status();
+  Result<Observation> run = ReadObservation(name + ".journal", ended->ending);
+  if (!run.ok()) return {Exit::Failure, run.status().message()};
+  if (!options_.keep) {
+    unlink((name + ".journal").c_str());
+    unlink((name + ".cycles").c_str());
+  }
+  return Take(std::make_shared<const Observation>(std::move(*run)), std::move(trials), as);
+}
+
+Status CycleRunner::Elsewhere(std::vector<Armed> trials, Reason why) {
+  for (Armed& one : trials) {
+    why_[one.order.index] = {why};
+    Status given = other_->Give({std::move(one.order)});
+    if (!given.ok()) return given;
+  }
+  return {};
+}
+
+Status CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vector<Armed> trials, std::uint32_t first) {
+  const Observation& run = *of;
+  if (run.ending.left_behind != 0) return Elsewhere(std::move(trials), Reason::CycleLeft);
+  const Cycles cycles(run.evidence());
+  const bool dropped = (run.flags() & faults::kRecordsDropped) != 0;
+  const bool whole =
+      !dropped && cycles.count() == cycles_.count() && cycles.Ended(cycles.count()) && run.ending.signal == 0 && !run.ending.timed_out;
+  const auto cycle_of = [&](std::size_t i) { return first + 2 * static_cast<std::uint32_t>(i); };
+  std::size_t counted = 0;  // leading trials with a valid result of their own
+  if (whole) {
+    while (counted < trials.size() && MayGoOn(run, cycles, cycle_of(counted), trials[counted].as, cycles_)) ++counted;
+    if (counted < trials.size()) ++counted;  // the result of this trial is still its own; later ones are not valid
+    for (std::size_t i = 0; i < counted; ++i) {
+      ready_.push_back(
+          {trials[i].order.index, SliceOf(of, cycles, first, cycle_of(i), trials[i].as, cycles_, false), Isolation::Cycle, {}});
+    }
+  }
+  // The process ended early. The last trial that it reached is the cause.
+  std::size_t last = trials.size();
+  for (std::size_t i = 0; !whole && i < trials.size(); ++i) {
+    if (cycles.count() >= cycle_of(i)) last = i;
+  }
+  if (!whole && last == 0) {
+    ready_.push_back({trials[0].order.index, SliceOf(of, cycles, first, first, trials[0].as, cycles_, true), Isolation::Cycle, {}});
+    counted = 1;
+  } else if (!whole && last < trials.size()) {
+    std::swap(trials[0], trials[last]);  // first in its process, it can be blamed for what happens there
+  } else if (!whole) {
+    return Elsewhere(std::move(trials), Reason::EndedEarly);
+  }
+  for (std::size_t i = trials.size(); i > counted; --i) waiting_.push_front(std::move(trials[i - 1]));
+  return {};
+}
+
+Result<TrialSeen> CycleRunner::Next() {
+  while (ready_.empty() && !waiting_.empty()) {
+    Status ran = RunOne();
+    if (!ran.ok()) return ran;
+  }
+  if (!ready_.empty()) {
+    TrialSeen seen = std::move(ready_.front());
+    ready_.pop_front();
+    return seen;
+  }
+  Result<TrialSeen> seen = other_->Next();
+  const auto why = seen.ok() ? why_.find(seen->index) : why_.end();
+  if (why != why_.end()) seen->fallback.insert(seen->fallback.begin(), why->second);
+  return seen;
+}
+
+}  // namespace cuaudit::harness

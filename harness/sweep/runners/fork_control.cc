@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/runners/fork_control.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "harness/sweep/run/rehearsal.h"
+#include "harness/sweep/run/site_text.h"
+#include "harness/verdict/rehearsed.h"
+#include "harness/verdict/surplus.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::size_t kPoints = 5;
+
+// What the run declared, mark by mark. Meter readings are left out.
+std::vector<std::array<std::uint64_t, 3>> Declared(const Evidence& run) {
+  std::vector<std::array<std::uint64_t, 3>> marks;
+  for (const std::uint32_t index : run.facts().marks) {
+    const Record& mark = run.record(index);
+    const bool says = IsMark(mark, faults::MarkKind::Report) || IsMark(mark, faults::MarkKind::Output);
+    marks.push_back({mark.call, mark.cycle, says ? mark.argument[0] : 0});
+  }
+  return marks;
+}
+
+std::string InWords(const TrialFinding& finding) {
+  const std::string call = CallName(finding.acquired.record_kind == RecordKind::Empty ? finding.where : finding.acquired);
+  std::string words(finding.kind == driver::Kind::None ? Name(finding.rule) : driver::Name(finding.kind));
+  return call.empty() ? words : words + " of " + call;
+}
+
+bool Same(const Ending& a, const Ending& b) { return a.timed_out == b.timed_out && a.signal == b.signal && a.exit_status == b.exit_status; }
+
+}  // namespace
+
+std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {
+  const std::vector<std::uint32_t>& calls = rehearsal.facts().calls;
+  std::vector<faults::Fault> points;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kPoints && next < calls.size(); ++i) {
+    const std::size_t at = std::max(next, i * (calls.size() - 1) / (kPoints - 1));
+    faults::Fault point;
+    point.base = driver::BaseOf(static_cast<driver::CallId>(rehearsal.record(calls[at]).call));
+    point.occurrence = rehearsal.record(calls[at]).occurrence;
+    points.push_back(point);
+    next = at + 1;
+  }
+  return points;
+}
+
+std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms) {
+  const Evidence seen = copy.evidence();
+  if ((copy.flags() & faults::kRecordsDropped) != 0) return WhyDropped(copy);
+  if (TraceHash(expected) != TraceHash(seen)) {
+    const std::string calls = FirstDifference(expected, seen);
+    return Same(expected.ending, copy.ending) ? calls : calls + "; it " + Describe(copy.ending, deadline_ms);
+  }
+  if (!Same(expected.ending, copy.ending)) return "it " + Describe(copy.ending, deadline_ms);
+  if (Declared(expected) != Declared(seen)) return "it declared something else";
+  const Rehearsed of_expected(expected);
+  const Rehearsed of_copy(seen);
+  const Leftovers more = CompareObjects(&of_expected, seen);
+  if (!more.leaks.empty()) return "it left behind: " + InWords(more.leaks.front());
+  const Leftovers less = CompareObjects(&of_copy, expected);
+  if (!less.leaks.empty()) return "it did not leave behind: " + InWords(less.leaks.front());
+  const auto violations = [](const Rehearsed& beside, const Evidence& run) {
+    std::vector<TrialFinding> found = CompareViolations(&beside, run);
+    (void)TakeShown(*run.journal, &found);
+    return found;
+  };
+  const std::vector<TrialFinding> wrong = violations(of_expected, seen);
+  if (!wrong.empty()) return "it broke a rule: " + InWords(wrong.front());
+  const std::vector<TrialFinding> right = violations(of_copy, expected);
+  if (!right.empty()) return "it did not break a rule: " + InWords(right.front());
+  return {};
+}
+
+ForkControl::ForkControl(const Observation& rehearsal)
+    : journal_(rehearsal.journal),
+      ledger_(rehearsal.ledger),
+      ending_(rehearsal.ending),
+      points_(ControlPoints(rehearsal.evidence())),
+      seen_(points_.size()) {}
+
+void ForkControl::TakeCopy(std::size_t point, const Observation& copy, std::uint64_t deadline_ms) {
+  seen_[point] = {true, DifferenceFrom({&ledger_, &journal_, ending_}, copy, deadline_ms)};
+}
+
+void ForkControl::TakeTrunk(const Observation& trunk, std::uint64_t deadline_ms) {
+  of_trunk_ = DifferenceFrom({&ledger_, &journal_, ending_}, trunk, deadline_ms);
+}
+
+std::string ForkControl::WhyNot(const std::vector<faults::ForkRefusal>& refusals) const {
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i].difference.empty()) continue;
+    return "without a fault a copy forked at " + std::string(driver::Name(points_[i].base)) + "#" + std::to_string(points_[i].occurrence) +
+           " is not what the program is: " + seen_[i].difference;
+  }
+  if (!of_trunk_.empty()) return "without a fault a run that forks is not what the program is: " + of_trunk_;
+  if (std::any_of(seen_.begin(), seen_.end(), [](const Seen& one) { return one.forked; })) return {};
+  return faults::Describe(refusals.empty() ? faults::ForkRefusal::None : refusals.front());
+}
+
+}  // namespace cuaudit::harness

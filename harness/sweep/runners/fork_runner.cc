@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/runners/fork_runner.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "faults/plan/fault.h"
+#include "harness/sweep/plan/fault_text.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kTrunk = 0;            // tag of the fault-free run in the pool; a fork has its slot + 1
+constexpr std::uint64_t kLookEveryMs = 200;  // for forks that no process reported yet
+constexpr int kLooks = 200;
+
+// True once the leader's process group is empty. The group was killed at the end of the leader.
+bool GroupIsGone(pid_t leader) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (kill(-leader, 0) != 0 && errno == ESRCH) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
+static_assert(static_cast<std::size_t>(Reason::ForkAlwaysWiped) - static_cast<std::size_t>(Reason::NotReached) + 1 ==
+              faults::kForkRefusals);
+
+constexpr Reason ReasonOf(faults::ForkRefusal refusal) {
+  return static_cast<Reason>(static_cast<std::size_t>(Reason::NotReached) + static_cast<std::size_t>(refusal));
+}
+
+// The environment line by which all descendants of this fork are recognised.
+std::string ForkLine(pid_t pid) {
+  char line[sizeof(faults::kForkVariable) + faults::kForkDigits + 2];
+  std::snprintf(line, sizeof(line), "%s=%08x", faults::kForkVariable, static_cast<unsigned>(pid));
+  return line;
+}
+
+}  // namespace
+
+Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
+  if (subject.launch.driver != DriverChoice::Simulated) return ReasonOf(faults::ForkRefusal::Driver);
+  const std::vector<ProcessFacts>& processes = rehearsal.run.ledger.facts.processes;
+  const auto calling = std::count_if(processes.begin(), processes.end(), [](const ProcessFacts& one) { return one.calls != 0; });
+  if (calling > 1) return Reason::SeveralProcesses;
+  return rehearsal.run.ending.orphans != 0 ? Reason::Outlives : Reason::None;
+}
+
+ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal)
+    : subject_(subject),
+      dir_(dir),
+      options_(options),
+      unfit_{WhyUnfitToFork(subject, rehearsal)},
+      control_(rehearsal.run),
+      spawn_(subject, dir, options) {
+  pool_.BeforeKill([this] { Separate(); });
+  pool_.Spare([this] { return NotYetAdopted(); });
+}
+
+// The fault-free run may still be ending when the last trial was read. While the pool stops it, its new forks must be known.
+ForkRunner::~ForkRunner() {
+  pool_.Stop();
+  pool_.BeforeKill({});
+  pool_.Spare({});
+  if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
+}
+
+Status ForkRunner::Spawn(TrialOrder order, const Because& why) {
+  why_spawned_[order.index] = why;
+  return spawn_.Give({std::move(order)});
+}
+
+Status ForkRunner::Give(std::vector<TrialOrder> orders) {
+  for (TrialOrder& order : orders) {
+    Because why = unfit_;
+    for (const std::string& fault : order.faults) {
+      if (why.reason == Reason::None && IsBySite(fault)) why = {Reason::BySite};
+      const faults::HostFaultRow* const host = faults::HostFaultOf(fault);
+      if (why.reason == Reason::None && host != nullptr) why = {Reason::HostFault, std::string(host->what)};
+    }
+    if (why.reason == Reason::None && order.attempt > 1) why = {Reason::OtherPlace};
+    if (why.reason != Reason::None) {
+      Status given = Spawn(std::move(order), why);
+      if (!given.ok()) return given;
+    } else {
+      waiting_.push_back(std::move(order));
+    }
+  }
+  return {};
+}
+
+// Forks copies without any fault before the first trial. What they do shows the effect of forking alone on the program.
+Status ForkRunner::BeginControl() {
+  controlled_ = Controlled::UnderWay;
+  seen_.assign(control_.points().size(), false);
+  return StartRun(PlantControls(control_.points()));
+}
+
+Status ForkRunner::Begin() {
+  given_ = std::exchange(waiting_, {});
+  std::vector<std::vector<faults::Fault>> lists;
+  for (const TrialOrder& order : given_) {
+    std::vector<faults::Fault>& list = lists.emplace_back();
+    for (const std::string& text : order.faults) {
+      if (faults::ParseFault(text, &list.emplace_back()).expected != nullptr) return {Exit::Failure, text + ": expected a fault"};
+    }
+  }
+  seen_.assign(given_.size(), false);
+  return StartRun(PlantForks(lists));
+}
+
+Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
+  const std::string name = dir_.File("forks-" + std::to_string(++family_));
+  journal_ = ForkImages::Trunk(name);
+  // New files instead of truncated old ones: processes left by a killed sweep may still have the old ones mapped.
+  unlink(journal_.c_str());
+  unlink((name + ".forks").c_str());
+  Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
+                                     "forks=" + name + ".forks");
+  if (!launch.ok()) return launch.status();
+  const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
+  Result<std::unique_ptr<ForkExchange>> exchange =
+      ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
+  if (!exchange.ok()) return exchange.status();
+  exchange_ = std::move(*exchange);
+  Status images = images_.Make(name, exchange_->header().slots, OptionsOf(subject_, options_.records));
+  if (!images.ok()) return images;
+  trunk_runs_ = true;
+  trunk_ending_ = {};
+  trunk_moves_ = 0;
+  launch->environment.push_back(ForkLine(0));
+  return pool_.Start(kTrunk, *launch);
+}
+
+// The fork in this slot if it is new; null otherwise.
+const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
+  const faults::ForkSlot& facts = exchange_->slot(slot);
+  if (facts.state.load(std::memory_order_acquire) != faults::SlotState::Claimed) return nullptr;
+  if (retired_.contains(slot) || processes_.contains(slot)) return nullptr;
+  const std::uint32_t node = facts.node.load(std::memory_order_acquire);
+  return node == 0 ? nullptr : &exchange_->node(node);
+}
+
+// All new forks. Forks of one process are in the order in which it made them.
+std::vector<std::uint32_t> ForkRunner::NewForks() const {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    if (NewFork(slot) != nullptr) slots.push_back(slot);
+  }
+  const auto written = [this](std::uint32_t slot) { return exchange_->node(exchange_->slot(slot).node.load()).parent_records; };
+  std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return written(a) < written(b); });
+  return slots;
+}
+
+// A fork starts in its parent's process group. It gets a group of its own, so that it does not die with the parent.
+void ForkRunner::Separate() const {
+  if (exchange_ == nullptr) return;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    const faults::ForkNode* const node = NewFork(slot);
+    for (int look = 0; node != nullptr && look < kLooks; ++look) {
+      const pid_t pid = node->pid.load(std::memory_order_acquire);
+      if (pid > 0) {
+        setpgid(pid, pid);  // fails when the group exists, and when the fork has ended
+        break;
+      }
+      usleep(1000);
+    }
+  }
+}
+
+// All forks that some process has recorded. A child that was seen before this call is among them.
+std::vector<pid_t> ForkRunner::NotYetAdopted() const {
+  Separate();
+  std::vector<pid_t> forks;
+  if (exchange_ == nullptr) return forks;
+  for (const std::uint32_t slot : NewForks()) forks.push_back(NewFork(slot)->pid.load(std::memory_order_acquire));
+  return forks;
+}
+
+// Adopts new forks. False: the process id of one is not recorded yet.
+Result<bool> ForkRunner::Adopt() {
+  bool complete = true;
+  for (bool more = true; more;) {
+    more = false;
+    complete = true;
+    for (const std::uint32_t slot : NewForks()) {
+      const faults::ForkNode* const node = NewFork(slot);
+      const pid_t pid = node->pid.load(std::memory_order_acquire);
+      const bool parent_known = node->parent_slot == faults::kNoSlot || processes_.contains(node->parent_slot);
+      if (pid <= 0 || !parent_known) {
+        complete = false;
+        continue;
+      }
+      setpgid(pid, pid);
+      Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms, ForkLine(pid));
+      if (!adopted.ok()) return adopted;
+      processes_[slot].node = exchange_->slot(slot).node;
+      exchange_->Follow(processes_[slot].node);
+      if (node->parent_slot != faults::kNoSlot) ++processes_[node->parent_slot].forks;
+      more = true;
+    }
+  }
+  return complete;
+}
+
+// Extends the deadline of each process that forked meanwhile or waits for a slot.
+void ForkRunner::Postpone() {
+  const faults::ForkHeader& header = exchange_->header();
+  if (header.waiting.load() != 0 || header.moves.load() != trunk_moves_) pool_.Postpone(kTrunk, subject_.deadline_ms);
+  trunk_moves_ = header.moves.load();
+  for (auto& [slot, process] : processes_) {
+    const faults::ForkSlot& facts = exchange_->slot(slot);
+    if (facts.waiting.load() != 0 || facts.moves.load() != process.moves) pool_.Postpone(slot + 1, subject_.deadline_ms);
+    process.moves = facts.moves.load();
+  }
+}
+
+Status ForkRunner::Retire(std::uint32_t slot, bool reusable) {
+  processes_.erase(slot);
+  if (!reusable) {
+    retired_.insert(slot);
+    return {};
+  }
+  Status renewed = images_.Renew(slot);
+  if (renewed.ok()) exchange_->Free(slot);
+  return renewed;
+}
+
+Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
+  // All forks of the process must be known before its own journal is removed.
+  for (int look = 0; look < kLooks; ++look) {
+    const Result<bool> complete = Adopt();
+    if (!complete.ok()) return complete.status();
+    if (*complete) break;
+    usleep(1000);
+  }
+  if (ended.tag == kTrunk) {
+    trunk_runs_ = false;
+    trunk_ending_ = ended.ending;
+    return {};
+  }
+  const auto slot = static_cast<std::uint32_t>(ended.tag - 1);
+  Process& process = processes_.at(slot);
+  const faults::ForkNode& node = exchange_->node(process.node);
+  const bool gone = GroupIsGone(node.pid.load());
+  process.ended = true;
+  if (node.trial != faults::kNoTrial && !seen_[node.trial]) {
+    seen_[node.trial] = true;
+    if (node.control) {
+      control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+    } else if (ended.ending.timed_out || ended.ending.signal != 0) {
+      // The cause may be something that only a fork lacks. A hang or death is a finding only when the program in a process of its own does
+      // the same.
+      Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
+      if (!spawned.ok()) return spawned;
+    } else if (images_.Called(slot)) {
+      // The journal of the trial would lack these calls.
+      Status spawned = Spawn(given_[node.trial], {ReasonOf(faults::ForkRefusal::Indirect)});
+      if (!spawned.ok()) return spawned;
+    } else {
+      ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), Isolation::Fork, {}});
+    }
+  }
+  const std::uint32_t parent = node.parent_slot;
+  Status retired = process.forks == 0 ? Retire(slot, gone) : Status();
+  if (!retired.ok() || parent == faults::kNoSlot) return retired;
+  Process& above = processes_.at(parent);
+  return --above.forks == 0 && above.ended ? Retire(parent, true) : Status();
+}
+
+// True when every slot of some pool may still be written by a process that cannot be killed. A process that needs such a slot waits for
+// ever.
+bool ForkRunner::Stuck() const {
+  if (retired_.empty()) return false;
+  std::map<std::uint32_t, bool> usable;
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
+    usable[exchange_->slot(slot).pool] = usable[exchange_->slot(slot).pool] || !retired_.contains(slot);
+  }
+  return std::any_of(usable.begin(), usable.end(), [](const auto& pool) { return !pool.second; });
+}
+
+ForkRunner::Work ForkRunner::work() const noexcept {
+  if (exchange_ == nullptr) return work_;
+  return {work_.folded + exchange_->folded(), work_.copied + exchange_->copied()};
+}
+
+void ForkRunner::EndRun() {
+  if (!options_.keep) unlink(journal_.c_str());
+  images_.Remove();
+  work_ = work();
+  exchange_.reset();
+  processes_.clear();
+  retired_.clear();
+}
+
+// When a copy differs, or none could be forked, all waiting trials are spawned.
+Status ForkRunner::FinishControl() {
+  controlled_ = Controlled::Done;
+  std::vector<faults::ForkRefusal> refusals(control_.points().size(), faults::ForkRefusal::None);
+  for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
+    const faults::ForkNode& node = exchange_->node(i);
+    if (node.trial < refusals.size()) refusals[node.trial] = node.why.load();
+  }
+  Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
+  if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
+  control_.TakeTrunk(*trunk, subject_.deadline_ms);
+  std::string difference = control_.WhyNot(refusals);
+  if (!difference.empty()) unfit_ = {Reason::CopyDiffers, std::move(difference)};
+  EndRun();
+  return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));
+}
+
+// Called when no process runs any more. Trials that were not forked are spawned.
+Status ForkRunner::Finish() {
+  if (controlled_ == Controlled::UnderWay) return FinishControl();
+  std::map<std::size_t, Reason> why;
+  for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
+    const faults::ForkNode& node = exchange_->node(i);
+    if (node.trial == faults::kNoTrial || seen_[node.trial]) continue;
+    faults::ForkRefusal refusal = faults::ForkRefusal::None;
+    for (std::uint32_t at = i; at != 0; at = exchange_->node(at).parent) {
+      if (exchange_->node(at).why.load() != faults::ForkRefusal::None) refusal = exchange_->node(at).why.load();
+    }
+    why[node.trial] = ReasonOf(refusal);
+  }
+  EndRun();
+  std::vector<TrialOrder> given = std::exchange(given_, {});
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (seen_[i]) continue;
+    const auto reason = why.find(i);
+    Status spawned = Spawn(std::move(given[i]), {reason == why.end() ? Reason::SameFaults : reason->second});
+    if (!spawned.ok()) return spawned;
+  }
+  return {};
+}
+
+Result<TrialSeen> ForkRunner::Next() {
+  for (;;) {
+    if (!ready_.empty()) {
+      TrialSeen seen = std::move(ready_.front());
+      ready_.pop_front();
+      return seen;
+    }
+    if (exchange_ == nullptr && waiting_.empty()) break;
+    if (exchange_ == nullptr) {
+      Status begun = controlled_ == Controlled::Done ? Begin() : BeginControl();
+      if (!begun.ok()) return begun;
+    }
+    const Result<bool> adopted = Adopt();
+    if (!adopted.ok()) return adopted.status();
+    Postpone();
+    if (pool_.size() == 0 || Stuck()) {
+      if (trunk_runs_ && pool_.size() != 0) {
+        pool_.Stop();
+        trunk_runs_ = false;
+      }
+      Status finished = Finish();
+      if (!finished.ok()) return finished;
+      continue;
+    }
+    Result<std::optional<ProcessPool::Ended>> ended = pool_.WaitSome(kLookEveryMs);
+    if (!ended.ok()) return ended.status();
+    if (!ended->has_value()) continue;
+    Status taken = TakeEnd(**ended);
+    if (!taken.ok()) return taken;
+  }
+  Result<TrialSeen> seen = spawn_.Next();
+  if (seen.ok()) {
+    const auto why = why_spawned_.find(seen->index);
+    seen->isolation = Isolation::Spawn;
+    if (why != why_spawned_.end()) seen->fallback = {why->second};
+  }
+  return seen;
+}
+
+}  // namespace cuaudit::harness
