@@ -45,6 +45,12 @@ std::string FunctionName(Dwarf_Die* die) {
   return linkage != nullptr ? Demangled(linkage) : Demangled(Text(die, DW_AT_name));
 }
 
+const char* SymbolAt(Dwfl_Module* module, Dwarf_Addr pc) {
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  return dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr);
+}
+
 // Sets file and line of `caller` to the place where `inlined` was inlined.
 void SetCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, report::Frame* caller) {
   Dwarf_Attribute attribute;
@@ -146,12 +152,11 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
     SetLine(unit, pc - unit_bias, &frames.front());
     ExpandInlined(unit, pc - unit_bias, &frames);
   }
-  if (frames.back().function.empty()) {
-    GElf_Off offset = 0;
-    GElf_Sym symbol;
-    frames.back().function = Demangled(dwfl_module_addrinfo(module_, pc, &offset, &symbol, nullptr, nullptr, nullptr));
-  }
-  if (frames.back().function.empty()) frames.back().start = starts_.Before(address);
+  // GCC's debug information does not say which class or namespace a local function is in; its symbol does.
+  std::string& function = frames.back().function;
+  const char* const symbol = SymbolAt(module_, pc);
+  if (symbol != nullptr && (function.empty() || std::string_view(symbol).starts_with("_Z"))) function = Demangled(symbol);
+  if (function.empty()) frames.back().start = starts_.Before(address);
   if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty() && frames.front().start == 0) frames.clear();
   return frames;
 }

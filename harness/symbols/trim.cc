@@ -44,7 +44,8 @@ bool IsIn(const report::Frame& frame, std::string_view begin) {
 bool IsOwnRuntime(const report::Frame& frame) {
   return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
          ComesFrom(frame, "faults/cudart/") || ComesFrom(frame, "faults/driver/genuine_driver.cc") ||
-         ComesFrom(frame, "generated/driver_methods.inc") || ComesFrom(frame, "generated/cudart_exports_");
+         ComesFrom(frame, "generated/driver_methods.inc") || ComesFrom(frame, "cuaudit/driver.h") ||
+         ComesFrom(frame, "generated/cudart_exports_");
 }
 
 // A function that the runtime exports, recognised by name because there is no debug information.

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Parts of scripts/gpu_check about code that no one here wrote: what grows when PyTorch, CuPy, JAX, Numba, cuda.core or NVIDIA's own libraries
-make, use and destroy an object ten times, and whether PyTorch's own viewer reads our allocator's snapshot."""
+make, use and destroy an object ten times, how many defects a sweep of NVIDIA's libraries finds, and whether PyTorch's own viewer reads our
+allocator's snapshot."""
+import glob
 import json
 import os
 import re
+import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -100,3 +104,50 @@ def memory_viz(check, python, snapshot):
         done = check.run([python, "-m", "torch.cuda._memory_viz", view, snapshot], timeout=120)
         check.note(f"memory_viz {view}", done.returncode == 0 and word in done.stdout.replace(" ", "_"), characters=len(done.stdout),
                    begins=done.stdout[:200], stderr=done.stderr[-500:])
+
+
+# What is swept, and the file name of its library behind "lib".
+SUBJECTS = {"cublas": "cublas", "cufft": "cufft", "cudnn": "cudnn", "cublasLt": "cublasLt", "cusolver": "cusolver", "cusparse": "cusparse"}
+
+
+def library_file(name):
+    places = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
+    places += [f"{place}/nvidia/*/lib" for place in sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path} - {""})]
+    files = [file for place in places for file in sorted(glob.glob(f"{place}/lib{name}.so.*"), reverse=True)]
+    return files[0] if files else None
+
+
+def in_short(defect):
+    """One defect without its stacks: the rule, who is to blame, the first object lost, in how many trials."""
+    first = defect["members"][0]
+    acquired = defect.get("acquired") or {"call": "", "stack": []}
+    return {"rule": defect["rule"], "says": defect["says"], "what": f"{first.get('count', 1)} {first.get('kind', '')}", "members": len(defect["members"]),
+            "trials": defect["trials"], "acquired": acquired["call"], "by": where(acquired["stack"])[:3]}
+
+
+def library_sweeps(check, names, jobs, bound):
+    """Every driver call of making and destroying one object of each of NVIDIA's libraries fails in turn: how many defects that is."""
+    program = check.out / "library_subject"
+    built = check.run(["cc", "-O1", "-g", "-I", Path(__file__).resolve().parents[2] / "include", "-o", program, PROGRAMS / "library_subject.c", "-ldl"])
+    if built.returncode != 0:
+        check.note("library_sweeps", False, stderr=built.stderr[-400:])
+        return
+    for name in names:
+        file = library_file(SUBJECTS[name])
+        if file is None:
+            check.skip(f"sweep of {name}", f"lib{SUBJECTS[name]} is not here")
+            continue
+        report = check.out / f"sweep_{name}.json"
+        started = time.monotonic()
+        done = check.run(["timeout", "--signal=TERM", str(bound), check.tool, "sweep", f"--driver={check.driver}", "--depth=1", "--isolation=spawn", f"--jobs={jobs}",
+                          "--format", "json", "--output", report, "--", program, file, name, "2"], timeout=bound + 60,
+                         env=dict(os.environ, LD_LIBRARY_PATH=f"{Path(file).parent}:{os.environ.get('LD_LIBRARY_PATH', '')}"))
+        seconds = round(time.monotonic() - started, 1)
+        if not report.is_file():
+            check.note(f"sweep of {name}", False, exit=done.returncode, seconds=seconds, stderr=done.stderr[-400:])
+            continue
+        data = json.loads(report.read_text())
+        report.unlink()
+        check.note(f"sweep of {name}", data["totals"]["fired"] > 0, file=os.path.basename(file), seconds=seconds, outcome=data["outcome"], calls=data["totals"]["calls"],
+                   trials=data["totals"]["trials"], findings=len(data["findings"]), defects=len(data["defects"]), what=[in_short(one) for one in data["defects"]])
+    program.unlink()

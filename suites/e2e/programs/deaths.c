@@ -7,6 +7,7 @@
 //            handler ends the program)
 //   hangs    event (cuEventSynchronize) · loop · lock · beside (a thread in the driver, the first one joins it)
 //   handles  recovers · own_stack · caught_abort · asks (which dispositions it sees) · ignores · request (by its own handler)
+#undef NDEBUG /* assert ends the program in every build */
 #include <assert.h>
 #include <cuda.h>
 #include <pthread.h>
