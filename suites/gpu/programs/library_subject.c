@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * library_subject.c: makes and destroys one object of one of NVIDIA's libraries, cycle by marked cycle, and reports what the library told it.
- * Usage   library_subject FILE KIND [CYCLES]      FILE is the library; KIND as in kKinds; default one cycle
- * Exit    0 every cycle succeeded, 1 the last one did not, 2 bad arguments, 77 FILE cannot be loaded or lacks a function
+ * library_subject.c: makes and destroys one object of one of NVIDIA's libraries, cycle by marked cycle, and reports what the library told
+ * it. Usage   library_subject FILE KIND [CYCLES]      FILE is the library; KIND as in kKinds; default one cycle Exit    0 every cycle
+ * succeeded, 1 the last one did not, 2 bad arguments, 77 FILE cannot be loaded or lacks a function
  */
 #include <cuaudit/mark.h>
 #include <dlfcn.h>
@@ -16,9 +16,12 @@ typedef int (*destroy_plan_function)(int);
 
 static const struct {
   const char *kind, *make, *destroy;
-} kKinds[] = {{"cublas", "cublasCreate_v2", "cublasDestroy_v2"},       {"cublasLt", "cublasLtCreate", "cublasLtDestroy"},
-              {"cusolver", "cusolverDnCreate", "cusolverDnDestroy"},   {"cusparse", "cusparseCreate", "cusparseDestroy"},
-              {"cudnn", "cudnnCreate", "cudnnDestroy"},                {"cufft", "cufftPlan1d", "cufftDestroy"}};
+} kKinds[] = {{"cublas", "cublasCreate_v2", "cublasDestroy_v2"},
+              {"cublasLt", "cublasLtCreate", "cublasLtDestroy"},
+              {"cusolver", "cusolverDnCreate", "cusolverDnDestroy"},
+              {"cusparse", "cusparseCreate", "cusparseDestroy"},
+              {"cudnn", "cudnnCreate", "cudnnDestroy"},
+              {"cufft", "cufftPlan1d", "cufftDestroy"}};
 
 static int run_cycle(void *make, void *destroy, int is_plan) {
   int status;
