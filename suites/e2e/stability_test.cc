@@ -172,6 +172,26 @@ TEST(Reproduce, TheLineOfEveryFindingShowsTheSameFingerprintAgain) {
   }
 }
 
+// The next build of a program has the same defects: lines moved, functions in another order, more calls before the losses, optimised.
+TEST(DefectFingerprints, SurviveARebuildAndTheNumberOfJobs) {
+  std::map<std::string, std::string> first;  // what each defect says -> its fingerprint
+  for (const char* const build : {"first", "changed", "optimised"}) {
+    for (const char* const jobs : {"1", "2"}) {
+      const Audit audit = RunAudit({"sweep", "--jobs", jobs}, {Program(std::string(build) + "/rebuilt")});
+      ASSERT_EQ(audit.outcome.exit, 1) << build << audit.outcome.err;
+      std::map<std::string, std::string> seen;
+      for (const nlohmann::json& defect : audit.report["defects"]) {
+        EXPECT_TRUE(seen.emplace(defect["says"], defect["fingerprint"]).second) << build << defect.dump(1);
+      }
+      if (first.empty()) first = seen;
+      EXPECT_EQ(seen, first) << build << ", jobs " << jobs;
+    }
+  }
+  EXPECT_THAT(first, ::testing::ElementsAre(::testing::Key("load returned without cuMemFree"),
+                                            ::testing::Key("open_streams returned without cuStreamDestroy"),
+                                            ::testing::Key("use_device returned without cuDevicePrimaryCtxRelease")));
+}
+
 TEST(Schema, EveryKindOfReportFits) {
   const std::string directory = TemporaryDirectory();
   std::vector<std::string> command = {"python3", "-c",
