@@ -111,8 +111,8 @@ SUBJECTS = {"cublas": "cublas", "cufft": "cufft", "cudnn": "cudnn", "cublasLt": 
 
 
 def library_file(name):
-    places = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
-    places += [f"{place}/nvidia/*/lib" for place in sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path} - {""})]
+    wheels = dict.fromkeys([*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    places = [f"{place}/nvidia/*/lib" for place in wheels if place] + ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
     files = [file for place in places for file in sorted(glob.glob(f"{place}/lib{name}.so.*"), reverse=True)]
     return files[0] if files else None
 
@@ -149,5 +149,5 @@ def library_sweeps(check, names, jobs, bound):
         data = json.loads(report.read_text())
         report.unlink()
         check.note(f"sweep of {name}", data["totals"]["fired"] > 0, file=os.path.basename(file), seconds=seconds, outcome=data["outcome"], calls=data["totals"]["calls"],
-                   trials=data["totals"]["trials"], findings=len(data["findings"]), defects=len(data["defects"]), what=[in_short(one) for one in data["defects"]])
+                   trials=data["totals"]["trials"], findings=len(data["findings"]), defects=len(data["defects"]), what=[in_short(one) for one in data["defects"]], why="" if data["totals"]["fired"] else done.stderr.strip()[-300:])
     program.unlink()
