@@ -41,6 +41,8 @@ set_target_properties(cuaudit_package PROPERTIES OUTPUT_NAME cuaudit EXPORT_NAME
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 target_include_directories(cuaudit_interpose SYSTEM INTERFACE "$<BUILD_INTERFACE:${CUAUDIT_CUDA_INCLUDE}>")
 set_target_properties(cuaudit_interpose PROPERTIES EXPORT_NAME dropin)
+# An RPATH is searched before LD_LIBRARY_PATH, a RUNPATH after it: there the genuine driver may be named.
+target_link_options(cuaudit_interpose INTERFACE LINKER:--disable-new-dtags)
 # Whoever links cuaudit::cuaudit has the host drop-in too, before the C library, since its malloc is to be found first. A program that brings
 # an allocator of its own sets the property CUAUDIT_NO_HOST, and its audits say what they do not see.
 set_target_properties(cuaudit_host PROPERTIES EXPORT_NAME host)

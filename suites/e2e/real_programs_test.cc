@@ -38,11 +38,13 @@ std::vector<std::string> Ffmpeg(const std::string& filters, const std::vector<st
 }
 
 // The defects of a sweep of first faults, without the commands that reproduce them.
-nlohmann::json Defects(const std::vector<std::string>& program) {
+nlohmann::json Defects(const std::vector<std::string>& program, const std::vector<std::string>& options = {}) {
   How how;
   how.deadline_ms = 240000;
   how.environment = {"HOME=" + TemporaryDirectory()};  // hashcat keeps files there
-  const Audit audit = RunAudit({"sweep", "--depth", "1", "--host"}, program, how);
+  std::vector<std::string> arguments = {"sweep", "--depth", "1"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const Audit audit = RunAudit(arguments, program, how);
   EXPECT_FALSE(audit.report.is_null()) << audit.outcome.err;
   if (audit.report.is_null()) return nlohmann::json::array();
   EXPECT_EQ(audit.report["outcome"], "findings") << audit.outcome.err;
@@ -81,12 +83,12 @@ void ExpectFfmpegLosesItsDevice(const nlohmann::json& defects) {
 
 TEST_F(RealPrograms, FfmpegUploadsAFrame) {
   CUAUDIT_SKIP_WITHOUT("ffmpeg");
-  ExpectFfmpegLosesItsDevice(Defects(Ffmpeg("hwupload_cuda")));
+  ExpectFfmpegLosesItsDevice(Defects(Ffmpeg("hwupload_cuda"), {"--host"}));
 }
 
 TEST_F(RealPrograms, FfmpegScalesAFrame) {
   CUAUDIT_SKIP_WITHOUT("ffmpeg");
-  ExpectFfmpegLosesItsDevice(Defects(Ffmpeg("hwupload_cuda,scale_cuda=w=32:h=32")));
+  ExpectFfmpegLosesItsDevice(Defects(Ffmpeg("hwupload_cuda,scale_cuda=w=32:h=32"), {"--host"}));
 }
 
 TEST_F(RealPrograms, FfmpegPicksAThumbnailWithTheSameDefectInThreeRuns) {

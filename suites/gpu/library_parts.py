@@ -127,11 +127,7 @@ def in_short(defect):
 
 def library_sweeps(check, names, jobs, bound):
     """Every driver call of making and destroying one object of each of NVIDIA's libraries fails in turn: how many defects that is."""
-    program = check.out / "library_subject"
-    built = check.run(["cc", "-O1", "-g", "-I", Path(__file__).resolve().parents[2] / "include", "-o", program, PROGRAMS / "library_subject.c", "-ldl"])
-    if built.returncode != 0:
-        check.note("library_sweeps", False, stderr=built.stderr[-400:])
-        return
+    program = check.build / "bin/library_subject"
     for name in names:
         file = library_file(SUBJECTS[name])
         if file is None:
@@ -150,4 +146,3 @@ def library_sweeps(check, names, jobs, bound):
         report.unlink()
         check.note(f"sweep of {name}", data["totals"]["fired"] > 0, file=os.path.basename(file), seconds=seconds, outcome=data["outcome"], calls=data["totals"]["calls"],
                    trials=data["totals"]["trials"], findings=len(data["findings"]), defects=len(data["defects"]), what=[in_short(one) for one in data["defects"]], why="" if data["totals"]["fired"] else done.stderr.strip()[-300:])
-    program.unlink()

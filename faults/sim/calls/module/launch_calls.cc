@@ -62,6 +62,8 @@ CUresult api::LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunctio
   if (config == nullptr || config->numAttrs > kMostAttributes || (config->numAttrs != 0 && config->attrs == nullptr)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  CUresult found = CUDA_SUCCESS;
+  if (call.context == nullptr && FindStream(call, config->hStream, &found) == nullptr) return found;
   const CUDA_KERNEL_NODE_PARAMS kernel = Describe(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                                                   config->blockDimY, config->blockDimZ, config->sharedMemBytes, parameters, extra);
   bool cooperative = false;

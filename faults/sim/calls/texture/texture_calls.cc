@@ -20,11 +20,19 @@ bool IsKnown(const CUDA_TEXTURE_DESC& texture) {
   return texture.filterMode <= CU_TR_FILTER_MODE_LINEAR && texture.mipmapFilterMode <= CU_TR_FILTER_MODE_LINEAR;
 }
 
-CUresult CheckResource(const World& world, const CUDA_RESOURCE_DESC* resource) {
+// An array can be bound only in its own context.
+CUresult CheckArray(const Call& call, CUarray handle) {
+  const Array* const array = call.world.Find<Array>(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return array->owner == call.context ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
+CUresult CheckResource(const Call& call, const CUDA_RESOURCE_DESC* resource) {
+  const World& world = call.world;
   if (resource == nullptr || resource->flags != 0) return CUDA_ERROR_INVALID_VALUE;
   switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-      return world.Find<Array>(resource->res.array.hArray) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+      return CheckArray(call, resource->res.array.hArray);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
       return world.Find<MipmappedArray>(resource->res.mipmap.hMipmappedArray) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_RESOURCE_TYPE_LINEAR:
@@ -45,9 +53,14 @@ CUresult End(World& world, std::uint64_t handle) {
   return CUDA_SUCCESS;
 }
 
+// A texture is known in its own context only.
+bool IsHere(const Call& call, const Texture* texture) { return texture->owner == call.context; }
+bool IsHere(const Call&, const Surface*) { return true; }
+
 template <typename T, typename Part>
-CUresult Read(const T* object, Part T::*part, Part* out) {
-  if (object == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+CUresult Read(const Call& call, std::uint64_t handle, Part T::*part, Part* out) {
+  const T* const object = call.world.Find<T>(handle);
+  if (object == nullptr || out == nullptr || !IsHere(call, object)) return CUDA_ERROR_INVALID_VALUE;
   *out = object->*part;
   return CUDA_SUCCESS;
 }
@@ -57,7 +70,7 @@ CUresult Read(const T* object, Part T::*part, Part* out) {
 CUresult api::TexObjectCreate(Call& call, CUtexObject* out, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* texture,
                               const CUDA_RESOURCE_VIEW_DESC* view) {
   if (out == nullptr || texture == nullptr || !IsKnown(*texture)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = CheckResource(call.world, resource);
+  const CUresult result = CheckResource(call, resource);
   if (result != CUDA_SUCCESS) return result;
   Texture* const object = call.world.Make<Texture>(call.context);
   if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -72,21 +85,21 @@ CUresult api::TexObjectCreate(Call& call, CUtexObject* out, const CUDA_RESOURCE_
 CUresult api::TexObjectDestroy(Call& call, CUtexObject handle) { return End<Texture>(call.world, handle); }
 
 CUresult api::TexObjectGetResourceDesc(Call& call, CUDA_RESOURCE_DESC* out, CUtexObject handle) {
-  return Read(call.world.Find<Texture>(handle), &Texture::resource, out);
+  return Read(call, handle, &Texture::resource, out);
 }
 
 CUresult api::TexObjectGetTextureDesc(Call& call, CUDA_TEXTURE_DESC* out, CUtexObject handle) {
-  return Read(call.world.Find<Texture>(handle), &Texture::texture, out);
+  return Read(call, handle, &Texture::texture, out);
 }
 
 CUresult api::TexObjectGetResourceViewDesc(Call& call, CUDA_RESOURCE_VIEW_DESC* out, CUtexObject handle) {
-  return Read(call.world.Find<Texture>(handle), &Texture::view, out);
+  return Read(call, handle, &Texture::view, out);
 }
 
 CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
   if (out == nullptr || resource == nullptr || resource->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
-  const Array* const array = call.world.Find<Array>(resource->res.array.hArray);
-  if (array == nullptr) return CUDA_ERROR_INVALID_VALUE;  // drivers do not ask for CUDA_ARRAY3D_SURFACE_LDST
+  const CUresult result = CheckArray(call, resource->res.array.hArray);  // drivers do not ask for CUDA_ARRAY3D_SURFACE_LDST
+  if (result != CUDA_SUCCESS) return result;
   Surface* const object = call.world.Make<Surface>(call.context);
   if (object == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   object->resource = *resource;
@@ -97,7 +110,7 @@ CUresult api::SurfObjectCreate(Call& call, CUsurfObject* out, const CUDA_RESOURC
 CUresult api::SurfObjectDestroy(Call& call, CUsurfObject handle) { return End<Surface>(call.world, handle); }
 
 CUresult api::SurfObjectGetResourceDesc(Call& call, CUDA_RESOURCE_DESC* out, CUsurfObject handle) {
-  return Read(call.world.Find<Surface>(handle), &Surface::resource, out);
+  return Read(call, handle, &Surface::resource, out);
 }
 
 }  // namespace cuaudit::sim
