@@ -18,6 +18,7 @@ constexpr std::uint64_t kHeapStep = 16;
 constexpr std::int64_t kFewBytes = 1024;  // of heap
 // The C library's caches settle within eight repeats, and then vary by up to 200 bytes with a period of a few repeats.
 constexpr std::size_t kUntilItAddsUp = 32;
+constexpr std::size_t kOneUnseenIn = 8;                   // repeats
 constexpr std::uint64_t kZero = std::uint64_t{1} << 40U;  // keeps a series of sums positive
 
 std::atomic<std::uint64_t> audits_under_way{0};
@@ -132,7 +133,7 @@ HostExcess::HostExcess(const HostChange& trial, const HostChange& good, HostMete
   }
 }
 
-bool HostExcess::IsFewBytes(const Kept& one) { return one.meter == HostMeter::HeapBytes && one.least < kFewBytes; }
+bool HostExcess::IsFewBytes(const Kept& one) { return one.meter == HostMeter::HeapBytes && (one.least < kFewBytes || one.unseen != 0); }
 
 // When something else stays as well, it may hold the memory, so kRepeats suffice.
 std::size_t HostExcess::repeats_wanted() const { return std::all_of(kept_.begin(), kept_.end(), IsFewBytes) ? kUntilItAddsUp : kRepeats; }
@@ -141,8 +142,15 @@ void HostExcess::Repeat(const HostChange& trial, std::uint64_t heap_bytes) {
   const std::size_t quarter = repeats_++ / (kUntilItAddsUp / 4);
   if (quarter == 1) highest_early_ = std::max(highest_early_, heap_bytes);
   if (quarter == 3) lowest_late_ = std::min(lowest_late_, heap_bytes);
-  for (Kept& one : kept_) one.least = std::min(one.least, trial[one.meter] - good_[one.meter]);
-  std::erase_if(kept_, [](const Kept& one) { return one.least <= 0; });
+  const std::size_t may_be_unseen = 1 + repeats_ / kOneUnseenIn;
+  std::erase_if(kept_, [&](Kept& one) {
+    const std::int64_t more = trial[one.meter] - good_[one.meter];
+    if (more > 0) {
+      one.least = std::min(one.least, more);
+      return false;
+    }
+    return one.meter != HostMeter::HeapBytes || ++one.unseen > may_be_unseen;
+  });
 }
 
 void HostExcess::DropWhatDoesNotAddUp() {
@@ -152,8 +160,9 @@ void HostExcess::DropWhatDoesNotAddUp() {
 std::vector<MeterFinding> HostExcess::Findings() const {
   std::vector<MeterFinding> findings;
   for (const Kept& one : kept_) {
-    const std::string again =
-        "kept by the faulted cycle, beyond what a good one keeps, and by each of " + std::to_string(repeats_) + " repeats";
+    const std::string repeats = std::to_string(repeats_) + " repeats";
+    const std::string again = "kept by the faulted cycle, beyond what a good one keeps, and by " +
+                              (one.unseen == 0 ? "each of " : std::to_string(repeats_ - one.unseen) + " of ") + repeats;
     findings.push_back(Found(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), again));
   }
   return findings;

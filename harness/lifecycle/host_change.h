@@ -65,9 +65,9 @@ class HostAudit {
 // What a good cycle keeps, at least 0: a cycle that releases what an earlier cycle kept is no measure.
 HostChange WhatIsKept(const HostChange& good);
 
-// Meters on which a trial kept more than a good cycle does, in the first run and in every repeat. A few bytes of heap must also add up over
-// the repeats: the C library's caches of freed blocks decide in which cycle a few bytes are counted, above all when one thread frees what
-// another thread allocated.
+// Meters on which a trial kept more than a good cycle does, in the first run and in every repeat. A few bytes of heap may be missing in
+// some repeats, and must add up over all: the C library's caches of freed blocks decide in which cycle a few bytes are counted. A lost
+// block may come from there, and then no statistics see it.
 class HostExcess {
  public:
   static constexpr std::size_t kRepeats = 9;  // at least, unless nothing is left
@@ -82,7 +82,8 @@ class HostExcess {
  private:
   struct Kept {
     HostMeter meter;
-    std::int64_t least;  // over all runs
+    std::int64_t least;      // over all runs that kept more
+    std::size_t unseen = 0;  // repeats that did not
   };
   static bool IsFewBytes(const Kept& one);
   HostChange good_;

@@ -111,7 +111,7 @@ TEST(Host, AFewBytesThatAFailedInitKeeps) {
   ASSERT_THAT(Texts(audit), ElementsAre("leak host_heap 1" + kFault)) << audit.Text();
   EXPECT_GE(audit.findings.at(0).bytes, 600U);
   EXPECT_LT(audit.findings.at(0).bytes, 700U);
-  EXPECT_THAT(audit.Text(), HasSubstr("by each of 32 repeats"));
+  EXPECT_THAT(audit.Text(), HasSubstr("of 32 repeats"));
 }
 
 // What the next cycle gives back: of a few bytes the C library's caches do the same, more is the program's.
