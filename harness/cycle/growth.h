@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// growth.h: decides whether a noisy meter grows from cycle to cycle, and how small a leak would have been detected.
+// growth.h: decides whether a count or a noisy meter grows from cycle to cycle, and how small a leak the meter would have detected.
 //
 //   Units     those of the meter (bytes); growth and bounds per cycle.
 //   Errors    none. With too few readings `enough` is false, and nothing is certified.
@@ -15,6 +15,11 @@
 #include <vector>
 
 namespace cuaudit::harness {
+
+// Of an exact count at increasing moments. Two or three moments show growth when the last count is above the first. More do when the count
+// never falls and ends higher, or when the later half never comes down to the level of the earlier half: a cache that is emptied every
+// other cycle does neither.
+bool Grows(const std::vector<std::uint64_t>& live);
 
 inline constexpr std::size_t kBlocks = 10;
 // The chance that readings in random order rise all the time: 1 / kBlocks!.

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/cycle/growth.h"
 #include "harness/lifecycle/host_loss.h"
-#include "harness/lifecycle/lifecycle_cycles.h"
 #include "harness/lifecycle/trial_world.h"
 
 namespace cuaudit::harness {

@@ -30,7 +30,7 @@ TEST(Marks, CompareTheFirstCyclesEndWithTheLast) {
   // Released at the very end: alive at every mark all the same.
   journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x51;
   SiteTexts sites;
-  const std::vector<Snapshot> snapshots = MarkedSnapshots(journal.Read(), &sites);
+  const std::vector<Snapshot> snapshots = MarkedSnapshots(journal.Read(), Moments::FirstAndLast, &sites);
   ASSERT_THAT(snapshots, SizeIs(2));
   EXPECT_EQ(snapshots[0].cycles, 1U);
   EXPECT_EQ(snapshots[1].cycles, 3U);
@@ -45,10 +45,10 @@ TEST(Marks, OneCycleIsTooFewToCompare) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("journal"));
   SiteTexts sites;
-  EXPECT_THAT(MarkedSnapshots(journal.Read(), &sites), IsEmpty());
+  EXPECT_THAT(MarkedSnapshots(journal.Read(), Moments::FirstAndLast, &sites), IsEmpty());
   journal.Mark(MarkKind::CycleBegin, 1);
   journal.Mark(MarkKind::CycleEnd, 1);
-  EXPECT_THAT(MarkedSnapshots(journal.Read(), &sites), SizeIs(1));
+  EXPECT_THAT(MarkedSnapshots(journal.Read(), Moments::FirstAndLast, &sites), SizeIs(1));
 }
 
 }  // namespace
