@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -179,6 +181,74 @@ TEST_F(Settings, TooLittleCoverageIsNotExercised) {
   EXPECT_EQ(part.outcome, AuditOutcome::NotExercised) << part.Text();
   EXPECT_THAT(part.message, HasSubstr("wanted at least 100.0 %"));
   EXPECT_REPLAYS_CLEANLY(clean, "cuEventCreate#1=OUT_OF_MEMORY,refuse", {.coverage_at_least = "100"}) << "one trial has no coverage";
+}
+
+// Losing(), and a signal to the process while its third trial runs. Two cycles of two fault-free runs come first.
+Lifecycle Signalled(int number, bool hangs = false) {
+  inits = 0;
+  return Lifecycle("signalled").WithCurrentContext().Init([=](DriverRef driver) {
+    CUevent event = nullptr;
+    CUstream stream = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) return code;
+    const CUresult lost = driver.StreamCreate(&stream, 0);
+    if (lost == CUDA_SUCCESS) (void)driver.EventDestroy(event);
+    if (lost != CUDA_SUCCESS && hangs) {
+      kill(getppid(), number);
+      for (;;) pause();
+    }
+    if (lost != CUDA_SUCCESS) raise(number);
+    return lost == CUDA_SUCCESS ? driver.StreamDestroy(stream) : lost;
+  });
+}
+
+TEST_F(Settings, ASignalLeavesTheReportOfTheTrialsSoFar) {
+  ::testing::GTEST_FLAG(death_test_style) = "fast";
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string file = Path("cut" + std::to_string(number) + ".json");
+    EXPECT_EXIT((void)Sweep(Signalled(number), {.depth = 1, .formats = {"json=" + file}}), ::testing::KilledBySignal(number), "");
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    EXPECT_THAT(text.str(), HasSubstr("\"outcome\": \"interrupted\""));
+    EXPECT_THAT(text.str(), HasSubstr("\"message\": \"interrupted, 1 of 4 trials (SIG" + std::string(sigabbrev_np(number)) + ")\""));
+  }
+}
+
+TEST_F(Settings, ASignalEndsAnIsolatedTrialThatHangs) {
+  constexpr AuditedDriver kDriver = AuditedDriver::Simulated;
+  const SweepOptions options = {.depth = 1, .isolate = true, .driver = kDriver, .formats = {"json=" + Path("hung.json")}};
+  EXPECT_EXIT((void)Sweep(Signalled(SIGTERM, true), options), ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_THAT(Content("hung.json"), HasSubstr("interrupted, 1 of 4 trials (SIGTERM)"));
+}
+
+TEST_F(Settings, AProgramsOwnHandlerGetsTheSignalAfterTheReport) {
+  struct sigaction before = {};
+  struct sigaction own = {};
+  static volatile sig_atomic_t heard = 0;
+  own.sa_handler = [](int number) { heard = number; };
+  sigaction(SIGTERM, &own, &before);
+  const Audit audit = Sweep(Signalled(SIGTERM), {.depth = 1, .formats = {"json=" + Path("own.json")}});
+  EXPECT_EQ(heard, SIGTERM);
+  EXPECT_EQ(audit.outcome, AuditOutcome::Error);
+  EXPECT_EQ(audit.message, "interrupted, 1 of 4 trials (SIGTERM)");
+  EXPECT_THAT(Content("own.json"), HasSubstr("\"outcome\": \"interrupted\""));
+  sigaction(SIGTERM, &before, nullptr);
+}
+
+TEST_F(Settings, WithoutAReportASignalEndsTheProcessAtOnce) {
+  EXPECT_EXIT(
+      {
+        (void)Sweep(Signalled(SIGTERM), {.depth = 1});
+        _exit(0);
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(
+      {
+        signal(SIGTERM, SIG_IGN);
+        const Audit audit = Sweep(Signalled(SIGTERM), {.depth = 1, .formats = {"json=" + Path("ignored.json")}});
+        _exit(audit.outcome == AuditOutcome::Findings ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 // In C its name is the same for every compiler.
