@@ -18,7 +18,7 @@
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/defect_words.h"
-#include "reports/host_notes.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -82,7 +82,7 @@ class CheckIndexTest(unittest.TestCase):
 
     def test_a_vector_is_missing(self):
         self.program["defective"] = ["reducer_picture_pool_defective_cycles"]
-        self.expect("B1: reducer_picture_pool_defective_cycles: expected/picture_pool.json has no cycles vector for B1")
+        self.expect("B1: reducer_picture_pool_defective_cycles: expected.json has no cycles vector for B1")
 
     def test_a_judge_that_is_none(self):
         self.program["defective"] = ["reducer_picture_pool"]

@@ -7,11 +7,11 @@
 //   Source    CUDA Driver API 13.0, Stream synchronization behavior.
 #pragma once
 
+#include "faults/sim/graph/plan.h"
 #include "faults/sim/state/call.h"
 #include "faults/sim/state/work.h"
 
 namespace cuaudit::sim {
-
 // Performs work at once, without the queue. Requires that nothing is queued in the world. Counts as a wait of the host.
 void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept;
 
@@ -19,5 +19,13 @@ void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept;
 enum class Seen : std::uint8_t { ByNobody, ByOthers, ByAll };  // ByOthers: all but the thread in whose call it ran
 // Runs the stream's first operation, which must be runnable, and removes it from the queue.
 void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept;
+
+// Runs the steps of a launched graph.
+//
+//   Threads   the caller holds the world's lock; host functions run without it.
+//   Errors    LAUNCH_TIMEOUT when a `while` node does not end; otherwise the first failing step's.
+
+// Runs a launch's steps on the stream now. Requires that the launch is the stream's current operation.
+CUresult RunPlan(World& world, Thread* thread, Stream* stream, Plan* plan) noexcept;
 
 }  // namespace cuaudit::sim

@@ -21,7 +21,6 @@
 #include "reports/run.h"
 
 namespace cuaudit::harness {
-
 struct TrialFindingText {
   Rule rule{};
   driver::Kind kind{};
@@ -88,5 +87,11 @@ void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result)
 // blamed on the fault.
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                            std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
+
+// The evidence of one trial by which harness/defect blames a function.
+
+// Adds the blame to `texts`, which are the texts of `findings`.
+void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
+                   std::vector<TrialFindingText>* texts);
 
 }  // namespace cuaudit::harness
