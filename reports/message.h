@@ -10,6 +10,7 @@
 #include "reports/run.h"
 
 namespace cuaudit::report {
+
 std::string_view Name(Mode mode);          // "sweep"
 std::string_view Name(DriverKind driver);  // "sim"; empty for none
 std::string_view OutcomeName(const Run& run);
@@ -28,9 +29,8 @@ InWords Words(const std::map<Ran, std::uint64_t>& trials);
 
 std::string_view Words(const NotReached& row);
 
-// Counts notes about host resources that the audit saw but did not judge, so that a clean report can mention them.
-
-// Notes of these rules never change the outcome. Each has one note per place.
+// Notes about host resources that the audit saw but did not judge. Notes of these rules never change the outcome. Each has one note per
+// place.
 constexpr bool IsHostNote(Rule rule) { return rule == Rule::HostLeft || rule == Rule::HostMisused; }
 
 // "3 host places left, 1 misused, judged with --host"; empty when there are none.

@@ -10,6 +10,7 @@
 #include "reports/text_page.h"
 
 namespace cuaudit::report {
+
 // Findings with the same rule, kind and place of acquisition, and the same place where the finding showed if the rule has one. They
 // differ in the call that was made to fail. The pointers are borrowed from the vector that was grouped.
 using Group = std::vector<const Finding*>;
@@ -39,8 +40,6 @@ void AppendNotReached(const Run& run, Page* page);
 
 // Writes the number of notes of each rule, and some of the notes. For `cuaudit run`, objects left at exit are below their table instead.
 void AppendNotes(const Run& run, Page* page);
-
-// Writes the defects of a report as text.
 
 void AppendDefects(const Run& run, Page* page);
 

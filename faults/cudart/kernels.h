@@ -11,6 +11,7 @@
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {
+
 cudaError_t ResolveKernel(DriverRef driver, const void* address, CUkernel* kernel) noexcept;
 // The kernel as a CUfunction, which the driver's launches and queries accept.
 cudaError_t ResolveFunction(DriverRef driver, const void* address, CUfunction* function) noexcept;

@@ -4,6 +4,7 @@
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
+
 cudaError_t StreamCreate(DriverRef driver, cudaStream_t* pStream) noexcept { return From(driver.StreamCreate(pStream, CU_STREAM_DEFAULT)); }
 
 cudaError_t StreamCreateWithFlags(DriverRef driver, cudaStream_t* pStream, unsigned int flags) noexcept {

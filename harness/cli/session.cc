@@ -255,6 +255,11 @@ report::Run Session::NewReport() const {
   return run;
 }
 
+Exit Refuse(const Status& status) {
+  Say(status.message());
+  return status.exit();
+}
+
 // An output that cannot be written does not keep the others from being written.
 Exit Deliver(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);

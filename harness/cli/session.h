@@ -58,6 +58,9 @@ class Session {
 // Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 
+// Says the error on stderr and answers its exit code, before anything was started.
+Exit Refuse(const Status& status);
+
 // Says the error on stderr. For commands with reports it also delivers a report with the error.
 Exit Fail(const Status& status, const Session& session);
 

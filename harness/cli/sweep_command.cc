@@ -130,15 +130,9 @@ Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal re
 
 Exit SweepCommand(const Options& options) {
   const Result<SweepOptions> sweep = SweepOptionsOf(options);
-  if (!sweep.ok()) {
-    Say(sweep.status().message());
-    return sweep.status().exit();
-  }
+  if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
+  if (!session.ok()) return Refuse(session.status());
 
   report::Run run = session->NewReport();
   int interrupted = 0;
@@ -166,20 +160,11 @@ Exit SweepCommand(const Options& options) {
 
 Exit ReplayCommand(const Options& options) {
   const Result<std::vector<report::Replayed>> faults = ReadFaults(options);
-  if (!faults.ok()) {
-    Say(faults.status().message());
-    return faults.status().exit();
-  }
+  if (!faults.ok()) return Refuse(faults.status());
   const Result<SweepOptions> sweep = SweepOptionsOf(options);
-  if (!sweep.ok()) {
-    Say(sweep.status().message());
-    return sweep.status().exit();
-  }
+  if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
+  if (!session.ok()) return Refuse(session.status());
   report::Run run = session->NewReport();
   run.faults = *faults;
   std::vector<std::string> texts;

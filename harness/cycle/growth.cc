@@ -101,13 +101,6 @@ Growth JudgeBlocks(const std::vector<std::uint64_t>& blocks, std::uint64_t lengt
 
 }  // namespace
 
-bool Grows(const std::vector<std::uint64_t>& live) {
-  if (live.size() < 4) return !live.empty() && live.back() > live.front();
-  if (std::is_sorted(live.begin(), live.end())) return live.back() > live.front();
-  const auto middle = live.begin() + static_cast<std::ptrdiff_t>(live.size() / 2);
-  return *std::min_element(middle, live.end()) > *std::max_element(live.begin(), middle);
-}
-
 std::vector<std::uint64_t> BlockMedians(std::span<const std::uint64_t> readings) {
   const std::size_t length = readings.size() / kBlocks;
   std::vector<std::uint64_t> medians;

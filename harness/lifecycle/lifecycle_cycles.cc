@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,10 +30,8 @@ struct Found {
   std::vector<MeterFinding> meters;
 };
 
-// The counts at the end of the warm-up and of each later cycle. The first count of a row is from before the first cycle.
-std::vector<std::uint64_t> AfterWarmUp(const std::vector<std::uint64_t>& counts, std::uint32_t warm_up) {
-  return {counts.begin() + std::max(warm_up, 1U), counts.end()};
-}
+// The first count of a row is from before the first cycle.
+std::span<const std::uint64_t> AfterEachCycle(const LiveRow& row) { return std::span(row.live).subspan(1); }
 
 // What was there before the first cycle is not the lifecycle's. Context-stack entries that are left have a rule of their own.
 void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up, Found* found) {
@@ -41,7 +40,7 @@ void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up,
   for (LiveRow& row : LiveRows(snapshots)) {
     if (row.site.kind == driver::Kind::ContextStackEntry || row.site.key == kInsideTheDriver || row.live.back() <= row.live.front())
       continue;
-    (Grows(AfterWarmUp(row.live, warm_up)) ? found->grown : found->kept).push_back(std::move(row));
+    (Grows(AfterWarmUp(AfterEachCycle(row), warm_up)) ? found->grown : found->kept).push_back(std::move(row));
   }
 }
 
@@ -58,10 +57,9 @@ TrialFindingText TextOf(const LiveRow& row, Rule rule) {
 
 TrialFindingText GrownText(const LiveRow& row, std::uint32_t warm_up) {
   TrialFindingText text = TextOf(row, Rule::Growth);
-  const std::vector<std::uint64_t> after = AfterWarmUp(row.live, warm_up);
+  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
   text.count = after.back() - after.front();
-  text.detail = "alive after each cycle:";
-  for (std::size_t i = 1; i < row.live.size(); ++i) text.detail.append(" ").append(std::to_string(row.live[i]));
+  text.detail = AliveText(AfterEachCycle(row));
   return text;
 }
 
@@ -103,7 +101,7 @@ Observation Observed(const faults::JournalView& journal) {
 
 // True for growth that came in one cycle only.
 bool RoseOnce(const LiveRow& row, std::uint32_t warm_up) {
-  const std::vector<std::uint64_t> after = AfterWarmUp(row.live, warm_up);
+  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
   std::size_t rises = 0;
   for (std::size_t i = 1; i < after.size(); ++i) rises += after[i] > after[i - 1] ? 1 : 0;
   return rises == 1;

@@ -152,16 +152,6 @@ void CompleteReport(const Audit& audit, const std::vector<std::string>& only, co
 
 }  // namespace
 
-Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign) {
-  for (const std::string& text : lifecycle.benign()) {
-    Result<Benign> one = ParseBenign(text, "Lifecycle::Benign");
-    if (!one.ok()) return one.status();
-    const bool again = std::any_of(benign->begin(), benign->end(), [&](const Benign& other) { return other.text == text; });
-    if (!again) benign->push_back(std::move(*one));
-  }
-  return {};
-}
-
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
   audit->lifecycle = lifecycle.name();
   Options settings;
@@ -169,7 +159,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   Result<harness::SweepOptions> engine_options = SweepOptionsOf(settings);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
-  status = ParseBenignOf(lifecycle, &engine_options->benign);
+  status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
   engine_options->judge.any_code = lifecycle.any_code();
   cuaudit::SweepOptions how = options;

@@ -8,6 +8,7 @@
 #include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {
+
 bool UsableHere(World& world) noexcept {
   std::uint32_t mark = world.alive->load(std::memory_order_acquire);
   if (mark == kAlive) [[likely]]
@@ -27,8 +28,7 @@ bool UsableHere(World& world) noexcept {
 
 void Shutdown(World* world) noexcept { world->closed.store(true, std::memory_order_release); }
 
-// A world that goes on in a forked child as if nothing had happened.
-
+// A world may go on in a forked child as if nothing had happened.
 const void* WipedByFork(const World* world) noexcept { return world->alive; }
 
 bool HoldForFork(World* world) noexcept {

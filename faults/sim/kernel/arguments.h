@@ -19,6 +19,7 @@
 #include "include/cuaudit/kernel.h"
 
 namespace cuaudit::sim {
+
 struct Arguments {
   std::uint32_t references = 1;
   std::uint32_t count = 0;               // number of parameters with a known offset

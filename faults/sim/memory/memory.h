@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory.h: allocates memory of every kind. freeing.h frees it; chunks.h keeps each device's budget.
+// memory.h: allocates and frees memory of every kind. chunks.h keeps each device's budget.
 //
 //   Owns      nothing; a range belongs to its context, or to the world where the driver says so.
 //   Threads   the caller holds the world's lock.
@@ -11,6 +11,7 @@
 #include "faults/sim/state/call.h"
 
 namespace cuaudit::sim {
+
 // Allocates device memory of `kind` in `context`. It is counted, and charged to the device unless a pool pays. Requires bytes > 0.
 Range* TakeDevice(World& world, Context* context, std::uint64_t bytes, Kind kind) noexcept;
 // Allocates memory that the host may access: managed (charged to no device) or pinned.

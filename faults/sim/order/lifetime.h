@@ -12,6 +12,7 @@
 #include "faults/sim/state/order.h"
 
 namespace cuaudit::sim {
+
 // What a Conflict callback needs to report.
 struct Teller {
   World& world;

@@ -12,6 +12,7 @@
 #include "faults/sim/state/work.h"
 
 namespace cuaudit::sim {
+
 // Performs work at once, without the queue. Requires that nothing is queued in the world. Counts as a wait of the host.
 void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept;
 
@@ -20,12 +21,8 @@ enum class Seen : std::uint8_t { ByNobody, ByOthers, ByAll };  // ByOthers: all 
 // Runs the stream's first operation, which must be runnable, and removes it from the queue.
 void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept;
 
-// Runs the steps of a launched graph.
-//
-//   Threads   the caller holds the world's lock; host functions run without it.
-//   Errors    LAUNCH_TIMEOUT when a `while` node does not end; otherwise the first failing step's.
-
-// Runs a launch's steps on the stream now. Requires that the launch is the stream's current operation.
+// Runs the steps of a launched graph on the stream now. Requires that the launch is the stream's current operation. LAUNCH_TIMEOUT when a
+// `while` node does not end; otherwise the first failing step's error.
 CUresult RunPlan(World& world, Thread* thread, Stream* stream, Plan* plan) noexcept;
 
 }  // namespace cuaudit::sim

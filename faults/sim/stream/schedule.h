@@ -12,6 +12,7 @@
 #include "faults/sim/state/work.h"
 
 namespace cuaudit::sim {
+
 // The goal that all operations of `stream` with tickets below `limit` have run.
 struct Goal {
   Stream* stream = nullptr;

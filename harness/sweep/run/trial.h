@@ -21,6 +21,7 @@
 #include "reports/run.h"
 
 namespace cuaudit::harness {
+
 struct TrialFindingText {
   Rule rule{};
   driver::Kind kind{};
@@ -88,9 +89,7 @@ void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result)
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                            std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
-// The evidence of one trial by which harness/defect blames a function.
-
-// Adds the blame to `texts`, which are the texts of `findings`.
+// Adds the blame of harness/defect to `texts`, which are the texts of `findings`.
 void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
                    std::vector<TrialFindingText>* texts);
 

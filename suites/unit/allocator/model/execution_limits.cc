@@ -5,6 +5,7 @@
 #include "suites/unit/allocator/model/execution.h"
 
 namespace cuaudit::alloc {
+
 void Execution::DoSetFraction(const Step& step) {
   const int device = At(step.b)->device;
   const double fraction = (step.a % 4 + 1) / 4.0;
