@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "reports/message.h"
 
+#include <algorithm>
 #include <vector>
-
-#include "reports/host_notes.h"
 
 namespace cuaudit::report {
 namespace {
@@ -125,6 +124,21 @@ InWords Words(const std::map<Ran, std::uint64_t>& trials) {
 
 std::string_view Words(const NotReached& row) {
   return row.why == Reason::None ? words::Row(row.missed).coverage : words::Row(row.why).coverage;
+}
+
+std::string HostNotes(const Run& run) {
+  const auto places = [&run](Rule rule) {
+    return std::count_if(run.notes.begin(), run.notes.end(), [rule](const Finding& note) { return note.rule == rule; });
+  };
+  std::string text;
+  const auto add = [&text](auto count, const char* what) {
+    if (count == 0) return;
+    const char* const of = !text.empty() ? "" : count == 1 ? " host place" : " host places";
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + of + what;
+  };
+  add(places(Rule::HostLeft), " left");
+  add(places(Rule::HostMisused), " misused");
+  return text.empty() ? text : text + ", judged with --host";
 }
 
 }  // namespace cuaudit::report

@@ -29,4 +29,11 @@ InWords Words(const std::map<Ran, std::uint64_t>& trials);
 
 std::string_view Words(const NotReached& row);
 
+// Notes about host resources that the audit saw but did not judge. Notes of these rules never change the outcome. Each has one note per
+// place.
+constexpr bool IsHostNote(Rule rule) { return rule == Rule::HostLeft || rule == Rule::HostMisused; }
+
+// "3 host places left, 1 misused, judged with --host"; empty when there are none.
+std::string HostNotes(const Run& run);
+
 }  // namespace cuaudit::report

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/text_defects.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "reports/escape.h"
-#include "reports/host_notes.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
 

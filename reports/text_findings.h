@@ -41,4 +41,6 @@ void AppendNotReached(const Run& run, Page* page);
 // Writes the number of notes of each rule, and some of the notes. For `cuaudit run`, objects left at exit are below their table instead.
 void AppendNotes(const Run& run, Page* page);
 
+void AppendDefects(const Run& run, Page* page);
+
 }  // namespace cuaudit::report

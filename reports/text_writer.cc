@@ -13,10 +13,8 @@
 
 #include "reports/defect_words.h"
 #include "reports/escape.h"
-#include "reports/host_notes.h"
 #include "reports/message.h"
 #include "reports/runtime_modules.h"
-#include "reports/text_defects.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
 

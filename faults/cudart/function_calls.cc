@@ -3,7 +3,6 @@
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
 #include "faults/cudart/kernels.h"
-#include "faults/cudart/launch.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

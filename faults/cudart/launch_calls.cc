@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "faults/cudart/calls.h"
 #include "faults/cudart/kernels.h"
-#include "faults/cudart/launch.h"
 
 namespace cuaudit::cudart {
 namespace {

@@ -2,6 +2,7 @@
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
 #include "faults/cudart/exports.h"
+#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 namespace {
@@ -139,6 +140,115 @@ cudaError_t PointerGetAttributes(DriverRef driver, struct cudaPointerAttributes*
   found.hostPointer = memory_type == 0 ? const_cast<void*>(ptr) : host_pointer;
   *attributes = found;
   return cudaSuccess;
+}
+
+// Hints and moves of managed memory, and copies in batches.
+
+namespace {
+
+CUdeviceptr* Addresses(void** pointers) noexcept {
+  static_assert(sizeof(CUdeviceptr) == sizeof(void*));
+  return reinterpret_cast<CUdeviceptr*>(pointers);
+}
+
+}  // namespace
+
+cudaError_t MemAdvise(DriverRef driver, const void* devPtr, size_t count, enum cudaMemoryAdvise advice,
+                      struct cudaMemLocation location) noexcept {
+  return From(driver.MemAdvise(Address(devPtr), count, As(advice), As(location)));
+}
+
+cudaError_t MemPrefetchAsync(DriverRef driver, const void* devPtr, size_t count, struct cudaMemLocation location, unsigned int flags,
+                             cudaStream_t stream) noexcept {
+  return From(driver.MemPrefetchAsync(Address(devPtr), count, As(location), flags, stream));
+}
+
+cudaError_t MemPrefetchBatchAsync(DriverRef driver, void** dptrs, size_t* sizes, size_t count, struct cudaMemLocation* prefetchLocs,
+                                  size_t* prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream) noexcept {
+  return From(
+      driver.MemPrefetchBatchAsync(Addresses(dptrs), sizes, count, As(prefetchLocs), prefetchLocIdxs, numPrefetchLocs, flags, stream));
+}
+
+cudaError_t MemDiscardBatchAsync(DriverRef driver, void** dptrs, size_t* sizes, size_t count, unsigned long long flags,
+                                 cudaStream_t stream) noexcept {
+  return From(driver.MemDiscardBatchAsync(Addresses(dptrs), sizes, count, flags, stream));
+}
+
+cudaError_t MemDiscardAndPrefetchBatchAsync(DriverRef driver, void** dptrs, size_t* sizes, size_t count,
+                                            struct cudaMemLocation* prefetchLocs, size_t* prefetchLocIdxs, size_t numPrefetchLocs,
+                                            unsigned long long flags, cudaStream_t stream) noexcept {
+  return From(driver.MemDiscardAndPrefetchBatchAsync(Addresses(dptrs), sizes, count, As(prefetchLocs), prefetchLocIdxs, numPrefetchLocs,
+                                                     flags, stream));
+}
+
+cudaError_t MemRangeGetAttribute(DriverRef driver, void* data, size_t dataSize, enum cudaMemRangeAttribute attribute, const void* devPtr,
+                                 size_t count) noexcept {
+  return From(driver.MemRangeGetAttribute(data, dataSize, As(attribute), Address(devPtr), count));
+}
+
+cudaError_t MemRangeGetAttributes(DriverRef driver, void** data, size_t* dataSizes, enum cudaMemRangeAttribute* attributes,
+                                  size_t numAttributes, const void* devPtr, size_t count) noexcept {
+  return From(driver.MemRangeGetAttributes(data, dataSizes, As(attributes), numAttributes, Address(devPtr), count));
+}
+
+cudaError_t MemcpyBatchAsync(DriverRef driver, void* const* dsts, const void* const* srcs, const size_t* sizes, size_t count,
+                             struct cudaMemcpyAttributes* attrs, size_t* attrsIdxs, size_t numAttrs, cudaStream_t stream) noexcept {
+  return From(driver.MemcpyBatchAsync(Addresses(const_cast<void**>(dsts)), Addresses(const_cast<void**>(srcs)), const_cast<size_t*>(sizes),
+                                      count, As(attrs), attrsIdxs, numAttrs, stream));
+}
+
+cudaError_t Memcpy3DBatchAsync(DriverRef driver, size_t numOps, struct cudaMemcpy3DBatchOp* opList, unsigned long long flags,
+                               cudaStream_t stream) noexcept {
+  return From(driver.Memcpy3DBatchAsync(numOps, As(opList), flags, stream));
+}
+
+namespace {
+
+unsigned char Byte(int value) noexcept { return static_cast<unsigned char>(value); }
+
+// Slices without a gap between them form one rectangle.
+template <typename Fill>
+cudaError_t FillSlices(const cudaPitchedPtr& to, const cudaExtent& extent, Fill fill) noexcept {
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
+  if (to.ysize == extent.height || extent.depth == 1) return From(fill(Address(to.ptr), extent.height * extent.depth));
+  for (size_t z = 0; z < extent.depth; ++z) {
+    if (const CUresult result = fill(Address(to.ptr) + z * to.pitch * to.ysize, extent.height)) return From(result);
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t Memset(DriverRef driver, void* devPtr, int value, size_t count) noexcept {
+  return count == 0 ? cudaSuccess : From(driver.MemsetD8(Address(devPtr), Byte(value), count));
+}
+
+cudaError_t MemsetAsync(DriverRef driver, void* devPtr, int value, size_t count, cudaStream_t stream) noexcept {
+  return count == 0 ? cudaSuccess : From(driver.MemsetD8Async(Address(devPtr), Byte(value), count, stream));
+}
+
+cudaError_t Memset2D(DriverRef driver, void* devPtr, size_t pitch, int value, size_t width, size_t height) noexcept {
+  if (width == 0 || height == 0) return cudaSuccess;
+  return From(driver.MemsetD2D8(Address(devPtr), pitch, Byte(value), width, height));
+}
+
+cudaError_t Memset2DAsync(DriverRef driver, void* devPtr, size_t pitch, int value, size_t width, size_t height,
+                          cudaStream_t stream) noexcept {
+  if (width == 0 || height == 0) return cudaSuccess;
+  return From(driver.MemsetD2D8Async(Address(devPtr), pitch, Byte(value), width, height, stream));
+}
+
+cudaError_t Memset3D(DriverRef driver, struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent) noexcept {
+  return FillSlices(pitchedDevPtr, extent, [&](CUdeviceptr address, size_t rows) noexcept {
+    return driver.MemsetD2D8(address, pitchedDevPtr.pitch, Byte(value), extent.width, rows);
+  });
+}
+
+cudaError_t Memset3DAsync(DriverRef driver, struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent,
+                          cudaStream_t stream) noexcept {
+  return FillSlices(pitchedDevPtr, extent, [&](CUdeviceptr address, size_t rows) noexcept {
+    return driver.MemsetD2D8Async(address, pitchedDevPtr.pitch, Byte(value), extent.width, rows, stream);
+  });
 }
 
 }  // namespace cuaudit::cudart

@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "faults/interpose/diversion.h"
-#include "faults/interpose/exports.h"
 #include "faults/interpose/process.h"
+#include "faults/interpose/resolving_driver.h"
 
 namespace cuaudit::faults {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "faults/driver/call_shape.h"
 #include "faults/driver/proc_address.h"
-#include "faults/interpose/exports.h"
 
 namespace cuaudit::faults {
 namespace {

@@ -10,11 +10,15 @@
 #include <atomic>
 #include <cstdint>
 
+#include "faults/driver/call_id.h"
 #include "faults/driver/genuine_driver.h"
 
 namespace cuaudit::faults {
 
 // `genuine` is null when `next` is the simulated driver. `unknown` may be null.
 driver::DriverRef Resolving(driver::DriverRef next, const driver::GenuineDriver* genuine, std::atomic<std::uint32_t>* unknown) noexcept;
+
+// The drop-in's function for a symbol. cuGetProcAddress must return it instead of the driver's own pointer.
+void* ExportOf(driver::CallId id) noexcept;
 
 }  // namespace cuaudit::faults

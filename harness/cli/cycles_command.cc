@@ -11,20 +11,11 @@ namespace cuaudit::harness {
 
 Exit CyclesCommand(const Options& options) {
   const Result<std::vector<std::uint64_t>> counts = ParseCounts(options.n);
-  if (!counts.ok()) {
-    Say(counts.status().message());
-    return counts.status().exit();
-  }
+  if (!counts.ok()) return Refuse(counts.status());
   const Result<std::uint64_t> detect = ParseDetect(options.detect);
-  if (!detect.ok()) {
-    Say(detect.status().message());
-    return detect.status().exit();
-  }
+  if (!detect.ok()) return Refuse(detect.status());
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
+  if (!session.ok()) return Refuse(session.status());
   report::Run run = session->NewReport();
   CyclesProgress progress;
   const std::string reproduce = session->CommandLine(kCycles) + " -- " + ShellJoin(session->subject().command);

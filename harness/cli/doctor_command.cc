@@ -61,10 +61,7 @@ std::string OwnRuntimeInWords(const Machine& machine) {
 
 Exit DoctorCommand(const Options& options) {
   const Result<Machine> machine = LookAround(options.real_driver);
-  if (!machine.ok()) {
-    Say(machine.status().message());
-    return machine.status().exit();
-  }
+  if (!machine.ok()) return Refuse(machine.status());
   const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
   std::string page;
   const auto row = [&page](std::string_view what, const std::string& value) { page += fmt::format("{:<16}{}\n", what, value); };

@@ -6,13 +6,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/effect_names.h"
 #include "harness/cli/session.h"
 #include "harness/probes/host_meters.h"
 #include "harness/sweep/plan/make_plan.h"
@@ -20,6 +20,70 @@
 
 namespace cuaudit::harness {
 namespace {
+
+constexpr std::string_view EffectName(driver::Effect effect) {
+  switch (effect) {
+    case driver::Effect::Describes:
+      return "describes";
+    case driver::Effect::Queries:
+      return "queries";
+    case driver::Effect::Uses:
+      return "uses";
+    case driver::Effect::Acquires:
+      return "acquires";
+    case driver::Effect::AcquiresCounted:
+      return "acquires counted";
+    case driver::Effect::AcquiresGiven:
+      return "acquires given";
+    case driver::Effect::Retains:
+      return "retains";
+    case driver::Effect::RetainsCounted:
+      return "retains counted";
+    case driver::Effect::Releases:
+      return "releases";
+    case driver::Effect::ReleasesCounted:
+      return "releases counted";
+    case driver::Effect::ReleasesRange:
+      return "releases range";
+    case driver::Effect::ReleasesPointee:
+      return "releases pointee";
+    case driver::Effect::RetainsPrimary:
+      return "retains primary";
+    case driver::Effect::ReleasesPrimary:
+      return "releases primary";
+    case driver::Effect::ResetsPrimary:
+      return "resets primary";
+    case driver::Effect::CreatesContext:
+      return "creates context";
+    case driver::Effect::DestroysContext:
+      return "destroys context";
+    case driver::Effect::PushesContext:
+      return "pushes context";
+    case driver::Effect::PopsContext:
+      return "pops context";
+    case driver::Effect::SetsContext:
+      return "sets context";
+    case driver::Effect::AddsNode:
+      return "adds node";
+    case driver::Effect::ClonesGraph:
+      return "clones graph";
+    case driver::Effect::BeginsCapture:
+      return "begins capture";
+    case driver::Effect::EndsCapture:
+      return "ends capture";
+    case driver::Effect::Instantiates:
+      return "instantiates";
+    case driver::Effect::UpdatesGraph:
+      return "updates graph";
+    case driver::Effect::LaunchesGraph:
+      return "launches graph";
+    case driver::Effect::GraphRetains:
+      return "graph retains";
+    case driver::Effect::GraphReleases:
+      return "graph releases";
+  }
+  return {};
+}
 
 struct Table {
   std::vector<std::string> head;

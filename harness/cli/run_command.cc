@@ -51,10 +51,7 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
 
 Exit RunCommand(const Options& options) {
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
+  if (!session.ok()) return Refuse(session.status());
   int interrupted = 0;
   const Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session);

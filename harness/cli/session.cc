@@ -19,7 +19,6 @@
 
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
-#include "harness/options/report_files.h"
 #include "harness/process/shell_quote.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -256,6 +255,11 @@ report::Run Session::NewReport() const {
   return run;
 }
 
+Exit Refuse(const Status& status) {
+  Say(status.message());
+  return status.exit();
+}
+
 // An output that cannot be written does not keep the others from being written.
 Exit Deliver(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);
@@ -285,11 +289,7 @@ Exit Fail(const Status& status, const Session& session) {
 }
 
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session) {
-  const char* const name = sigabbrev_np(progressed.signal);
-  const std::string signal = name == nullptr ? "signal " + std::to_string(progressed.signal) : std::string("SIG") + name;
-  run.outcome = words::Outcome::Interrupted;
-  if (progressed.done == 0) run.host = {};  // nothing was judged
-  run.interrupted = {signal, progressed.done, progressed.planned, progressed.more};
+  SetInterrupted(progressed, &run);
   Say(report::MessageLine(run) +
       (session.options().command == kSweep && !session.dir().fresh() ? "; the same command goes on from here" : ""));
   const Exit delivered = Deliver(run, session.options());

@@ -14,6 +14,7 @@
 
 #include "harness/cli/driver_choice.h"
 #include "harness/options/options.h"
+#include "harness/options/report_files.h"
 #include "harness/process/process.h"
 #include "harness/process/work_dir.h"
 #include "harness/sweep/findings/aggregate.h"
@@ -57,18 +58,13 @@ class Session {
 // Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 
+// Says the error on stderr and answers its exit code, before anything was started.
+Exit Refuse(const Status& status);
+
 // Says the error on stderr. For commands with reports it also delivers a report with the error.
 Exit Fail(const Status& status, const Session& session);
 
 inline constexpr int kSignalled = 128;  // plus the signal's number: the exit status that shells report
-
-// How far a command had come when a signal ended it.
-struct Progressed {
-  int signal = 0;             // number of the signal; 0: none
-  std::uint64_t done = 0;     // trials; for `cycles` and `run`: runs of the program
-  std::uint64_t planned = 0;  // 0: the fault-free runs were still under way
-  bool more = false;          // the plan was not complete yet
-};
 
 // Delivers `run`, which holds the results so far, for a command that a signal ended. Answers 128 plus the signal's number.
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session);

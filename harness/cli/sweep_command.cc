@@ -13,13 +13,12 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/options/sweep_settings.h"
-#include "harness/sweep/plan/make_plan.h"
-#include "harness/sweep/replay.h"
+#include "harness/sweep/plan/fault_text.h"
 #include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/defect_words.h"
-#include "reports/host_notes.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -72,72 +71,86 @@ Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& s
   return Rehearse(session.subject(), session.dir(), 2, interrupted);
 }
 
+// A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
+Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted) {
+  const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
+  return Rehearse(session.subject(), session.dir(), by_site ? 2 : 1, interrupted);
+}
+
 // Says that a finished sweep was started again, so the verdict is the earlier one.
 std::string NothingAnew(const WorkDir& dir) {
   return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
+}
+
+// What became of the trials.
+struct Carried {
+  Status status;
+  Progressed progressed;
+  bool nothing_anew = false;  // every trial is an earlier sweep's
+};
+
+// Carries out all trials, or the one of the faults `only`, and fills the report.
+Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
+                 report::Run* run) {
+  const Options& options = session.options();
+  const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
+  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-"};
+  const Isolation wished = only.empty() ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
+  std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session.dir(), resources, rehearsal);
+  SiteTexts sites;
+  SweepEngine engine(runner.get(), &session.dir(), sweep, session.Reproduce(), &sites);
+  Carried carried;
+  Status& status = carried.status;
+  if (only.empty()) {
+    const std::uint64_t subject = SubjectHash(session.subject(), rehearsal, sweep.judge);
+    status = engine.Prepare(std::move(rehearsal), subject);
+  } else {
+    status = engine.PrepareOne(std::move(rehearsal), only);
+  }
+  if (status.ok()) {
+    if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
+    if (engine.resumed() != 0)
+      Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+    carried.nothing_anew = engine.Finished() && engine.resumed() != 0;
+  }
+  Progress progress;
+  while (status.ok() && !engine.Finished()) {
+    progress.Show(engine.done(), engine.total());
+    status = engine.Step();
+  }
+  progress.Clear();
+  const int signal = status.ok() ? 0 : runner->interrupted();
+  runner.reset();  // ends all running processes
+  if (status.ok() || signal != 0) engine.Report(run);
+  carried.progressed = {signal, run->totals.trials, engine.trials(), engine.plans_more()};
+  return carried;
 }
 
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
   const Result<SweepOptions> sweep = SweepOptionsOf(options);
-  if (!sweep.ok()) {
-    Say(sweep.status().message());
-    return sweep.status().exit();
-  }
+  if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
+  if (!session.ok()) return Refuse(session.status());
 
   report::Run run = session->NewReport();
   int interrupted = 0;
-  Status status;
-  std::string nothing_anew;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
-  if (!rehearsal.ok()) {
-    return interrupted != 0 ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(rehearsal.status(), *session);
-  }
-  Progressed progressed;
-  {
-    const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
-    const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
-    const Isolation wished = Named<Isolation>(options.isolation).value_or(Isolation::Unknown);  // auto
-    std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session->dir(), resources, *rehearsal);
-    const std::uint64_t subject = SubjectHash(session->subject(), *rehearsal, sweep->judge);
-    SiteTexts sites;
-    SweepEngine engine(runner.get(), &session->dir(), *sweep, session->Reproduce(), &sites);
-    status = engine.Prepare(std::move(*rehearsal), subject);
-    Progress progress;
-    if (status.ok()) {
-      if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
-      if (engine.resumed() != 0)
-        Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
-      if (engine.Finished() && engine.resumed() != 0) nothing_anew = NothingAnew(session->dir());
-    }
-    while (status.ok() && !engine.Finished()) {
-      progress.Show(engine.done(), engine.total());
-      status = engine.Step();
-    }
-    progress.Clear();
-    progressed.signal = status.ok() ? 0 : runner->interrupted();
-    runner.reset();  // ends all running processes
-    if (status.ok() || progressed.signal != 0) engine.Report(&run);
-    progressed.done = run.totals.trials;
-    progressed.planned = engine.trials();
-    progressed.more = engine.plans_more();
-  }
-  if (progressed.signal != 0) return EndInterrupted(progressed, std::move(run), *session);
-  if (!status.ok()) return Fail(status, *session);
+  if (interrupted != 0) return EndInterrupted({interrupted}, std::move(run), *session);
+  if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
+  const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), {}, &run);
+  if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(run), *session);
+  if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
   const Exit delivered = Deliver(run, options);
-  if (nothing_anew.empty()) return delivered;
+  if (!carried.nothing_anew) return delivered;
   // JSON and JUnit reports have the same bytes however often a sweep was started, so the line goes to stderr then.
+  const std::string nothing_anew = NothingAnew(session->dir());
   const bool read_by_people = std::any_of(options.outputs.begin(), options.outputs.end(),
                                           [](const Output& one) { return one.format == Format::Text && one.file.empty(); });
   if (!read_by_people) Say(nothing_anew);
@@ -147,31 +160,22 @@ Exit SweepCommand(const Options& options) {
 
 Exit ReplayCommand(const Options& options) {
   const Result<std::vector<report::Replayed>> faults = ReadFaults(options);
-  if (!faults.ok()) {
-    Say(faults.status().message());
-    return faults.status().exit();
-  }
-  const Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
-  if (!benign.ok()) {
-    Say(benign.status().message());
-    return benign.status().exit();
-  }
+  if (!faults.ok()) return Refuse(faults.status());
+  const Result<SweepOptions> sweep = SweepOptionsOf(options);
+  if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
-  if (!session.ok()) {
-    Say(session.status().message());
-    return session.status().exit();
-  }
-  JudgeOptions judge;
-  judge.abandoned_is_leak = options.abandoned_is_leak;
-  judge.exit_is_said = options.strict_exit;
+  if (!session.ok()) return Refuse(session.status());
   report::Run run = session->NewReport();
   run.faults = *faults;
   std::vector<std::string> texts;
   for (const report::Replayed& fault : *faults) texts.push_back(fault.text);
   int interrupted = 0;
-  Status status = Replay(session->subject(), session->dir(), texts, judge, *benign, session->Reproduce(), &run, &interrupted);
+  Result<Rehearsal> rehearsal = RehearseForReplay(*session, texts, &interrupted);
   if (interrupted != 0) return EndInterrupted({interrupted, 0, 1}, std::move(run), *session);
-  if (!status.ok()) return Fail(status, *session);
+  if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
+  const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), texts, &run);
+  if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(run), *session);
+  if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);
   return Deliver(run, options);
 }

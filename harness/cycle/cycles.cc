@@ -7,21 +7,6 @@
 #include "harness/sweep/findings/aggregate.h"
 
 namespace cuaudit::harness {
-std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites) {
-  const faults::Record* first = nullptr;
-  const faults::Record* last = nullptr;
-  for (const std::uint32_t mark : run.ledger.facts.marks) {
-    const faults::Record& record = run.journal.records()[mark];
-    if (!IsMark(record, faults::MarkKind::CycleEnd)) continue;
-    if (first == nullptr || record.cycle < first->cycle) first = &record;
-    if (last == nullptr || record.cycle > last->cycle) last = &record;
-  }
-  std::vector<Snapshot> snapshots;
-  if (first == nullptr) return snapshots;
-  snapshots.push_back(TakeSnapshot(run, first->cycle, first->begin, sites));
-  if (last->cycle != first->cycle) snapshots.push_back(TakeSnapshot(run, last->cycle, last->begin, sites));
-  return snapshots;
-}
 
 Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
                  const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, CyclesProgress* progress) {
@@ -51,7 +36,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
     const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), &progress->interrupted);
     if (!seen.ok()) return seen.status();
     progress->done = 1;
-    snapshots = MarkedSnapshots(*seen, &sites);
+    snapshots = MarkedSnapshots(*seen, Moments::FirstAndLast, &sites);
     if (snapshots.size() < 2) {
       return {Exit::Usage, "expected {n} in the command, or a program that marks at least two cycles (cuaudit/mark.h): it marked " +
                                std::to_string(snapshots.size())};

@@ -31,7 +31,4 @@ struct CyclesProgress {
 Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
                  const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, CyclesProgress* progress);
 
-// The end marks of the first and last cycle of a journal as snapshots; fewer than two when fewer cycles were marked.
-std::vector<Snapshot> MarkedSnapshots(const Observation& run, SiteTexts* sites);
-
 }  // namespace cuaudit::harness

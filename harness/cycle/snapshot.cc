@@ -6,13 +6,12 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "harness/cycle/growth.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/fingerprint.h"
 
 namespace cuaudit::harness {
 namespace {
-
-constexpr std::uint64_t kInsideTheDriver = 1;
 
 bool IsHostCall(const Site& site, faults::HostCall call) {
   return site.record_kind == faults::RecordKind::Host && site.call == static_cast<std::uint16_t>(call);
@@ -60,16 +59,6 @@ class Keys {
   std::unordered_map<std::uint64_t, std::uint64_t> known_;
 };
 
-// The live objects of one site, one entry per snapshot.
-struct SiteRow {
-  driver::Kind kind{};
-  report::Acquired acquired;
-  std::uint64_t key = 0;
-  bool library_kept = false;
-  std::vector<std::uint64_t> live;
-  std::vector<std::uint64_t> bytes;
-};
-
 using ViolationKey = std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t, std::uint64_t>;
 
 struct ViolationRow {
@@ -86,32 +75,9 @@ double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std:
 std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
 
 // Allocators map another pool and the C library enlarges a table now and then. A real loss happens in each cycle.
-bool Grows(const SiteRow& row, double per_cycle) {
-  return row.kind == driver::Kind::HostMapping || row.library_kept ? per_cycle >= 1 : per_cycle > 0;
-}
-
-std::vector<SiteRow> CollectRows(std::span<const Snapshot> snapshots) {
-  std::vector<SiteRow> rows;
-  std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
-  for (std::size_t s = 0; s < snapshots.size(); ++s) {
-    for (const LiveSite& site : snapshots[s].live) {
-      const auto [at, fresh] = index.emplace(std::make_pair(site.kind, site.key), rows.size());
-      if (fresh) {
-        SiteRow row;
-        row.kind = site.kind;
-        row.acquired = site.acquired;
-        row.key = site.key;
-        row.library_kept = site.library_kept;
-        row.live.resize(snapshots.size());
-        row.bytes.resize(snapshots.size());
-        rows.push_back(std::move(row));
-      }
-      rows[at->second].live[s] += site.live;
-      rows[at->second].bytes[s] += site.bytes;
-    }
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const SiteRow& a, const SiteRow& b) { return a.kind < b.kind; });
-  return rows;
+bool RowGrows(const LiveRow& row, double per_cycle) {
+  const bool now_and_then = row.site.kind == driver::Kind::HostMapping || row.site.library_kept;
+  return Grows(row.live) && (!now_and_then || per_cycle >= 1);
 }
 
 std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots) {
@@ -201,23 +167,54 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
   return snapshot;
 }
 
+std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, SiteTexts* sites) {
+  std::map<std::uint32_t, std::uint64_t> ends;  // by cycle
+  for (const std::uint32_t mark : run.ledger.facts.marks) {
+    const faults::Record& record = run.journal.records()[mark];
+    if (IsMark(record, faults::MarkKind::CycleEnd)) ends.emplace(record.cycle, record.begin);
+  }
+  std::vector<Snapshot> snapshots;
+  for (const auto& [cycle, end] : ends) {
+    const bool between = cycle != ends.begin()->first && cycle != ends.rbegin()->first;
+    if (moments == Moments::EachCycle || !between) snapshots.push_back(TakeSnapshot(run, cycle, end, sites));
+  }
+  return snapshots;
+}
+
+std::vector<LiveRow> LiveRows(std::span<const Snapshot> snapshots) {
+  std::vector<LiveRow> rows;
+  std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
+  for (std::size_t s = 0; s < snapshots.size(); ++s) {
+    for (const LiveSite& site : snapshots[s].live) {
+      const auto [at, fresh] = index.emplace(std::make_pair(site.kind, site.key), rows.size());
+      if (fresh) {
+        rows.push_back({site, std::vector<std::uint64_t>(snapshots.size()), std::vector<std::uint64_t>(snapshots.size())});
+      }
+      rows[at->second].live[s] += site.live;
+      rows[at->second].bytes[s] += site.bytes;
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const LiveRow& a, const LiveRow& b) { return a.site.kind < b.site.kind; });
+  return rows;
+}
+
 void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run) {
   std::vector<std::uint64_t> cycles;
   for (const Snapshot& snapshot : snapshots) cycles.push_back(snapshot.cycles);
   run->cycle_counts = cycles;
   FingerprintSet fingerprints;
-  for (const SiteRow& row : CollectRows(snapshots)) {
+  for (const LiveRow& row : LiveRows(snapshots)) {
     report::CycleRow out;
-    out.kind = std::string(driver::Name(row.kind));
-    out.acquired = row.acquired;
+    out.kind = std::string(driver::Name(row.site.kind));
+    out.acquired = row.site.acquired;
     out.live = row.live;
     out.per_cycle = PerCycle(row.live, cycles);
     const double bytes = PerCycle(row.bytes, cycles);
     out.bytes_per_cycle = bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0;
-    const bool inside = row.key == kInsideTheDriver;
-    if ((out.per_cycle < 0 || Grows(row, out.per_cycle)) && !inside) run->per_cycle[out.kind] += out.per_cycle;
-    if (Grows(row, out.per_cycle) && !inside) {
-      report::Finding finding = MakeFinding(Rule::Growth, row.kind, row.acquired, {}, {}, &fingerprints);
+    const bool inside = row.site.key == kInsideTheDriver;
+    if ((out.per_cycle < 0 || RowGrows(row, out.per_cycle)) && !inside) run->per_cycle[out.kind] += out.per_cycle;
+    if (RowGrows(row, out.per_cycle) && !inside) {
+      report::Finding finding = MakeFinding(Rule::Growth, row.site.kind, row.site.acquired, {}, {}, &fingerprints);
       finding.count = AtLeastOne(out.per_cycle);
       finding.bytes = out.bytes_per_cycle;
       finding.reproduce = reproduce;

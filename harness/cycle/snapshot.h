@@ -27,6 +27,13 @@ struct LiveSite {
   bool library_kept = false;  // Object::library_kept: grows only when each cycle adds one
 };
 
+// The live objects of one kind and place, with one count per snapshot.
+struct LiveRow {
+  LiveSite site;  // without its counts
+  std::vector<std::uint64_t> live;
+  std::vector<std::uint64_t> bytes;
+};
+
 struct ViolationSite {
   Rule rule{};
   driver::Kind kind{};
@@ -45,10 +52,18 @@ struct Snapshot {
   std::vector<ViolationSite> violations;
 };
 
+inline constexpr std::uint64_t kInsideTheDriver = 1;  // LiveSite::key of all that the driver took for itself
 inline constexpr std::uint64_t kAtExit = ~std::uint64_t{0};
 
 // The moment of ticket `until` of the journal's clock; kAtExit for the end of the run.
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites);
+
+// At the end marks of the cycles of a journal: of each, or of the first and the last one only.
+enum class Moments : std::uint8_t { EachCycle, FirstAndLast };
+std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, SiteTexts* sites);
+
+// By kind, and within a kind in the order in which the places were first seen.
+std::vector<LiveRow> LiveRows(std::span<const Snapshot> snapshots);
 
 // Fills cycle_counts, cycle_rows, per_cycle and findings. Takes at least two snapshots in increasing order of cycles.
 void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run);

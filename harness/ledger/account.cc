@@ -205,13 +205,17 @@ void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const fau
   if (inside.empty()) Release(Kind::Mapping, base, 1, record, outcome);
 }
 
-void Account::Orphan(std::uint64_t context, const Site& site) {
+std::vector<std::int64_t> Account::TakeChildren(std::uint64_t context) {
   ++deaths_[context];
   const auto found = by_context_.find(context);
-  if (context == 0 || found == by_context_.end()) return;
-  const std::vector<std::int64_t> children = std::move(found->second);
+  if (context == 0 || found == by_context_.end()) return {};
+  std::vector<std::int64_t> children = std::move(found->second);
   by_context_.erase(found);
-  for (const std::int64_t index : children) {
+  return children;
+}
+
+void Account::Orphan(std::uint64_t context, const Site& site) {
+  for (const std::int64_t index : TakeChildren(context)) {
     const State state = books_->object(index).state;
     if (state == State::Live) Close(index, State::Orphaned, site);
     // The program tried to release the object, so the end of its context is not held against the program.
@@ -221,12 +225,7 @@ void Account::Orphan(std::uint64_t context, const Site& site) {
 }
 
 void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site) {
-  ++deaths_[context];
-  const auto found = by_context_.find(context);
-  if (context == 0 || found == by_context_.end()) return;
-  const std::vector<std::int64_t> children = std::move(found->second);
-  by_context_.erase(found);
-  for (const std::int64_t index : children) {
+  for (const std::int64_t index : TakeChildren(context)) {
     Object& object = books_->object(index);
     if (object.kind == kind && object.state == State::Live) {
       Close(index, State::Orphaned, site);

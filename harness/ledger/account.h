@@ -90,7 +90,6 @@ class Account {
   Books& books() { return *books_; }
   std::uint32_t pid() const { return pid_; }
   const Account* parent() const { return parent_; }
-  std::uint64_t forked_at() const { return forked_at_; }
   // From now on graphs of this process may own memory that no recorded argument names, so an unknown address proves nothing.
   void set_graph_memory() { graph_memory_ = true; }
   // The plan refused a release or the end of a capture, or told the program that an acquisition failed (`after`). From now on a release
@@ -104,6 +103,8 @@ class Account {
   std::int64_t DeadObjectAt(std::uint64_t address) const;
 
  private:
+  // Counts the death of the context, and answers the objects that lay in it.
+  std::vector<std::int64_t> TakeChildren(std::uint64_t context);
   Account(const Account&) = default;
 
   struct Key {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
 // have no record, so the release of an unknown one is no violation here.
+#include "harness/ledger/host_deed.h"
 #include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {
@@ -117,45 +118,18 @@ void ProcessFold::Host(const faults::Record& record) {
       }
       break;
     }
-    case HostCall::DescriptorOpen:
-    case HostCall::DescriptorSocket:
-    case HostCall::DescriptorPipe:
-    case HostCall::DescriptorDup:
-    case HostCall::DescriptorEvent:
-    case HostCall::DescriptorPoll:
-    case HostCall::DescriptorTimer:
-    case HostCall::DescriptorMemory:
-    case HostCall::DescriptorWatch:
-    case HostCall::DescriptorSignal:
-    case HostCall::DescriptorStream:
-    case HostCall::DescriptorDirectory:
-    case HostCall::DescriptorReceived:
-    case HostCall::DescriptorFound:
-      object.kind = Kind::FileDescriptor;
-      account_.Acquire(object, record);
-      break;
-    case HostCall::DescriptorClose:
-    case HostCall::DescriptorGone:
-      ReleaseHeld(Kind::FileDescriptor, record);
-      break;
-    case HostCall::ThreadCreate:
-      object.kind = Kind::Thread;
-      account_.Acquire(object, record);
-      break;
-    case HostCall::ThreadJoin:
-    case HostCall::ThreadDetach:
-    case HostCall::ThreadDetachSelf:
-      ReleaseHeld(Kind::Thread, record);
-      break;
     case HostCall::Map:
       HostMap(object, record);
       break;
     case HostCall::Unmap:
       HostUnmap(record);
       break;
-    case HostCall::Reading:
-    case HostCall::Looking:
-      break;
+    default: {  // descriptors and threads
+      const HostDeed deed = DeedOf(static_cast<HostCall>(record.call));
+      object.kind = deed.acquires;
+      if (deed.acquires != Kind::None) account_.Acquire(object, record);
+      if (deed.releases != Kind::None) ReleaseHeld(deed.releases, record);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/shim/gate.h"
+#include "include/cuaudit/block.h"
 #include "include/cuaudit/mark.h"
 
 namespace cuaudit::harness {
@@ -73,6 +74,18 @@ bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t ad
 std::uint64_t BlocksUnheard() noexcept { return blocks_unheard.load(std::memory_order_relaxed); }
 
 }  // namespace cuaudit::harness
+
+namespace cuaudit {
+
+void BlockOut(DriverRef driver, CUdeviceptr address, std::size_t bytes) noexcept {
+  (void)harness::NoteBlock(driver, faults::MarkKind::BlockOut, address, bytes);
+}
+
+void BlockBack(DriverRef driver, CUdeviceptr address) noexcept {
+  (void)harness::NoteBlock(driver, faults::MarkKind::BlockBack, address, 0);
+}
+
+}  // namespace cuaudit
 
 // cuaudit/mark.h asks this function first.
 extern "C" __attribute__((visibility("default"))) int cuaudit_watched_block(int what, std::uint64_t address, std::uint64_t bytes) {

@@ -13,6 +13,7 @@
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
+#include "harness/options/sweep_settings.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/fuzz.h"
 
@@ -114,7 +115,7 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
 }
 
 Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_unique<Parts>(std::move(lifecycle), options)) {
-  Status status = ParseBenignOf(parts_->lifecycle, &parts_->benign);
+  Status status = AddBenign(parts_->lifecycle.benign(), kBenignSource, &parts_->benign);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
   if (status.ok() && !world.ok()) status = world.status();
   if (!status.ok()) {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "harness/cycle/growth.h"
-#include "harness/lifecycle/lifecycle_cycles.h"
 
 extern "C" [[gnu::weak]] void __asan_init();
 

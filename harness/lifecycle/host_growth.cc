@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/cycle/growth.h"
 #include "harness/lifecycle/host_loss.h"
-#include "harness/lifecycle/lifecycle_cycles.h"
 #include "harness/lifecycle/trial_world.h"
 
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::int64_t kSeriesZero = std::int64_t{1} << 40;  // keeps a series positive when more is released than acquired
-
 struct Series {
-  std::vector<std::uint64_t> count;
-  std::vector<std::uint64_t> bytes;
+  std::vector<std::int64_t> count;
+  std::vector<std::int64_t> bytes;
   HostTally last;
 };
 
@@ -23,22 +21,12 @@ struct Series {
 void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
   for (const auto& [key, tally] : fold.places()) {
     Series& series = (*all)[key];
-    series.count.resize(cycle, kSeriesZero);
-    series.bytes.resize(cycle, kSeriesZero);
-    series.count.push_back(static_cast<std::uint64_t>(kSeriesZero + tally.count));
-    series.bytes.push_back(static_cast<std::uint64_t>(kSeriesZero + tally.bytes));
+    series.count.resize(cycle);
+    series.bytes.resize(cycle);
+    series.count.push_back(tally.count);
+    series.bytes.push_back(tally.bytes);
     series.last = tally;
   }
-}
-
-std::vector<std::uint64_t> After(const std::vector<std::uint64_t>& series, std::uint32_t warm_up) {
-  return {series.begin() + std::max(warm_up, 1U) - 1, series.end()};
-}
-
-std::string Alive(const std::vector<std::uint64_t>& series) {
-  std::string text = "alive after each cycle:";
-  for (const std::uint64_t count : series) text.append(" ").append(std::to_string(static_cast<std::int64_t>(count) - kSeriesZero));
-  return text;
 }
 
 }  // namespace
@@ -92,14 +80,14 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
       grown.findings.push_back(HostFinding(key, series.last, grown.host));
       continue;
     }
-    const std::vector<std::uint64_t> count = After(series.count, options.warm_up);
-    const std::vector<std::uint64_t> bytes = After(series.bytes, options.warm_up);
+    const std::vector<std::int64_t> count = AfterWarmUp(std::span<const std::int64_t>(series.count), options.warm_up);
+    const std::vector<std::int64_t> bytes = AfterWarmUp(std::span<const std::int64_t>(series.bytes), options.warm_up);
     if (!Grows(count) && !Grows(bytes)) continue;
     TrialFinding finding = HostFinding(key, series.last, grown.host);
     finding.rule = Rule::Growth;
-    finding.count = std::max<std::uint64_t>(count.back() - std::min(count.front(), count.back()), 1);
-    finding.bytes = bytes.back() - std::min(bytes.front(), bytes.back());
-    finding.detail = Alive(series.count);
+    finding.count = static_cast<std::uint64_t>(std::max<std::int64_t>(count.back() - count.front(), 1));
+    finding.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes.back() - bytes.front(), 0));
+    finding.detail = AliveText(std::span<const std::int64_t>(series.count));
     grown.findings.push_back(std::move(finding));
   }
   return grown;

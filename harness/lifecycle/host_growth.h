@@ -8,6 +8,9 @@
 // The cycles run without stacks first, because a stack costs ten times as much as counting a block.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,18 @@
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
+
+// `counts` holds one count after each cycle. The count at the end of the warm-up and those of the later cycles.
+template <typename Count>
+std::vector<Count> AfterWarmUp(std::span<const Count> counts, std::uint32_t warm_up) {
+  return {counts.begin() + std::max(warm_up, 1U) - 1, counts.end()};
+}
+template <typename Count>
+std::string AliveText(std::span<const Count> counts) {
+  std::string text = "alive after each cycle:";
+  for (const Count count : counts) text.append(" ").append(std::to_string(count));
+  return text;
+}
 
 // After a run without stacks, with one span per cycle: false when more was alive at once than the drop-in follows.
 bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans);

@@ -43,6 +43,15 @@ void HostFold::Hold(Kind kind, const Record& record, std::int64_t bytes) {
   if (kind != Kind::HostHeap) held_[{kind, record.argument[0]}].push_back(key);
 }
 
+// A block that is given back has the place of its allocation.
+void HostFold::AddBlock(const HostDeed& deed, const Record& record) {
+  const auto bytes = static_cast<std::int64_t>(record.argument[1]);
+  if (deed.acquires == Kind::HostHeap) return Hold(Kind::HostHeap, record, bytes);
+  HostTally& tally = places_[{Rule::Leak, Kind::HostHeap, static_cast<std::uint16_t>(HostCall::Allocate), record.stack}];
+  --tally.count;
+  tally.bytes -= bytes;
+}
+
 void HostFold::Release(Kind kind, const Record& record) {
   const auto held = held_.find({kind, record.argument[0]});
   if (held == held_.end()) {
@@ -66,76 +75,21 @@ void HostFold::Add(std::span<const Record> records) {
   for (const Record& record : records) {
     // An incomplete record: the call failed without an effect.
     if (record.kind != faults::RecordKind::Host || record.end == 0 || record.argument[0] == 0) continue;
-    switch (static_cast<HostCall>(record.call)) {
-      case HostCall::Allocate:
-      case HostCall::Deallocate: {
-        if ((record.flags & (faults::kKeptByLibrary | faults::kPartOfOther)) != 0) break;
-        const auto bytes = static_cast<std::int64_t>(record.argument[1]);
-        if (record.call == static_cast<std::uint16_t>(HostCall::Allocate)) {
-          Hold(Kind::HostHeap, record, bytes);
-        } else {
-          HostTally& tally = places_[{Rule::Leak, Kind::HostHeap, static_cast<std::uint16_t>(HostCall::Allocate), record.stack}];
-          --tally.count;
-          tally.bytes -= bytes;
-        }
-        break;
-      }
-      case HostCall::Dlopen:
-        Hold(Kind::DlopenReference, record, 0);
-        break;
-      case HostCall::Dlclose:
-        Release(Kind::DlopenReference, record);
-        break;
-      case HostCall::MutexInit:
-        Hold(Kind::Mutex, record, 0);
-        break;
-      case HostCall::MutexDestroy:
-        Release(Kind::Mutex, record);
-        break;
-      case HostCall::MutexFreed:
-        Violate(Rule::MutexFreed, record);
-        if (record.argument[1] == 1) Violate(Rule::MutexLocked, record);
-        Release(Kind::Mutex, record);
-        break;
-      case HostCall::MutexDestroyedLocked:
-        Violate(Rule::MutexLocked, record);
-        // The C library answered EBUSY. The mutex counts as released, because a program that ignores this does not try again.
-        Release(Kind::Mutex, record);
-        break;
-      case HostCall::ThreadCreate:
-        Hold(Kind::Thread, record, 0);
-        break;
-      case HostCall::ThreadJoin:
-      case HostCall::ThreadDetach:
-      case HostCall::ThreadDetachSelf:
-        Release(Kind::Thread, record);
-        break;
-      case HostCall::DescriptorOpen:
-      case HostCall::DescriptorSocket:
-      case HostCall::DescriptorPipe:
-      case HostCall::DescriptorDup:
-      case HostCall::DescriptorEvent:
-      case HostCall::DescriptorPoll:
-      case HostCall::DescriptorTimer:
-      case HostCall::DescriptorMemory:
-      case HostCall::DescriptorWatch:
-      case HostCall::DescriptorSignal:
-      case HostCall::DescriptorStream:
-      case HostCall::DescriptorDirectory:
-      case HostCall::DescriptorReceived:
-        Hold(Kind::FileDescriptor, record, 0);
-        break;
-      case HostCall::DescriptorClose:
-        Release(Kind::FileDescriptor, record);
-        break;
-      case HostCall::DescriptorFound:  // a meter counts descriptors here instead of a census
-      case HostCall::DescriptorGone:
-      case HostCall::Map:  // would include mappings of the simulated driver
-      case HostCall::Unmap:
-      case HostCall::Reading:
-      case HostCall::Looking:
-        break;
+    const auto call = static_cast<HostCall>(record.call);
+    const HostDeed deed = DeedOf(call);
+    if (deed.acquires == Kind::HostHeap || deed.releases == Kind::HostHeap) {
+      if ((record.flags & (faults::kKeptByLibrary | faults::kPartOfOther)) == 0) AddBlock(deed, record);
+      continue;
     }
+    // A meter counts descriptors here instead of a census, and mappings would include those of the simulated driver.
+    const bool elsewhere =
+        call == HostCall::DescriptorFound || call == HostCall::DescriptorGone || call == HostCall::Map || call == HostCall::Unmap;
+    if (elsewhere) continue;
+    if (call == HostCall::MutexFreed) Violate(Rule::MutexFreed, record);
+    const bool locked = call == HostCall::MutexDestroyedLocked || (call == HostCall::MutexFreed && record.argument[1] == 1);
+    if (locked) Violate(Rule::MutexLocked, record);
+    if (deed.acquires != Kind::None) Hold(deed.acquires, record, 0);
+    if (deed.releases != Kind::None) Release(deed.releases, record);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "faults/journal/journal_view.h"
 #include "faults/journal/memory_journal.h"
 #include "faults/plan/plan.h"
+#include "harness/ledger/host_deed.h"
 #include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
 #include "harness/probes/host_watch.h"
@@ -80,6 +81,7 @@ class HostFold {
   std::int64_t Violations() const;
 
  private:
+  void AddBlock(const HostDeed& deed, const faults::Record& record);
   void Hold(driver::Kind kind, const faults::Record& record, std::int64_t bytes);
   void Release(driver::Kind kind, const faults::Record& record);
   void Violate(Rule rule, const faults::Record& record);

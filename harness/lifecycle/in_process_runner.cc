@@ -115,6 +115,8 @@ Status InProcessRunner::Give(std::vector<TrialOrder> orders) {
 }
 
 Result<TrialSeen> InProcessRunner::Next() {
+  const Status stopped(Exit::Failure, "stopped by a signal");
+  if (interrupted() != 0) return stopped;
   const TrialOrder order = std::move(orders_.front());
   orders_.pop_front();
   faults_.clear();
@@ -137,6 +139,7 @@ Result<TrialSeen> InProcessRunner::Next() {
   one.isolation = shared_trace_ == nullptr ? Isolation::InProcess : Isolation::Fork;
   const Stacks stacks = by_site || !spotless_ ? Stacks::All : order.goes_on ? Stacks::FaultedCycle : Stacks::None;
   Result<Ending> ending = Execute(plan_, stacks);
+  if (ending.ok() && interrupted() != 0) return stopped;  // an isolated trial was ended, too
   if (!ending.ok()) return ending.status();
   trace_.cycle[0].benign_faults = benign;
   const auto died = [&] { return ending->signal != 0 || ending->timed_out; };

@@ -19,6 +19,7 @@
 #include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/isolation.h"
+#include "harness/lifecycle/stop_signals.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -38,7 +39,7 @@ class InProcessRunner final : public Runner {
   Result<TrialSeen> Next() override;
   Status Repeat(TrialResult* trial) override;
   bool idle() const noexcept override { return orders_.empty(); }
-  int interrupted() const noexcept override { return 0; }
+  int interrupted() const noexcept override { return StopSignals::Seen(); }
   bool repeats_exactly() const noexcept override { return repeats_exactly_; }
 
   // The driver in words; empty before Rehearse opened it.

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "faults/journal/stop_request.h"
+#include "harness/lifecycle/stop_signals.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {
@@ -80,8 +81,8 @@ Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadli
   int ready = 0;
   // An interrupted wait starts anew: the deadline is a bound against hanging and no measurement.
   do ready = poll(&wait, 1, static_cast<int>(deadline_ms));
-  while ((ready < 0 && errno == EINTR) || (ready == 0 && still_going()));
-  const bool late = ended.valid() && ready == 0;
+  while ((ready < 0 && errno == EINTR && StopSignals::Seen() == 0) || (ready == 0 && still_going()));
+  const bool late = ended.valid() && ready <= 0;
   sigval request = {};
   request.sival_int = faults::kStopRequest;
   if (late && answers() && sigqueue(child, faults::StopRequestSignal(), request) == 0) (void)poll(&wait, 1, kAnswerMs);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "faults/driver/result.h"
+#include "harness/cycle/growth.h"
+#include "harness/cycle/snapshot.h"
 #include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/diversion.h"
@@ -21,85 +23,44 @@
 namespace cuaudit::harness {
 namespace {
 
-std::vector<std::uint64_t> CycleEnds(const Observation& run) {
-  std::vector<std::uint64_t> ends;
-  for (const std::uint32_t mark : run.ledger.facts.marks) {
-    const faults::Record& record = run.journal.records()[mark];
-    if (IsMark(record, faults::MarkKind::CycleEnd)) ends.push_back(record.begin);
-  }
-  return ends;
-}
-
 // The results of the cycles.
 struct Found {
-  std::vector<TrialFinding> findings;
-  std::vector<TrialFinding> notes;
+  std::vector<LiveRow> grown;
+  std::vector<LiveRow> kept;  // what does not grow
   std::vector<MeterFinding> meters;
 };
 
-struct Place {
-  Object first;  // an object acquired at the place
-  std::uint64_t bytes = 0;
-  std::vector<std::uint64_t> live;  // at the end of each cycle
-};
+// The first count of a row is from before the first cycle.
+std::span<const std::uint64_t> AfterEachCycle(const LiveRow& row) { return std::span(row.live).subspan(1); }
 
-// Context-stack entries that are left have a rule of their own, and graph nodes end with their graph.
-bool Counts(const Object& object) {
-  return object.cycle != 0 && !object.driver_owned && object.kind != driver::Kind::ContextStackEntry &&
-         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
-}
-
-std::map<std::pair<driver::Kind, std::uint64_t>, Place> PlacesOf(const Observation& run, const std::vector<std::uint64_t>& ends) {
-  std::map<std::pair<driver::Kind, std::uint64_t>, Place> places;
-  for (const Object& object : run.ledger.objects) {
-    if (!Counts(object)) continue;
-    Place& place = places[{object.kind, SiteKey(run.journal, object.acquired)}];
-    if (place.live.empty()) {
-      place.first = object;
-      place.live.resize(ends.size());
-    }
-    if (object.state != State::Released) place.bytes += object.bytes;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const bool alive = object.acquired.begin < ends[i] && (object.state != State::Released || object.released.begin > ends[i]);
-      if (alive) place.live[i] += object.references;
-    }
+// What was there before the first cycle is not the lifecycle's. Context-stack entries that are left have a rule of their own.
+void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up, Found* found) {
+  std::vector<Snapshot> snapshots = MarkedSnapshots(run, Moments::EachCycle, SitesOfThread());
+  snapshots.insert(snapshots.begin(), TakeSnapshot(run, 0, begin, SitesOfThread()));
+  for (LiveRow& row : LiveRows(snapshots)) {
+    if (row.site.kind == driver::Kind::ContextStackEntry || row.site.key == kInsideTheDriver || row.live.back() <= row.live.front())
+      continue;
+    (Grows(AfterWarmUp(AfterEachCycle(row), warm_up)) ? found->grown : found->kept).push_back(std::move(row));
   }
-  return places;
 }
 
-std::string Counts(const std::vector<std::uint64_t>& live) {
-  std::string text = "alive after each cycle:";
-  for (const std::uint64_t count : live) text.append(" ").append(std::to_string(count));
+TrialFindingText TextOf(const LiveRow& row, Rule rule) {
+  TrialFindingText text;
+  text.rule = rule;
+  text.kind = row.site.kind;
+  text.count = row.live.back() - row.live.front();
+  text.bytes = row.bytes.back() - std::min(row.bytes.front(), row.bytes.back());
+  text.acquired = row.site.acquired;
+  text.acquired_key = row.site.key;
   return text;
 }
 
-// The counts at the end of the warm-up and of each later cycle.
-std::vector<std::uint64_t> AfterWarmUp(const Place& place, std::uint32_t warm_up) {
-  return {place.live.begin() + std::max(warm_up, 1U) - 1, place.live.end()};
-}
-
-void AddPlaces(const Observation& run, std::uint32_t warm_up, Found* found) {
-  for (const auto& [key, place] : PlacesOf(run, CycleEnds(run))) {
-    const std::vector<std::uint64_t> after = AfterWarmUp(place, warm_up);
-    if (place.live.back() == 0) continue;
-    TrialFinding finding;
-    finding.rule = Grows(after) ? Rule::Growth : Rule::ProcessLifetime;
-    finding.kind = key.first;
-    finding.count = finding.rule == Rule::Growth ? after.back() - std::min(after.front(), after.back()) : place.live.back();
-    finding.bytes = place.bytes;
-    finding.acquired = place.first.acquired;
-    finding.acquired_key = key.second;
-    if (finding.rule == Rule::Growth) {
-      finding.detail = Counts(place.live);
-      found->findings.push_back(finding);
-    } else {
-      found->notes.push_back(finding);
-    }
-  }
-}
-
-bool ObjectsGrow(const Found& found) {
-  return std::any_of(found.findings.begin(), found.findings.end(), [](const TrialFinding& one) { return one.rule == Rule::Growth; });
+TrialFindingText GrownText(const LiveRow& row, std::uint32_t warm_up) {
+  TrialFindingText text = TextOf(row, Rule::Growth);
+  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
+  text.count = after.back() - after.front();
+  text.detail = AliveText(AfterEachCycle(row));
+  return text;
 }
 
 // A loss with a place is not reported again by a meter: a thread that is never joined keeps its stack. Where every block is followed, any
@@ -120,7 +81,7 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
     audit->unmetered.push_back(Words(host.wanted() ? Reason::HostNotAlone : Reason::HostAsAsked));
     return {};
   }
-  HostGrowth growth = GrowthOf(changes, options.warm_up, !ObjectsGrow(*found), IsGenuine(options.driver));
+  HostGrowth growth = GrowthOf(changes, options.warm_up, found->grown.empty(), IsGenuine(options.driver));
   for (const Because& why : host.unmetered()) audit->unmetered.push_back(Words(why));
   if (!places.why_not.empty()) audit->unmetered.push_back(Words(Reason::NoPlaces, places.why_not));
   const bool placed =
@@ -139,11 +100,8 @@ Observation Observed(const faults::JournalView& journal) {
 }
 
 // True for growth that came in one cycle only.
-bool RoseOnce(const Observation& run, std::uint32_t warm_up, const TrialFinding& finding) {
-  const auto places = PlacesOf(run, CycleEnds(run));
-  const auto place = places.find({finding.kind, finding.acquired_key});
-  if (finding.rule != Rule::Growth || place == places.end()) return false;
-  const std::vector<std::uint64_t> after = AfterWarmUp(place->second, warm_up);
+bool RoseOnce(const LiveRow& row, std::uint32_t warm_up) {
+  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
   std::size_t rises = 0;
   for (std::size_t i = 1; i < after.size(); ++i) rises += after[i] > after[i - 1] ? 1 : 0;
   return rises == 1;
@@ -177,7 +135,7 @@ class SecondSeries {
     const faults::JournalView journal = (*world)->Journal();
     const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == cycles_;
     if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return;
-    AddPlaces(Observed(journal), options_.warm_up, &found_);
+    AddRows(Observed(journal), trace.cycle[0].begin, options_.warm_up, &found_);
     found_.meters = GrowthOf(changes, options_.warm_up, false, IsGenuine(options_.driver)).findings;
     ran_ = true;
   }
@@ -193,13 +151,13 @@ class SecondSeries {
 
 void Refute(std::string_view kind, Audit* audit) { ++audit->skipped[Words(Reason::GrewOnce, std::string(kind))]; }
 
-void ConfirmObjects(const Observation& first, const CycleOptions& options, SecondSeries* second, Found* found, Audit* audit) {
-  std::erase_if(found->findings, [&](const TrialFinding& one) {
-    if (!RoseOnce(first, options.warm_up, one)) return false;
+void ConfirmObjects(const CycleOptions& options, SecondSeries* second, Found* found, Audit* audit) {
+  std::erase_if(found->grown, [&](const LiveRow& one) {
+    if (!RoseOnce(one, options.warm_up)) return false;
     const Found* const beside = second->Get();
-    const auto same = [&](const TrialFinding& other) { return other.kind == one.kind && other.acquired_key == one.acquired_key; };
-    if (beside == nullptr || std::any_of(beside->findings.begin(), beside->findings.end(), same)) return false;
-    Refute(driver::Name(one.kind), audit);
+    const auto same = [&](const LiveRow& other) { return other.site.kind == one.site.kind && other.site.key == one.site.key; };
+    if (beside == nullptr || std::any_of(beside->grown.begin(), beside->grown.end(), same)) return false;
+    Refute(driver::Name(one.site.kind), audit);
     return true;
   });
 }
@@ -216,13 +174,6 @@ void ConfirmHost(SecondSeries* second, Found* found, Audit* audit) {
 }
 
 }  // namespace
-
-bool Grows(const std::vector<std::uint64_t>& live) {
-  if (live.size() < 2) return false;
-  if (std::is_sorted(live.begin(), live.end()) && live.back() > live.front()) return true;
-  const auto middle = live.begin() + static_cast<std::ptrdiff_t>(live.size() / 2);
-  return live.size() >= 4 && *std::min_element(middle, live.end()) > *std::max_element(live.begin(), middle);
-}
 
 void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit* audit) {
   audit->lifecycle = lifecycle.name();
@@ -263,22 +214,22 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   Observation run = Observed(journal);
   std::erase_if(run.ledger.violations, [&](const Violation& one) { return one.where.begin <= trace.cycle[0].begin; });
   Found found;
-  found.findings = CompareViolations(nullptr, run.evidence());
-  AddPlaces(run, options.warm_up, &found);
+  AddRows(run, trace.cycle[0].begin, options.warm_up, &found);
   audit->calls = run.ledger.facts.calls.size();
   if (trace.unheard != 0) Count(Reason::Unheard, trace.unheard, &audit->skipped);
   SecondSeries second(lifecycle, options, host, cycles);
-  ConfirmObjects(run, options, &second, &found, audit);
+  ConfirmObjects(options, &second, &found, audit);
   HostGrown places;
   if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
     places.why_not = kMoreThanFollowed;
   } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
-    places = GrownByPlace(lifecycle, options, host.sees_blocks() && !ObjectsGrow(found), host.records());
+    places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.grown.empty(), host.records());
   }
   const std::string certificate = AddHost(host, changes, places, options, &found, audit);
   ConfirmHost(&second, &found, audit);
   SiteTexts* const sites = SitesOfThread();
-  std::vector<TrialFindingText> texts = Texts(found.findings, journal, sites);
+  std::vector<TrialFindingText> texts = Texts(CompareViolations(nullptr, run.evidence()), journal, sites);
+  for (const LiveRow& row : found.grown) texts.push_back(GrownText(row, options.warm_up));
   for (const MeterFinding& meter : found.meters) texts.push_back(TextOf(meter));
   if (host.alone()) {
     std::size_t of_googletest = 0;
@@ -286,7 +237,9 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     if (of_googletest != 0) Count(Reason::GoogleTestBlocks, of_googletest, &audit->skipped);
     std::move(of_host.begin(), of_host.end(), std::back_inserter(texts));
   }
-  AddFaultFree(texts, Texts(found.notes, journal, sites), lifecycle.name(), audit);
+  std::vector<TrialFindingText> notes;
+  for (const LiveRow& row : found.kept) notes.push_back(TextOf(row, Rule::ProcessLifetime));
+  AddFaultFree(texts, notes, lifecycle.name(), audit);
   if (run.ledger.facts.calls.empty()) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/lifecycle/sweep_lifecycle.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/command_line.h"
 #include "harness/lifecycle/in_process_runner.h"
+#include "harness/lifecycle/stop_signals.h"
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
@@ -138,23 +141,16 @@ void CompleteReport(const Audit& audit, const std::vector<std::string>& only, co
   run->tool_version = std::string(ToolVersion());
   run->generated = Timestamp();
   for (const Because& why : runner.unmetered()) run->totals.skipped[why] = 1;
+  if (run->interrupted) return;
   run->outcome = audit.outcome == AuditOutcome::Clean      ? words::Outcome::Clean
                  : audit.outcome == AuditOutcome::Findings ? words::Outcome::Findings
+                 : audit.outcome == AuditOutcome::Error    ? words::Outcome::Error
                                                            : words::Outcome::NotExercised;
-  if (audit.outcome == AuditOutcome::NotExercised && !run->message.coverage) run->message.told = audit.message;
+  const bool told = audit.outcome == AuditOutcome::NotExercised && !run->message.coverage;
+  if (told || audit.outcome == AuditOutcome::Error) run->message.told = audit.message;
 }
 
 }  // namespace
-
-Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign) {
-  for (const std::string& text : lifecycle.benign()) {
-    Result<Benign> one = ParseBenign(text, "Lifecycle::Benign");
-    if (!one.ok()) return one.status();
-    const bool again = std::any_of(benign->begin(), benign->end(), [&](const Benign& other) { return other.text == text; });
-    if (!again) benign->push_back(std::move(*one));
-  }
-  return {};
-}
 
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
   audit->lifecycle = lifecycle.name();
@@ -163,7 +159,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   Result<harness::SweepOptions> engine_options = SweepOptionsOf(settings);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
-  status = ParseBenignOf(lifecycle, &engine_options->benign);
+  status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
   engine_options->judge.any_code = lifecycle.any_code();
   cuaudit::SweepOptions how = options;
@@ -176,6 +172,8 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     dir = std::move(*opened);
   }
 
+  std::optional<StopSignals> stop_signals;
+  if (!settings.outputs.empty()) stop_signals.emplace();
   InProcessRunner runner(lifecycle, how, engine_options->benign, AsksForHost(engine_options->plan.hows, only), SitesOfThread());
   Result<Rehearsal> rehearsal = runner.Rehearse();
   audit->driver = runner.driver();
@@ -191,14 +189,22 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (engine.prepared()) engine.Report(&run);
   for (const auto& [reason, count] : runner.skipped()) run.totals.skipped[reason] += count;
   AddReport(run, audit);
-  if (!status.ok()) return Fail(status, audit);
-  for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
-  Conclude(how.may_drift, run, audit);
+  if (status.exit() == Exit::Usage) return Fail(status, audit);
+  const int signal = status.ok() ? 0 : runner.interrupted();
+  if (status.ok()) {
+    for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
+    Conclude(how.may_drift, run, audit);
+  } else {
+    if (signal != 0) SetInterrupted({signal, run.totals.trials, engine.trials(), engine.plans_more()}, &run);
+    Fail(signal == 0 ? status : Status(Exit::Failure, report::Explanation(run)), audit);
+  }
   CompleteReport(*audit, only, runner, &run);
   for (const Output& output : settings.outputs) {
     status = WriteReport(run, output);
-    if (!status.ok()) return Fail(status, audit);
+    if (!status.ok()) Fail(status, audit);
   }
+  stop_signals.reset();
+  if (signal != 0) raise(signal);  // ends the process, unless it has a handler of its own
 }
 
 }  // namespace cuaudit::harness

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/process/status.h"
-#include "harness/sweep/findings/benign.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
@@ -17,7 +15,6 @@ namespace cuaudit::harness {
 // `only` holds the faults of the one trial to run; empty: all trials.
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit);
 
-// Parses the benign declarations of the lifecycle.
-Status ParseBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* benign);
+inline constexpr char kBenignSource[] = "Lifecycle::Benign";  // named where a declaration cannot be read
 
 }  // namespace cuaudit::harness

@@ -50,6 +50,14 @@ Status CheckOutput(const std::string& output, std::string_view option) {
   return {};
 }
 
+void SetInterrupted(const Progressed& progressed, report::Run* run) {
+  const char* const name = sigabbrev_np(progressed.signal);
+  const std::string signal = name == nullptr ? "signal " + std::to_string(progressed.signal) : std::string("SIG") + name;
+  run->outcome = words::Outcome::Interrupted;
+  if (progressed.done == 0) run->host = {};  // nothing was judged
+  run->interrupted = {signal, progressed.done, progressed.planned, progressed.more};
+}
+
 Status WriteReport(const report::Run& run, const Output& output) {
   std::ostringstream text;
   bool written = false;

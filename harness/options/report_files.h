@@ -4,6 +4,7 @@
 //   Errors    one line that names the file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,17 @@ namespace cuaudit::harness {
 
 // Checks before the work starts that the output can be written. Empty: stdout.
 Status CheckOutput(const std::string& output, std::string_view option = "--output");
+
+// How far a command or a sweep had come when a signal ended it.
+struct Progressed {
+  int signal = 0;             // number of the signal; 0: none
+  std::uint64_t done = 0;     // trials; for `cycles` and `run`: runs of the program
+  std::uint64_t planned = 0;  // 0: the fault-free runs were still under way
+  bool more = false;          // the plan was not complete yet
+};
+
+// Makes `run`, which holds the results so far, the report of what a signal ended.
+void SetInterrupted(const Progressed& progressed, report::Run* run);
 
 Status WriteReport(const report::Run& run, const Output& output);
 

@@ -24,15 +24,14 @@ Result<std::uint64_t> ParsePercent(const std::string& text) {
 
 }  // namespace
 
-Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& texts) {
-  std::vector<Benign> declared;
+Status AddBenign(const std::vector<std::string>& texts, std::string_view source, std::vector<Benign>* declared) {
   for (const std::string& text : texts) {
-    Result<Benign> benign = ParseBenign(text);
+    Result<Benign> benign = ParseBenign(text, source);
     if (!benign.ok()) return benign.status();
-    const bool again = std::any_of(declared.begin(), declared.end(), [&](const Benign& one) { return one.text == text; });
-    if (!again) declared.push_back(std::move(*benign));
+    const bool again = std::any_of(declared->begin(), declared->end(), [&](const Benign& one) { return one.text == text; });
+    if (!again) declared->push_back(std::move(*benign));
   }
-  return declared;
+  return {};
 }
 
 Result<SweepOptions> SweepOptionsOf(const Options& options) {
@@ -46,9 +45,8 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   sweep.shrink = !options.no_shrink;
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
   sweep.judge.exit_is_said = options.strict_exit;
-  Result<std::vector<Benign>> benign = ParseBenignList(options.benign);
-  if (!benign.ok()) return benign.status();
-  sweep.benign = std::move(*benign);
+  Status benign = AddBenign(options.benign, "--benign", &sweep.benign);
+  if (!benign.ok()) return benign;
   if (!options.coverage_at_least.empty()) {
     const Result<std::uint64_t> tenths = ParsePercent(options.coverage_at_least);
     if (!tenths.ok()) return tenths.status();

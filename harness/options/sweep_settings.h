@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/options/options.h"
@@ -15,6 +16,7 @@ namespace cuaudit::harness {
 
 Result<SweepOptions> SweepOptionsOf(const Options& options);
 
-Result<std::vector<Benign>> ParseBenignList(const std::vector<std::string>& texts);
+// Adds each declaration that is not there yet. An error names `source`.
+Status AddBenign(const std::vector<std::string>& texts, std::string_view source, std::vector<Benign>* declared);
 
 }  // namespace cuaudit::harness

@@ -26,13 +26,6 @@ HostChange Change(const HostReading& before, const HostReading& after) noexcept 
   return change;
 }
 
-bool HostChange::ExactIsNeutral() const noexcept {
-  for (std::size_t i = 0; i < kHostMeterCount; ++i) {
-    if (kHostMeters[i].nature == MeterNature::Exact && value[i] != 0) return false;
-  }
-  return true;
-}
-
 HostChange CycleMeters::End() noexcept {
   after_ = ReadHost(wanted_);
   std::uint64_t until = 0;

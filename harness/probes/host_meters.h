@@ -23,7 +23,6 @@ using faults::kCheapHostMeters;
 using faults::kHostMeterCount;
 using faults::kHostMeters;
 using faults::kHostProbes;
-using faults::MeterNature;
 using faults::ReadHost;
 
 // What a cycle left: the reading after it minus the reading before it.
@@ -31,9 +30,6 @@ struct HostChange {
   std::array<std::int64_t, kHostMeterCount> value = {};
   HostMeterSet read;  // meters that are in both readings
   std::int64_t operator[](HostMeter meter) const { return value[static_cast<std::size_t>(meter)]; }
-
-  // True when every exact meter that was read is unchanged. Noisy meters say nothing about a single cycle.
-  [[nodiscard]] bool ExactIsNeutral() const noexcept;
 };
 
 [[nodiscard]] HostChange Change(const HostReading& before, const HostReading& after) noexcept;

@@ -37,6 +37,7 @@ void SweepEngine::TakeRehearsal(Rehearsal rehearsal) {
 Status SweepEngine::PrepareOne(Rehearsal rehearsal, std::vector<std::string> faults) {
   TakeRehearsal(std::move(rehearsal));
   single_ = true;
+  by_site_ = std::any_of(faults.begin(), faults.end(), IsBySite);
   round_ = options_.depth;
   possible_ = 1;
   std::vector<std::uint64_t> sites(faults.size());
@@ -272,7 +273,8 @@ Status SweepEngine::Step() {
   trial.isolation = one->isolation;
   trial.fallback = one->fallback;
   const bool by_chance = trial.missed == Missed::Elsewhere || trial.missed == Missed::Unfired || trial.missed == Missed::Late;
-  trial.stray = by_chance && !runner_->repeats_exactly() && !planned.shrinks && trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
+  trial.stray = by_chance && (!single_ || by_site_) && !runner_->repeats_exactly() && !planned.shrinks &&
+                trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   // A hit that was only not fully recorded still has an unwinding.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
     trial.unwinding = FaultsWhileUnwinding(rehearsed_.front(), first_faults_, one->seen, planned.faults, options_.plan.prune,
@@ -284,6 +286,10 @@ Status SweepEngine::Step() {
   if (log_.has_value()) {
     Status logged = log_->Append(trial);
     if (!logged.ok()) return logged;
+  }
+  if (single_ && !one->settled) {
+    seen_ = std::move(one->seen);
+    trial.host_left_out = Reason::None;  // the report describes the host of this trial
   }
   const bool again = trial.stray;
   Keep(std::move(trial));
@@ -332,7 +338,8 @@ void SweepEngine::Report(report::Run* run) {
   Groups groups;
   run->mode = single_ ? report::Mode::Replay : report::Mode::Sweep;
   DescribeRun(rehearsal_->run, run);
-  AddOutputs(rehearsal_->outputs, run);
+  if (seen_) DescribeHostOfTrial(*seen_, run);
+  if (!single_) AddOutputs(rehearsal_->outputs, run);
   Count(skipped_, &run->totals.skipped);
   Count(pruned_, &run->totals.pruned);
   if (rehearsal_->drifting) ReportDrift(&groups, run);

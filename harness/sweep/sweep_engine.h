@@ -140,8 +140,9 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
-  bool single_ = false;   // prepared by PrepareOne
-  bool by_site_ = false;  // faults are addressed by call stack
+  bool single_ = false;              // prepared by PrepareOne
+  std::optional<Observation> seen_;  // of the single trial
+  bool by_site_ = false;             // faults are addressed by call stack
 };
 
 }  // namespace cuaudit::harness

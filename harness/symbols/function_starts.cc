@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "harness/symbols/function_starts.h"
-
 #include <dwarf.h>
 #include <gelf.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+
+#include "harness/symbols/module_symbols.h"
 
 namespace cuaudit::harness {
 namespace {

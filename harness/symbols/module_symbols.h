@@ -15,13 +15,28 @@
 #include <utility>
 #include <vector>
 
-#include "harness/symbols/function_starts.h"
 #include "reports/run.h"
 
 struct Dwfl;
 struct Dwfl_Module;
+struct Elf;
 
 namespace cuaudit::harness {
+
+// Where functions begin in an object file without symbols, from its unwind table: .eh_frame_hdr, a sorted table of 4-byte pairs relative to
+// its own section (Linux Standard Base Core, 10.6).
+class FunctionStarts {
+ public:
+  FunctionStarts() = default;
+  // `elf` is only borrowed for the call. Without a table of the usual encoding no start is known.
+  explicit FunctionStarts(Elf* elf);
+
+  // The start of the function that `address` lies in, as far as the table goes; 0 when unknown.
+  std::uint64_t Before(std::uint64_t address) const;
+
+ private:
+  std::vector<std::uint64_t> starts_;  // sorted
+};
 
 class ModuleSymbols {
  public:

@@ -239,7 +239,7 @@ TEST(HostProbes, StayOutOfTrialsWhoseFaultFreeRunTheyDidNotSeeWhole) {
     std::vector<std::string> replay = {"replay", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
     replay.insert(replay.end(), options.begin(), options.end());
     EXPECT_EQ(RunAudit(replay, {Program("host_path"), way}).outcome.exit, 0);
-    EXPECT_EQ(FlagsOf(directory + "/replay.journal") & faults::kHostProbesActive, looked) << way;
+    EXPECT_EQ(FlagsOf(directory + "/replay-0.journal") & faults::kHostProbesActive, looked) << way;
   }
 }
 

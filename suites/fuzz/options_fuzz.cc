@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The command line of the tool, one argument a line, and the file of --config: with a first byte that is odd, everything behind the first
 // empty line is such a file.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,11 +11,25 @@
 
 #include "harness/options/options.h"
 #include "include/cuaudit/fuzz_input.h"
-#include "suites/fuzz/memory_file.h"
 #include "suites/fuzz/require.h"
 
 namespace cuaudit::fuzz {
 namespace {
+
+// A file with given content that is on no disk. Without memory the process ends, because that says nothing about the target.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view text) : file_(memfd_create("input", MFD_CLOEXEC)) {
+    Require(file_ >= 0 && write(file_, text.data(), text.size()) == static_cast<ssize_t>(text.size()), "there is room for a file");
+  }
+  ~MemoryFile() { close(file_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+ private:
+  int file_;
+};
 
 using namespace cuaudit::harness;
 

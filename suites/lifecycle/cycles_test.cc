@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "harness/lifecycle/lifecycle_cycles.h"
 #include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::cycles_test {
 namespace {
-
-using harness::Grows;
-
-TEST(Grows, OneMoreACycle) { EXPECT_TRUE(Grows({0, 1, 2, 3})); }
-TEST(Grows, OneMoreEveryThirdCycle) { EXPECT_TRUE(Grows({0, 0, 1, 1, 1, 2, 2})); }
-TEST(Grows, OneMoreInTheLastCycleOnly) { EXPECT_TRUE(Grows({2, 2, 2, 3})); }
-TEST(Grows, WhileItFluctuates) { EXPECT_TRUE(Grows({1, 0, 2, 1, 4, 3, 5, 4})); }
-TEST(Grows, NotWhenNothingChanges) { EXPECT_FALSE(Grows({5, 5, 5})); }
-TEST(Grows, NotWhenACacheIsEmptiedEveryOtherCycle) { EXPECT_FALSE(Grows({0, 1, 0, 1, 0, 1})); }
-TEST(Grows, NotWhenItFalls) { EXPECT_FALSE(Grows({4, 3, 3, 1})); }
-TEST(Grows, NotFromOneMomentAlone) { EXPECT_FALSE(Grows({7})); }
 
 TEST(RunCycles, SaysWhichCycleFailed) {
   int cycle = 0;

@@ -46,18 +46,18 @@ class Index:
         self.problems.append(f"{where}: {text}")
 
     def judged(self, row, test, file):
-        """A row of a program must have a vector in expected/ for the form and mode that the test runs."""
+        """A row of a program must have a vector in expected.json for the form and mode that the test runs."""
         match = JUDGED.fullmatch(test)
         if match is None or match["program"] + ".c" != file:
             self.wrong(row, f"{test} is not reducer_<program>_<form>_<mode> of {file}")
             return
-        expected = json.loads((self.folder / "expected" / (match["program"] + ".json")).read_text(encoding="utf-8"))
+        expected = json.loads((self.folder / "expected.json").read_text(encoding="utf-8"))[match["program"]]
         modes = {"sweep": ("sweep", "any"), "cycles": ("cycles", "any")}[match["mode"]]
         vectors = expected.get(match["form"])
         if vectors is None:
-            self.wrong(row, f"{test}: expected/{match['program']}.json has no form {match['form']}")
+            self.wrong(row, f"{test}: expected.json has no form {match['form']}")
         elif match["form"] != "repaired" and not any(re.fullmatch(row + "[a-z]?", one["id"]) and one["mode"] in modes for one in vectors):
-            self.wrong(row, f"{test}: expected/{match['program']}.json has no {match['mode']} vector for {row}")
+            self.wrong(row, f"{test}: expected.json has no {match['mode']} vector for {row}")
 
     def tests(self, row, reducer, form):
         tests = reducer.get(form, [])

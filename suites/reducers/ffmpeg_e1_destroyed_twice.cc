@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ffmpeg_e1_destroyed_twice.cc: ffmpeg_e1_callers_context.cc as a program.
+// ffmpeg_e1_destroyed_twice.cc: E1 of further_contexts.cc as a program.
 //
 // Story   E1: a hardware device made around the caller's context destroys it at the end as if it had made it. The caller destroys it, too.
 // Source  https://github.com/FFmpeg/FFmpeg, libavutil/hwcontext_cuda.c; written anew from the facts of the fix.

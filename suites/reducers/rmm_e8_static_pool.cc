@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rmm_e8_static_pool.cc: rmm_e8_pool_at_exit.cc as a program that leaves: the pool is emptied by an exit handler, as a static
+// rmm_e8_static_pool.cc: E8 of further_memory.cc as a program that leaves: the pool is emptied by an exit handler, as a static
 // object's destructor is.
 //
 // Story   E8: when the handler runs, the context is gone: it waits for its event and frees its segments in a context that is no more. The

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vmaf_a5_free_then_close.cc: vmaf_a5_wrong_order.cc as a program, which dies of it on a genuine driver.
+// vmaf_a5_free_then_close.cc: A5 of vmaf_contexts.cc as a program, which dies of it on a genuine driver.
 //
 // Story   A5: the caller frees the state, and with it the stream, before the context of the framework that borrowed it is closed. A driver
 //         that is handed a stream which is gone reads memory of its own that it has freed.

@@ -12,7 +12,7 @@
 namespace cuaudit::suites {
 
 struct Sample {
-  std::string name;  // of the golden files, without extension
+  std::string name;  // in the golden files
   report::Run run;
 };
 

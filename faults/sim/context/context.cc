@@ -6,14 +6,14 @@
 #include "faults/sim/context/limits.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/kernel/module.h"
-#include "faults/sim/memory/freeing.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/operation/semaphore.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/order/marker.h"
 #include "faults/sim/state/call.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

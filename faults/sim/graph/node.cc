@@ -3,7 +3,6 @@
 #include "faults/sim/graph/node.h"
 
 #include "faults/sim/kernel/arguments.h"
-#include "faults/sim/kernel/launch_checks.h"
 #include "faults/sim/memory/copy.h"
 #include "faults/sim/operation/batch_node.h"
 #include "faults/sim/operation/semaphore.h"

@@ -2,7 +2,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/kernel/arguments.h"
 
-#include "faults/sim/kernel/host_kernel.h"
 #include "faults/sim/kernel/module.h"
 #include "faults/sim/memory/graph_memory.h"
 

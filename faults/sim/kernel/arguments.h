@@ -12,6 +12,8 @@
 #pragma once
 
 #include "faults/sim/image/image.h"
+#include "faults/sim/kernel/module.h"
+#include "faults/sim/state/call.h"
 #include "faults/sim/state/work.h"
 #include "faults/sim/state/world_state.h"
 #include "include/cuaudit/kernel.h"
@@ -42,5 +44,29 @@ const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& ke
 
 // Reads `extra`. INVALID_VALUE when the buffer or its size is missing.
 CUresult ReadExtra(void* const* extra, const char** buffer, std::size_t* bytes) noexcept;
+
+// Host functions that stand for kernels: which function a launch gets. perform.h runs it.
+//
+//   Owns      nothing; registered kernels live as long as the process.
+//   Threads   the caller holds the world's lock.
+//   Source    include/cuaudit/kernel.h.
+
+// The newest registration of the name; the world's own come before the process's. nullptr: the kernel does nothing.
+const cuaudit_kernel* FindHostKernel(const World& world, const char* name) noexcept;
+// True if the host kernel declares the same parameters as the image, or declares none.
+bool Agrees(const cuaudit_kernel& kernel, const Symbol& symbol) noexcept;
+
+// What makes a kernel launch impossible, whatever the stream.
+//
+//   Threads   the caller holds the world's lock.
+//   Errors    INVALID_HANDLE for an unknown function or one of another context, INVALID_VALUE for impossible dimensions, shared memory or
+//             parameters, LAUNCH_OUT_OF_RESOURCES for more bytes of parameters than the kernel takes.
+//   Source    CUDA Driver API 13.0, cuLaunchKernel, cuLaunchKernelEx; details as an H200 answers (suites/contract, launch.*).
+
+// `context`: where the kernel will run; null: the context of its function.
+CUresult CheckKernel(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, const Context* context) noexcept;
+// A cooperative launch needs all of its blocks resident at once.
+CUresult CheckCooperative(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel) noexcept;
+CUresult CheckCluster(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, const CUlaunchAttributeValue& value) noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/kernel/host_kernel.h"
+#include "faults/sim/kernel/arguments.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/kernel/launch_checks.h"
 
 #include "faults/sim/device/occupancy.h"
 #include "faults/sim/kernel/arguments.h"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "faults/sim/memory/freeing.h"
 #include "faults/sim/memory/memory.h"
 
 namespace cuaudit::sim {

@@ -2,7 +2,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/memory/array.h"
 
-#include "faults/sim/memory/freeing.h"
 #include "faults/sim/memory/memory.h"
 
 namespace cuaudit::sim {

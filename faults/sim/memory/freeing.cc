@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/memory/freeing.h"
 
 #include "faults/sim/memory/chunks.h"
 #include "faults/sim/memory/graph_memory.h"
@@ -9,7 +8,7 @@
 #include "faults/sim/memory/physical.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
-#include "faults/sim/order/freed.h"
+#include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {
 namespace {

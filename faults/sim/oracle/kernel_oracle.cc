@@ -5,7 +5,7 @@
 #include "faults/sim/kernel/module.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
-#include "faults/sim/order/freed.h"
+#include "faults/sim/order/lifetime.h"
 #include "faults/sim/order/tell.h"
 
 namespace cuaudit::sim {

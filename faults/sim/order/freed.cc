@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/order/freed.h"
-
 #include "faults/sim/order/history.h"
+#include "faults/sim/order/lifetime.h"
 #include "faults/sim/order/tell.h"
 #include "faults/sim/state/world_state.h"
 

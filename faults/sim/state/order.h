@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // order.h: the records of what is ordered before what: vector clocks, one for each stream, one for each recording of an event, one for the
-// host; and of the device memory that was freed lately. clock.h and freed.h work on them.
+// host; and of the device memory that was freed lately. clock.h and lifetime.h work on them.
 //
 //   Slot      a stream's index in every clock. A stream takes one at its first operation and keeps it until it is destroyed.
 //   Horizon   for each slot, the last operation that is ordered before. Reference-counted.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/stream/drain.h"
 
 #include "faults/sim/order/clock.h"
 #include "faults/sim/order/marker.h"

@@ -6,7 +6,6 @@
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
 #include "faults/sim/order/marker.h"
-#include "faults/sim/stream/graph_run.h"
 #include "faults/sim/stream/perform.h"
 #include "faults/sim/stream/queue.h"
 

@@ -7,6 +7,7 @@
 //   Source    CUDA Driver API 13.0, Stream synchronization behavior.
 #pragma once
 
+#include "faults/sim/graph/plan.h"
 #include "faults/sim/state/call.h"
 #include "faults/sim/state/work.h"
 
@@ -19,5 +20,9 @@ void PerformAtOnce(Call& call, Stream* stream, const Work& work) noexcept;
 enum class Seen : std::uint8_t { ByNobody, ByOthers, ByAll };  // ByOthers: all but the thread in whose call it ran
 // Runs the stream's first operation, which must be runnable, and removes it from the queue.
 void RunHead(World& world, Thread* thread, Stream* stream, Seen seen) noexcept;
+
+// Runs the steps of a launched graph on the stream now. Requires that the launch is the stream's current operation. LAUNCH_TIMEOUT when a
+// `while` node does not end; otherwise the first failing step's error.
+CUresult RunPlan(World& world, Thread* thread, Stream* stream, Plan* plan) noexcept;
 
 }  // namespace cuaudit::sim

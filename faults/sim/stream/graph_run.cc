@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/stream/graph_run.h"
-
 #include "faults/sim/order/marker.h"
+#include "faults/sim/stream/executor.h"
 #include "faults/sim/stream/perform.h"
 
 namespace cuaudit::sim {

@@ -5,7 +5,7 @@
 #include "faults/sim/graph/conditional.h"
 #include "faults/sim/kernel/arguments.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/memory/freeing.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/operation/batch_node.h"
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/order/marker.h"

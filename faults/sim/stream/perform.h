@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// perform.h: performs one piece of work, now. graph_run.h runs launched graphs, executor.h queued operations.
+// perform.h: performs one piece of work, now. executor.h runs launched graphs and queued operations.
 //
 //   Threads   the caller holds the world's lock. Host functions and host kernels run with the lock released.
 //   Errors    ILLEGAL_ADDRESS for memory that was freed meanwhile, or outside live memory; LAUNCH_TIMEOUT for a wait that was given up.

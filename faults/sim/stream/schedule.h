@@ -31,4 +31,17 @@ bool RunOne(World& world, Thread* thread) noexcept;
 // At the end of every call: runs what the schedule wants to run on its own.
 void Advance(World& world, Thread* thread) noexcept;
 
+// Waits for queued work.
+//
+//   Threads   the caller holds the world's lock, which is released for host functions and while another thread runs one.
+//   Errors    an operation that fails makes its context sticky.
+
+// Waits for what is queued now.
+void Drain(Call& call, Stream* stream) noexcept;
+// With `green`: only that green context's streams.
+void DrainContext(Call& call, Context* context, const GreenContext* green = nullptr) noexcept;
+void DrainMarker(Call& call, Marker* marker) noexcept;
+// Waits for the legacy stream, and so for every blocking one.
+void DrainLegacy(Call& call, Context* context) noexcept;
+
 }  // namespace cuaudit::sim

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/run/blame_trial.h"
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -8,6 +6,7 @@
 
 #include "harness/defect/activation.h"
 #include "harness/defect/blame.h"
+#include "harness/sweep/run/trial.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/sweep/run/blame_trial.h"
-
 namespace cuaudit::harness {
 namespace {
 

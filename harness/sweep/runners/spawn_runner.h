@@ -21,8 +21,9 @@ namespace cuaudit::harness {
 
 struct SpawnOptions {
   std::size_t jobs = 1;
-  bool keep = false;        // journals and outputs of the trials stay in the work directory
-  std::size_t records = 0;  // capacity of a trial's journal
+  bool keep = false;            // journals and outputs of the trials stay in the work directory
+  std::size_t records = 0;      // capacity of a trial's journal
+  const char* name = "trial-";  // files in the work directory are called so, with the number of the trial
 };
 
 class SpawnRunner final : public Runner {

@@ -3,11 +3,19 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cstring>
 
-#include "suites/contract/code/exactly.h"
+#include "faults/driver/call_shape.h"
 #include "suites/contract/context/green.h"
+#include "suites/contract/question.h"
 
 namespace cuaudit::contract::legacy_questions {
 namespace {
+
+// Calls exactly this version of an entry point.
+template <driver::CallId id, typename... A>
+CUresult Exactly(const Asker& a, A... arguments) {
+  using Entry = typename driver::CallType<id>::Entry;
+  return reinterpret_cast<Entry*>(a.d.table->entry[driver::Index(id)])(a.d.self, arguments...);
+}
 
 using driver::CallId;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Recordings and writes of streams that fail, or are done though they failed.
+#include <array>
 #include <utility>
 
+#include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/gate.h"
 #include "suites/unit/allocator/releases.h"
 
@@ -135,3 +137,161 @@ TEST_F(Releases, AStreamWhoseRetirementFailedAtTheLastCallIsNotRetired) {
 
 }  // namespace
 }  // namespace cuaudit::alloc::recording_test
+
+// Which driver calls a RecordUse makes, and what is left when one of them is refused.
+namespace cuaudit::alloc::record_calls_test {
+namespace {
+
+using driver::CallId;
+
+// The simulated driver with four of its calls watched. One test at a time.
+class Watched {
+ public:
+  explicit Watched(driver::DriverRef next) : table_(*next.table), self_(next.self) {
+    Watch<CallId::CtxGetCurrent, CUcontext*>(0);
+    Watch<CallId::CtxPushCurrent_v2, CUcontext>(1);
+    Watch<CallId::StreamIsCapturing, CUstream, CUstreamCaptureStatus*>(2);
+    Watch<CallId::EventRecord, CUevent, CUstream>(3);
+  }
+  driver::DriverRef ref() { return {&table_, self_}; }
+
+  struct Calls {
+    int get_current = 0, push = 0, is_capturing = 0, record = 0;
+    bool operator==(const Calls&) const = default;
+  };
+  static Calls Taken() {
+    const Calls calls{made_[0], made_[1], made_[2], made_[3]};
+    made_ = {};
+    return calls;
+  }
+  static void RefuseNextRecord(CUresult code) { refusal_ = code; }
+
+ private:
+  template <CallId id, typename... P>
+  void Watch(std::size_t place) {
+    genuine_[place] = table_.entry[driver::Index(id)];
+    table_.entry[driver::Index(id)] = reinterpret_cast<driver::Entry>(&Through<id, P...>);
+    place_of_[driver::Index(id)] = place;
+  }
+  template <CallId id, typename... P>
+  static CUresult Through(void* self, P... arguments) {
+    const std::size_t place = place_of_[driver::Index(id)];
+    ++made_[place];
+    if (id == CallId::EventRecord && refusal_ != CUDA_SUCCESS) return std::exchange(refusal_, CUDA_SUCCESS);
+    return reinterpret_cast<CUresult (*)(void*, P...)>(genuine_[place])(self, arguments...);
+  }
+
+  inline static std::array<driver::Entry, 4> genuine_{};
+  inline static std::array<int, 4> made_{};
+  inline static std::array<std::size_t, driver::kCallCount> place_of_{};
+  inline static CUresult refusal_ = CUDA_SUCCESS;
+  driver::DriverTable table_;
+  void* self_;
+};
+
+class RecordCalls : public testing::TestWithParam<Reuse> {
+ protected:
+  RecordCalls() {
+    Options options;
+    options.reuse = GetParam();
+    const DeviceConfig config;
+    EXPECT_OK(Allocator::Create(watched_.ref(), &config, 1, options, &allocator_));
+    EXPECT_OK(allocator_->Identify(0, s_, &own_));
+    EXPECT_OK(allocator_->Identify(0, t_, &user_));
+    EXPECT_OK(allocator_->Allocate(4 * kMiB, own_, &block_));
+    // Makes events, and has them back.
+    for (int i = 0; i < 4; ++i) EXPECT_OK(allocator_->RecordUse(block_, user_));
+    EXPECT_OK(world_.d.StreamSynchronize(t_));
+    EXPECT_OK(allocator_->Free(block_));
+    EXPECT_OK(allocator_->Allocate(4 * kMiB, own_, &block_));
+    (void)Watched::Taken();
+  }
+  ~RecordCalls() override { EXPECT_OK(allocator_->Close(nullptr)); }
+
+  Allocating world_;
+  Watched watched_{world_.d};
+  std::unique_ptr<Allocator> allocator_;
+  CUstream s_ = world_.Stream();
+  CUstream t_ = world_.Stream();
+  StreamRef own_, user_;
+  CUdeviceptr block_ = 0;
+};
+
+TEST_P(RecordCalls, AskOnlyWhetherTheStreamIsCaptured) {
+  EXPECT_OK(allocator_->RecordUse(block_, user_));
+  EXPECT_EQ(Watched::Taken(), (Watched::Calls{0, 0, 1, 1}));
+  EXPECT_OK(allocator_->RecordUse(block_, own_));
+  EXPECT_EQ(Watched::Taken(), (Watched::Calls{0, 0, 0, 0}));
+  EXPECT_OK(allocator_->Free(block_));
+}
+
+TEST_P(RecordCalls, NeedNoCurrentContext) {
+  CUcontext current = nullptr;
+  ASSERT_OK(world_.d.CtxPopCurrent(&current));
+  EXPECT_OK(allocator_->RecordUse(block_, user_));
+  EXPECT_EQ(Watched::Taken(), (Watched::Calls{0, 0, 1, 1}));
+  ASSERT_OK(world_.d.CtxPushCurrent(current));
+  EXPECT_OK(allocator_->Free(block_));
+}
+
+TEST_P(RecordCalls, MakeAContextCurrentWhereTheDriverInsistsAndThereIsNone) {
+  CUcontext current = nullptr;
+  ASSERT_OK(world_.d.CtxPopCurrent(&current));
+  Watched::RefuseNextRecord(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_OK(allocator_->RecordUse(block_, user_));
+  EXPECT_EQ(Watched::Taken(), (Watched::Calls{1, 1, 2, 2}));
+  ASSERT_OK(world_.d.CtxGetCurrent(&current));
+  EXPECT_EQ(current, nullptr);
+  ASSERT_OK(world_.d.CtxPushCurrent(world_.contexts[0]));
+  // With one current, its answer is the caller's.
+  Watched::RefuseNextRecord(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(allocator_->RecordUse(block_, user_), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_OK(allocator_->Free(block_));
+}
+
+// The default streams' handles mean streams of the current context.
+TEST_P(RecordCalls, OfADefaultStreamAreMadeInItsContext) {
+  CUcontext current = nullptr;
+  StreamRef legacy;
+  ASSERT_OK(allocator_->Identify(0, nullptr, &legacy));
+  ASSERT_OK(world_.d.CtxPopCurrent(&current));
+  (void)Watched::Taken();
+  EXPECT_OK(allocator_->RecordUse(block_, legacy));
+  EXPECT_EQ(Watched::Taken().push, 1);
+  ASSERT_OK(world_.d.CtxPushCurrent(current));
+  EXPECT_OK(allocator_->Free(block_));
+}
+
+TEST_P(RecordCalls, LeaveNoUseWhenTheRecordingIsRefused) {
+  ASSERT_OK(world_.d.StreamSynchronize(t_));
+  const CUdeviceptr fresh = [&] {
+    CUdeviceptr address = 0;
+    EXPECT_OK(allocator_->Allocate(4 * kMiB, own_, &address));
+    return address;
+  }();
+  for (int i = 0; i < 20; ++i) world_.Write(fresh, 4 * kMiB, t_);  // so that nothing of this stream's is over soon
+  Statistics before;
+  allocator_->GetStatistics(0, &before);
+  Watched::RefuseNextRecord(CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(allocator_->RecordUse(fresh, user_), CUDA_ERROR_UNKNOWN);
+  Statistics after;
+  allocator_->GetStatistics(0, &after);
+  EXPECT_EQ(after.uses_recorded, before.uses_recorded);
+  EXPECT_EQ(after.uses_merged, before.uses_merged);
+  EXPECT_OK(world_.d.StreamSynchronize(t_));
+  EXPECT_OK(allocator_->Free(fresh));
+  CUdeviceptr again = 0;
+  EXPECT_OK(allocator_->Allocate(4 * kMiB, own_, &again));
+  EXPECT_EQ(again, fresh);
+  allocator_->GetStatistics(0, &after);
+  EXPECT_EQ(after.waits_issued, 0U);
+  EXPECT_EQ(after.blocks_pending, 0U);
+  EXPECT_OK(allocator_->Free(again));
+  EXPECT_OK(allocator_->Free(block_));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordCalls, testing::Values(Reuse::Poll, Reuse::Wait),
+                         [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
+
+}  // namespace
+}  // namespace cuaudit::alloc::record_calls_test

@@ -35,12 +35,20 @@ TEST(HostMeters, OnlyWhatIsWantedIsRead) {
   EXPECT_EQ(reading[HostMeter::Descriptors], 0U);
 }
 
+// Noisy meters say nothing about a single cycle.
+bool IsNeutral(const HostChange& change) {
+  for (std::size_t i = 0; i < kHostMeterCount; ++i) {
+    if (kHostMeters[i].nature == faults::MeterNature::Exact && change.value[i] != 0) return false;
+  }
+  return true;
+}
+
 TEST(HostMeters, AnEmptyCycleIsNeutral) {
   CycleMeters meters;
   for (int i = 0; i < 1000; ++i) {
     meters.Begin();
     const HostChange left = meters.End();
-    ASSERT_TRUE(left.ExactIsNeutral()) << "cycle " << i;
+    ASSERT_TRUE(IsNeutral(left)) << "cycle " << i;
   }
 }
 
@@ -51,10 +59,10 @@ TEST(HostMeters, ALostDescriptorIsOne) {
   ASSERT_GE(lost, 0);
   HostChange left = meters.End();
   EXPECT_EQ(left[HostMeter::Descriptors], 1);
-  EXPECT_FALSE(left.ExactIsNeutral());
+  EXPECT_FALSE(IsNeutral(left));
   close(lost);
   left = meters.End();
-  EXPECT_TRUE(left.ExactIsNeutral());
+  EXPECT_TRUE(IsNeutral(left));
 }
 
 TEST(HostMeters, ManyDescriptorsAreCountedOneByOne) {

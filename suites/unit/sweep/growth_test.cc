@@ -26,6 +26,15 @@ Series Planted(std::size_t cycles, double leak, std::uint64_t quantum, const std
 
 double Silent() { return 0; }
 
+TEST(Grows, OneMoreACycle) { EXPECT_TRUE(Grows(Series{0, 1, 2, 3})); }
+TEST(Grows, OneMoreEveryThirdCycle) { EXPECT_TRUE(Grows(Series{0, 0, 1, 1, 1, 2, 2})); }
+TEST(Grows, OneMoreInTheLastCycleOnly) { EXPECT_TRUE(Grows(Series{2, 2, 2, 3})); }
+TEST(Grows, WhileItFluctuates) { EXPECT_TRUE(Grows(Series{1, 0, 2, 1, 4, 3, 5, 4})); }
+TEST(Grows, NotWhenNothingChanges) { EXPECT_FALSE(Grows(Series{5, 5, 5})); }
+TEST(Grows, NotWhenACacheIsEmptiedEveryOtherCycle) { EXPECT_FALSE(Grows(Series{0, 1, 0, 1, 0, 1})); }
+TEST(Grows, NotWhenItFalls) { EXPECT_FALSE(Grows(Series{4, 3, 3, 1})); }
+TEST(Grows, NotFromOneMomentAlone) { EXPECT_FALSE(Grows(Series{7})); }
+
 TEST(GrowthRule, FewerReadingsThanBlocksCertifyNothing) {
   for (std::size_t cycles = 0; cycles < kBlocks; ++cycles) {
     const Growth growth = JudgeGrowth(Planted(cycles, 100, 1, Silent), 1);

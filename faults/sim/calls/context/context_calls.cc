@@ -5,7 +5,7 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/pool.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

@@ -2,7 +2,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/node.h"
-#include "faults/sim/kernel/launch_checks.h"
+#include "faults/sim/kernel/arguments.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -4,8 +4,8 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/queue.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 // A batch runs as single copies in its stream's order. A device may run them in any order.

@@ -4,10 +4,10 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/executor.h"
 #include "faults/sim/stream/join.h"
 #include "faults/sim/stream/queue.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

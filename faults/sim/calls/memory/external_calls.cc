@@ -4,7 +4,6 @@
 
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/array.h"
-#include "faults/sim/memory/freeing.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/physical.h"
 

@@ -3,8 +3,8 @@
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/queue.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

@@ -3,10 +3,9 @@
 #include <sys/mman.h>
 
 #include "faults/sim/entry/entry.h"
-#include "faults/sim/memory/freeing.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/order/lifetime.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -7,8 +7,8 @@
 #include "faults/sim/memory/chunks.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/order/lifetime.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/queue.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

@@ -4,7 +4,6 @@
 
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/kernel/arguments.h"
-#include "faults/sim/kernel/launch_checks.h"
 #include "faults/sim/kernel/module.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"

@@ -2,7 +2,7 @@
 // launch.h: queues kernel launches. perform.h runs what stands for the kernel.
 //
 //   Threads   the caller holds the world's lock.
-//   Errors    those of launch_checks.h.
+//   Errors    those of CheckKernel (arguments.h).
 #pragma once
 
 #include "faults/sim/state/call.h"

@@ -4,7 +4,7 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/graph/node.h"
-#include "faults/sim/kernel/launch_checks.h"
+#include "faults/sim/kernel/arguments.h"
 #include "faults/sim/stream/join.h"
 #include "faults/sim/stream/stream.h"
 

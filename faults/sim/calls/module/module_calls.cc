@@ -3,7 +3,7 @@
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/kernel/module.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 
 namespace cuaudit::sim {
 namespace {

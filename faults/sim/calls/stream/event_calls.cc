@@ -6,7 +6,6 @@
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/order/marker.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/join.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"

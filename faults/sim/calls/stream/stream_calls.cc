@@ -5,7 +5,6 @@
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/order/marker.h"
-#include "faults/sim/stream/drain.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"

@@ -2,9 +2,9 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/array.h"
-#include "faults/sim/memory/freeing.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/order/lifetime.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 
 namespace cuaudit::sim {
 namespace {

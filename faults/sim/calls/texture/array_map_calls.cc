@@ -3,7 +3,7 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/array.h"
 #include "faults/sim/memory/physical.h"
-#include "faults/sim/stream/drain.h"
+#include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {
