@@ -4,15 +4,11 @@
 #include <algorithm>
 
 namespace cuaudit::harness {
-namespace {
-
 // An inlined function has the line of the call that was inlined, and the address of the instruction: only the line is comparable.
 bool SamePlace(const report::Frame& a, const report::Frame& b) {
   if (!SameFunction(a, b)) return false;
   return a.line != 0 && b.line != 0 ? a.line == b.line && a.file == b.file : a.offset == b.offset;
 }
-
-}  // namespace
 
 bool SameFunction(const report::Frame& a, const report::Frame& b) {
   if (a.module != b.module || a.function != b.function) return false;

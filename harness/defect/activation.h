@@ -29,4 +29,7 @@ std::optional<Common> CommonActivation(const Stack& a, const Stack& b);
 // True when both frames are in the same function. A function without a name is known by where it begins.
 bool SameFunction(const report::Frame& a, const report::Frame& b);
 
+// True when both frames are at the same line of the same function.
+bool SamePlace(const report::Frame& a, const report::Frame& b);
+
 }  // namespace cuaudit::harness

@@ -59,7 +59,10 @@ void AddOnce(std::size_t value, std::vector<std::size_t>* to) {
 std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
   const std::uint64_t blamed = shown.blame ? FunctionKey(shown.blame->function) : 0;
   const auto what = static_cast<std::uint64_t>(IsLoss(rule) ? Rule::Leak : rule);
-  const std::uint64_t key = Mix(Mix(Mix(what, static_cast<std::uint64_t>(shown.kind)), shown.place), blamed);
+  // A failure that one function remembers is one cause, wherever in it a call failed and wherever a later cycle notices.
+  const bool remembered = rule == Rule::NotRecovered && blamed != 0;
+  const auto kind = static_cast<std::uint64_t>(remembered ? Kind::None : shown.kind);
+  const std::uint64_t key = Mix(Mix(Mix(what, kind), remembered ? 0 : shown.place), blamed);
   const auto [found, fresh] = by_key_.try_emplace(key, things_.size());
   if (fresh) {
     Thing thing;
@@ -87,12 +90,16 @@ void DefectFinder::AddOthers(const report::Run& run) {
   for (std::size_t i = 0; i < run.findings.size(); ++i) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
-    const Stack& where = finding.where_stack.empty() ? finding.acquired.stack : finding.where_stack;
+    const bool remembered = finding.rule == Rule::NotRecovered && finding.fault.has_value();
+    const Stack& elsewhere = remembered ? finding.fault->stack : finding.acquired.stack;
+    const Stack& where = finding.where_stack.empty() ? elsewhere : finding.where_stack;
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
     Shown shown;
     shown.finding = i;
     shown.kind = driver::KindFromName(finding.kind);
-    shown.blame = lost ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}}) : BlameForCall(where);
+    shown.blame = lost         ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}})
+                  : remembered ? BlameForNoRecovery(where)
+                               : BlameForCall(where);
     shown.place = WayKey(lost ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
     if (finding.fault) {
       shown.trial = ~trials.try_emplace(finding.fault->text, trials.size()).first->second;

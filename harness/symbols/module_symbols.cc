@@ -40,9 +40,41 @@ const char* Text(Dwarf_Die* die, unsigned name) {
   return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-std::string FunctionName(Dwarf_Die* die) {
-  const char* linkage = Text(die, DW_AT_linkage_name);
-  return linkage != nullptr ? Demangled(linkage) : Demangled(Text(die, DW_AT_name));
+bool IsCpp(Dwarf_Die* unit) {
+  const int language = dwarf_srclang(unit);
+  return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 || language == DW_LANG_C_plus_plus_11 ||
+         language == DW_LANG_C_plus_plus_14;
+}
+
+// The namespaces, classes and functions around a function, each with "::" behind it.
+std::string ScopesOf(const Dwarf_Die& function) {
+  Dwarf_Die declared = function;
+  Dwarf_Attribute attribute;
+  for (const unsigned origin : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Die from;
+    if (dwarf_formref_die(dwarf_attr(&declared, origin, &attribute), &from) != nullptr) declared = from;
+  }
+  Dwarf_Die* found = nullptr;
+  const int count = dwarf_getscopes_die(&declared, &found);
+  const std::unique_ptr<Dwarf_Die, void (*)(void*)> scopes(found, std::free);
+  std::string text;
+  for (int i = 1; i < count; ++i) {
+    Dwarf_Die* const scope = scopes.get() + i;
+    const int tag = dwarf_tag(scope);
+    const bool type = tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+    if (!type && tag != DW_TAG_namespace && tag != DW_TAG_subprogram) continue;
+    const char* const name = Text(scope, DW_AT_name);
+    if (name == nullptr && tag != DW_TAG_namespace) continue;
+    text = std::string(name == nullptr ? "(anonymous namespace)" : name) + "::" + text;
+  }
+  return text;
+}
+
+// GCC gives functions that no other file can call no linkage name.
+std::string FunctionName(Dwarf_Die* unit, Dwarf_Die* die) {
+  if (const char* const linkage = Text(die, DW_AT_linkage_name)) return Demangled(linkage);
+  const std::string name = Demangled(Text(die, DW_AT_name));
+  return name.empty() || !IsCpp(unit) ? name : ScopesOf(*die) + name;
 }
 
 // Sets file and line of `caller` to the place where `inlined` was inlined.
@@ -86,7 +118,7 @@ void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, std::vector<report::Frame>* f
   report::Frame frame = frames->front();
   frames->clear();
   for (std::size_t i = chain.size(); i-- > 0;) {
-    frame.function = FunctionName(&chain[i]);
+    frame.function = FunctionName(unit, &chain[i]);
     frames->push_back(frame);
     frame.file.clear();
     frame.line = 0;
