@@ -29,8 +29,8 @@ std::size_t Holder(const LossEvidence& evidence) {
   return Program(evidence.failed, std::max(both->in_b, evidence.still_running));
 }
 
-// Index in `failed` of a function, further in than `holder`, that stopped at its own release that failed: in the fault-free run one call of it
-// makes that release and the release of the object. The size when there is none.
+// Index in `failed` of a function, further in than `holder`, that stopped at its own release that failed: in the fault-free run one call of
+// it makes that release and the release of the object. The size when there is none.
 std::size_t StoppedAtItsRelease(const LossEvidence& evidence, std::size_t holder) {
   const Stack& failed = evidence.failed;
   std::size_t stopped = failed.size();
