@@ -29,4 +29,16 @@ std::optional<Common> CommonActivation(const Stack& a, const Stack& b) {
   return std::nullopt;
 }
 
+std::size_t RunningSince(const Stack& earlier, const Stack& later) {
+  const std::optional<Common> common = CommonActivation(earlier, later);
+  if (!common) return later.size();
+  std::size_t at = common->in_b;
+  for (std::size_t in_a = common->in_a; in_a < earlier.size() && at < later.size(); ++in_a, ++at) {
+    const report::Frame& before = earlier[in_a];
+    const bool back = before.offset == later[at].offset || (later[at].line != 0 && later[at].line < before.line);
+    if (!before.once || !back) break;
+  }
+  return at;
+}
+
 }  // namespace cuaudit::harness

@@ -86,7 +86,8 @@ void DefectFinder::AddOthers(const report::Run& run) {
     for (const std::size_t finding : thing.findings) known[finding] = true;
   }
   std::unordered_map<std::uint64_t, std::size_t> blamed;
-  std::unordered_map<std::string, std::size_t> trials;  // by the fault, from the end of the numbers down
+  std::unordered_map<std::uint64_t, std::size_t> acquired;  // by kind and place
+  std::unordered_map<std::string, std::size_t> trials;      // by the fault, from the end of the numbers down
   for (std::size_t i = 0; i < run.findings.size(); ++i) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
@@ -107,6 +108,12 @@ void DefectFinder::AddOthers(const report::Run& run) {
       continue;
     }
     const std::size_t thing = Take(shown, finding.rule);
+    if (finding.rule == Rule::Growth || finding.rule == Rule::MutexFreed) {
+      // Mutexes that become more because their memory is freed and they are not destroyed.
+      const auto [same, fresh] =
+          acquired.try_emplace(Mix(WayKey(finding.acquired, std::nullopt), static_cast<std::uint64_t>(shown.kind)), thing);
+      if (!fresh) Join(same->second, thing);
+    }
     if (things_[thing].blamed == 0) continue;
     const auto [same, fresh] = blamed.try_emplace(Mix(things_[thing].blamed, static_cast<std::uint64_t>(finding.rule)), thing);
     if (!fresh) Join(same->second, thing);

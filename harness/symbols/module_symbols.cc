@@ -5,6 +5,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <gelf.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -64,8 +65,8 @@ std::string ScopesOf(const Dwarf_Die& function) {
     const bool type = tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
     if (!type && tag != DW_TAG_namespace && tag != DW_TAG_subprogram) continue;
     const char* const name = Text(scope, DW_AT_name);
-    if (name == nullptr && tag != DW_TAG_namespace) continue;
-    text = std::string(name == nullptr ? "(anonymous namespace)" : name) + "::" + text;
+    const char* const nameless = tag == DW_TAG_namespace ? "(anonymous namespace)" : "{lambda}";
+    text = std::string(name == nullptr ? nameless : name) + "::" + text;
   }
   return text;
 }
@@ -75,6 +76,103 @@ std::string FunctionName(Dwarf_Die* unit, Dwarf_Die* die) {
   if (const char* const linkage = Text(die, DW_AT_linkage_name)) return Demangled(linkage);
   const std::string name = Demangled(Text(die, DW_AT_name));
   return name.empty() || !IsCpp(unit) ? name : ScopesOf(*die) + name;
+}
+
+// The code of a file.
+class Code {
+ public:
+  explicit Code(Dwfl_Module* module) {
+    GElf_Addr bias = 0;
+    elf_ = dwfl_module_getelf(module, &bias);
+  }
+
+  // Where the instruction that ends before `end` jumps to; 0 when it is no direct jump of x86-64. `end` is the beginning of an instruction.
+  Dwarf_Addr JumpBefore(Dwarf_Addr end) {
+    if (!Load(end)) return 0;
+    const std::size_t at = end - begin_;
+    const auto byte = [&](std::size_t back) { return back <= at ? bytes_[at - back] : std::uint8_t{0}; };
+    if (byte(2) == 0xeb || (byte(2) & 0xf0) == 0x70) return end + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int8_t>(byte(1))});
+    const bool far = byte(5) == 0xe9 || (byte(6) == 0x0f && (byte(5) & 0xf0) == 0x80);
+    if (!far) return 0;
+    std::uint32_t distance = 0;
+    for (std::size_t back = 1; back <= 4; ++back) distance = distance << 8 | byte(back);
+    return end + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int32_t>(distance)});
+  }
+
+ private:
+  bool Load(Dwarf_Addr address) {
+    if (address > begin_ && address - begin_ <= bytes_.size()) return true;
+    for (Elf_Scn* section = elf_ == nullptr ? nullptr : elf_nextscn(elf_, nullptr); section != nullptr;
+         section = elf_nextscn(elf_, section)) {
+      GElf_Shdr header;
+      if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_type != SHT_PROGBITS) continue;
+      if (address <= header.sh_addr || address - header.sh_addr > header.sh_size) continue;
+      const Elf_Data* const data = elf_rawdata(section, nullptr);
+      if (data == nullptr || data->d_buf == nullptr) return false;
+      bytes_ = {static_cast<const std::uint8_t*>(data->d_buf), data->d_size};
+      begin_ = header.sh_addr;
+      return address - begin_ <= bytes_.size();
+    }
+    return false;
+  }
+
+  Elf* elf_ = nullptr;
+  Dwarf_Addr begin_ = 0;
+  std::span<const std::uint8_t> bytes_;
+};
+
+// Whether something behind the call at `pc` may lead back to it, as a loop around it does: rows of the line table with earlier lines of the
+// same function, or a row that ends with a jump back over the call. An optimiser moves lines, so true proves nothing.
+bool MayComeBack(Dwarf_Die* unit, Dwarf_Die* function, Dwarf_Addr pc, const report::Frame& call, Code* code) {
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  int first = 0;
+  if (call.line == 0 || dwarf_decl_line(function, &first) != 0 || dwarf_getsrclines(unit, &lines, &count) != 0) return true;
+  const auto address_of = [lines](std::size_t i) {
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(lines, i), &address);
+    return address;
+  };
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(function, at, &base, &begin, &end)) > 0;) {
+    std::size_t row = 0;
+    for (std::size_t left = count; left > 0;) {  // the first row behind the call in this range
+      const std::size_t half = left / 2;
+      const bool before = address_of(row + half) < std::max(begin, pc + 1);
+      row += before ? half + 1 : 0;
+      left = before ? left - half - 1 : half;
+    }
+    for (; row < count && address_of(row) <= end; ++row) {
+      const Dwarf_Addr here = address_of(row);
+      const Dwarf_Addr target = code->JumpBefore(here);
+      if (target != 0 && target <= pc && target >= begin) return true;
+      Dwarf_Line* const one = dwarf_onesrcline(lines, row);
+      int number = 0;
+      const char* const file = dwarf_linesrc(one, nullptr, nullptr);
+      if (here == end || file == nullptr || call.file != file || dwarf_lineno(one, &number) != 0) continue;
+      if (number >= first && number < call.line) return true;
+    }
+  }
+  return false;
+}
+
+// The call in `parent` that returns to `to`; false when no call there is known.
+bool FindCall(Dwarf_Die* parent, Dwarf_Addr to, Dwarf_Die* call) {
+  Dwarf_Die child;
+  if (dwarf_child(parent, &child) != 0) return false;
+  do {
+    const int tag = dwarf_tag(&child);
+    Dwarf_Attribute attribute;
+    Dwarf_Addr returns = 0;
+    if (tag == DW_TAG_call_site && dwarf_formaddr(dwarf_attr(&child, DW_AT_call_return_pc, &attribute), &returns) == 0 && returns == to) {
+      *call = child;
+      return true;
+    }
+    if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) && FindCall(&child, to, call)) return true;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
 }
 
 // Sets file and line of `caller` to the place where `inlined` was inlined.
@@ -112,13 +210,14 @@ bool FindFunctions(Dwarf_Die* parent, Dwarf_Addr pc, std::vector<Dwarf_Die>* cha
 }
 
 // Replaces `frames`, which holds one frame with the line of `pc`, by the chain of inlined functions around `pc`.
-void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, std::vector<report::Frame>* frames) {
+void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, Code code, std::vector<report::Frame>* frames) {
   std::vector<Dwarf_Die> chain;
   if (!FindFunctions(unit, pc, &chain) || chain.empty()) return;
   report::Frame frame = frames->front();
   frames->clear();
   for (std::size_t i = chain.size(); i-- > 0;) {
     frame.function = FunctionName(unit, &chain[i]);
+    frame.once = !MayComeBack(unit, &chain[i], pc, frame, &code);
     frames->push_back(frame);
     frame.file.clear();
     frame.line = 0;
@@ -176,7 +275,7 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
   Dwarf_Addr unit_bias = 0;
   if (Dwarf_Die* unit = FindUnit(module_, pc, &unit_bias)) {
     SetLine(unit, pc - unit_bias, &frames.front());
-    ExpandInlined(unit, pc - unit_bias, &frames);
+    ExpandInlined(unit, pc - unit_bias, Code(module_), &frames);
   }
   if (frames.back().function.empty()) {
     GElf_Off offset = 0;
@@ -186,6 +285,25 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
   if (frames.back().function.empty()) frames.back().start = starts_.Before(address);
   if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty() && frames.front().start == 0) frames.clear();
   return frames;
+}
+
+report::Frame ModuleSymbols::Called(std::uint64_t address) const {
+  const Dwarf_Addr pc = address + bias_;
+  report::Frame called;
+  Dwarf_Addr unit_bias = 0;
+  Dwarf_Die* const unit = FindUnit(module_, pc, &unit_bias);
+  std::vector<Dwarf_Die> chain;
+  Dwarf_Die call;
+  Dwarf_Attribute attribute;
+  Dwarf_Die function;
+  if (unit == nullptr || !FindFunctions(unit, pc - unit_bias, &chain) || !FindCall(&chain.front(), pc - unit_bias + 1, &call))
+    return called;
+  if (dwarf_formref_die(dwarf_attr(&call, DW_AT_call_origin, &attribute), &function) == nullptr) return called;
+  if (dwarf_hasattr(&function, DW_AT_declaration) != 0) return called;
+  called.function = FunctionName(unit, &function);
+  if (const char* const file = dwarf_decl_file(&function)) called.file = file;
+  dwarf_decl_line(&function, &called.line);
+  return called;
 }
 
 }  // namespace cuaudit::harness

@@ -2,7 +2,6 @@
 #include "harness/sweep/run/blame_trial.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -80,7 +79,7 @@ class Blamer {
     if (left_.empty()) LookBack();
     std::size_t running = 0;
     for (const auto& [when, index] : left_) {
-      if (when > ticket) running = index;
+      if (when >= ticket) running = index;
     }
     return running;
   }
@@ -94,8 +93,7 @@ class Blamer {
       const Record& record = evidence_.record(*call);
       if (record.tid != failed_.tid || record.pid != failed_.pid || record.begin >= failed_.begin) continue;
       if (!known.insert(record.stack).second) continue;
-      const std::optional<Common> common = CommonActivation(Text(record), failed_stack_);
-      const std::size_t running = common ? common->in_b : failed_stack_.size();
+      const std::size_t running = RunningSince(Text(record), failed_stack_);
       if (running > left_.back().second) left_.emplace_back(record.begin, running);
     }
   }

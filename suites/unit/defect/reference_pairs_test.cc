@@ -45,9 +45,7 @@ struct Calls {
       }
     }
   }
-  std::vector<ReferencePair> Pair(const std::vector<KnownPair>& known = {}) const {
-    return PairReferences(taken, given, known, failed);
-  }
+  std::vector<ReferencePair> Pair(const std::vector<KnownPair>& known = {}) const { return PairReferences(taken, given, known, failed); }
   // The acquisitions that are left when all releases are settled, and a question mark for each pair that the stacks did not tell.
   std::string Left(const std::vector<KnownPair>& known = {}) const {
     std::vector<bool> ended(taken.size());
@@ -85,8 +83,11 @@ std::vector<std::size_t> Taken(const Calls& calls) {
 }
 
 TEST(ReferencePairs, FunctionsOfOneNameBelongTogetherInWhicheverOrder) {
-  for (const auto& [open, close] : std::vector<std::pair<std::string, std::string>>{
-           {"_open:2", "_close:3"}, {"::Open(int):2", "::Close():3"}, {"Open:2", "Close:3"}, {"::Session::Session():2", "::Session::~Session():3"}}) {
+  for (const auto& [open, close] :
+       std::vector<std::pair<std::string, std::string>>{{"_open:2", "_close:3"},
+                                                        {"::Open(int):2", "::Close():3"},
+                                                        {"Open:2", "Close:3"},
+                                                        {"::Session::Session():2", "::Session::~Session():3"}}) {
     const Calls calls({"+decoder" + open + " < main:1", "+encoder" + open + " < main:2", "-decoder" + close + " < main:3",
                        "-encoder" + close + " < main:4"});
     EXPECT_EQ(Taken(calls), (std::vector<std::size_t>{0, 1})) << open;
@@ -127,7 +128,8 @@ TEST(ReferencePairs, AFunctionThatFailedGaveBackWhatItMeantTo) {
 }
 
 TEST(ReferencePairs, OneWayToReleaseForAllIsToldByItsCallers) {
-  const Calls before({"+get:2 < a_open:3 < main:1", "+get:2 < b_open:3 < main:2", "-put:4 < a_close:5 < main:3", "-put:4 < b_close:5 < main:4"});
+  const Calls before(
+      {"+get:2 < a_open:3 < main:1", "+get:2 < b_open:3 < main:2", "-put:4 < a_close:5 < main:3", "-put:4 < b_close:5 < main:4"});
   const Calls after({"+get:2 < a_open:3 < main:1", "+get:2 < b_open:3 < main:2", "!b_open:4 < main:2", "-put:4 < a_close:5 < main:8"});
   EXPECT_EQ(after.Left(before.Known()).substr(0, 16), "get:2 < b_open:3");
 }
