@@ -35,8 +35,9 @@ std::size_t RunningSince(const Stack& earlier, const Stack& later) {
   std::size_t at = common->in_b;
   for (std::size_t in_a = common->in_a; in_a < earlier.size() && at < later.size(); ++in_a, ++at) {
     const report::Frame& before = earlier[in_a];
-    const bool back = before.offset == later[at].offset || (later[at].line != 0 && later[at].line < before.line);
-    if (!before.once || !back) break;
+    const report::Frame& now = later[at];
+    const bool back = before.offset == now.offset || (now.line != 0 && now.line < before.line);
+    if (!before.once || !back || now.offset == 0) break;
   }
   return at;
 }

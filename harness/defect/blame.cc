@@ -37,6 +37,7 @@ std::size_t StoppedAtItsRelease(const LossEvidence& evidence, std::size_t holder
   for (const Stack* const call : evidence.rehearsed) {
     const std::optional<Common> both = CommonActivation(*call, evidence.released);
     if (!both || both->in_a >= std::min(holder, stopped) || !IsProgram(failed[both->in_a])) continue;
+    if (SamePlace((*call)[both->in_a], evidence.released[both->in_b])) continue;  // the release itself
     const auto inner = static_cast<std::ptrdiff_t>(both->in_a) + 1;
     if (std::equal(call->begin(), call->begin() + inner, failed.begin(), SamePlace)) stopped = both->in_a;
   }

@@ -84,22 +84,68 @@ class Code {
   explicit Code(Dwfl_Module* module) {
     GElf_Addr bias = 0;
     elf_ = dwfl_module_getelf(module, &bias);
+    GElf_Ehdr header;
+    if (elf_ != nullptr && gelf_getehdr(elf_, &header) != nullptr) machine_ = header.e_machine;
   }
 
-  // Where the instruction that ends before `end` jumps to; 0 when it is no direct jump of x86-64. `end` is the beginning of an instruction.
-  Dwarf_Addr JumpBefore(Dwarf_Addr end) {
-    if (!Load(end)) return 0;
-    const std::size_t at = end - begin_;
-    const auto byte = [&](std::size_t back) { return back <= at ? bytes_[at - back] : std::uint8_t{0}; };
-    if (byte(2) == 0xeb || (byte(2) & 0xf0) == 0x70) return end + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int8_t>(byte(1))});
-    const bool far = byte(5) == 0xe9 || (byte(6) == 0x0f && (byte(5) & 0xf0) == 0x80);
-    if (!far) return 0;
-    std::uint32_t distance = 0;
-    for (std::size_t back = 1; back <= 4; ++back) distance = distance << 8 | byte(back);
-    return end + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int32_t>(distance)});
+  // True when the code of x86-64 from `begin` to `end` is there.
+  bool Has(Dwarf_Addr begin, Dwarf_Addr end) { return machine_ == EM_X86_64 && begin < end && Load(begin) && Load(end); }
+
+  // Whether an instruction that ends in [from, end] jumps to [low, high]. `is_begin` answers whether an instruction is known to begin
+  // there.
+  template <typename IsBegin>
+  bool JumpsBack(Dwarf_Addr from, Dwarf_Addr end, Dwarf_Addr low, Dwarf_Addr high, const IsBegin& is_begin) const {
+    for (Dwarf_Addr next = from; next <= end; ++next) {
+      for (const Dwarf_Addr target : {Near(next), Far(next)}) {
+        if (target >= low && target <= high && (next == end || is_begin(next) || is_begin(target)) && !Returns(target)) return true;
+      }
+    }
+    return false;
   }
 
  private:
+  std::uint8_t Byte(Dwarf_Addr address) const {
+    return address < begin_ || address - begin_ >= bytes_.size() ? 0 : bytes_[address - begin_];
+  }
+
+  // Whether what begins at `address` only sets registers, takes them from the stack and returns: an exit that several ways share.
+  bool Returns(Dwarf_Addr address) const {
+    for (int i = 0; i < 16; ++i) {
+      const std::uint8_t prefix = Byte(address);
+      if ((prefix & 0xf0) == 0x40 || prefix == 0xf3) ++address;  // REX, and the one of "rep ret"
+      const std::uint8_t code = Byte(address);
+      const std::uint8_t next = Byte(address + 1);
+      if (code == 0xc3) return true;
+      if ((code & 0xf8) == 0x58 || code == 0xc9) {  // pop, leave
+        address += 1;
+      } else if ((code & 0xf8) == 0xb8) {  // mov $, register
+        address += 5;
+      } else if ((code == 0x31 || code == 0x89) && next >= 0xc0) {  // xor, mov of registers
+        address += 2;
+      } else if (code == 0x83 && next == 0xc4) {  // add $, %rsp
+        address += 3;
+      } else if (code == 0x81 && next == 0xc4) {
+        address += 6;
+      } else {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  // Where an instruction that ends before `next` jumps to; 0 when these bytes are no such jump.
+  Dwarf_Addr Near(Dwarf_Addr next) const {
+    const std::uint8_t code = Byte(next - 2);
+    const bool jump = code == 0xeb || (code & 0xf0) == 0x70;
+    return jump ? next + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int8_t>(Byte(next - 1))}) : 0;
+  }
+  Dwarf_Addr Far(Dwarf_Addr next) const {
+    const bool jump = Byte(next - 5) == 0xe9 || (Byte(next - 6) == 0x0f && (Byte(next - 5) & 0xf0) == 0x80);
+    std::uint32_t distance = 0;
+    for (Dwarf_Addr back = 1; back <= 4; ++back) distance = distance << 8 | Byte(next - back);
+    return jump ? next + static_cast<Dwarf_Addr>(std::int64_t{static_cast<std::int32_t>(distance)}) : 0;
+  }
+
   bool Load(Dwarf_Addr address) {
     if (address > begin_ && address - begin_ <= bytes_.size()) return true;
     for (Elf_Scn* section = elf_ == nullptr ? nullptr : elf_nextscn(elf_, nullptr); section != nullptr;
@@ -117,12 +163,14 @@ class Code {
   }
 
   Elf* elf_ = nullptr;
+  std::uint16_t machine_ = EM_NONE;
   Dwarf_Addr begin_ = 0;
   std::span<const std::uint8_t> bytes_;
 };
 
-// Whether something behind the call at `pc` may lead back to it, as a loop around it does: rows of the line table with earlier lines of the
-// same function, or a row that ends with a jump back over the call. An optimiser moves lines, so true proves nothing.
+// Whether something behind the call at `pc` may lead back to it, as a loop around it does: a jump back over the call. Where instructions
+// begin is known for the rows of the line table only, so a jump must end where a row begins, or lead to the beginning of one. Without code,
+// earlier lines of the same function stand for the jump; as an optimiser moves lines, true proves nothing then.
 bool MayComeBack(Dwarf_Die* unit, Dwarf_Die* function, Dwarf_Addr pc, const report::Frame& call, Code* code) {
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;
@@ -133,25 +181,34 @@ bool MayComeBack(Dwarf_Die* unit, Dwarf_Die* function, Dwarf_Addr pc, const repo
     dwarf_lineaddr(dwarf_onesrcline(lines, i), &address);
     return address;
   };
+  const auto first_row = [&](Dwarf_Addr address) {  // the first one at or behind the address
+    std::size_t row = 0;
+    for (std::size_t left = count; left > 0;) {
+      const std::size_t half = left / 2;
+      const bool before = address_of(row + half) < address;
+      row += before ? half + 1 : 0;
+      left = before ? left - half - 1 : half;
+    }
+    return row;
+  };
+  const auto is_row = [&](Dwarf_Addr address) {
+    const std::size_t row = first_row(address);
+    return row < count && address_of(row) == address;
+  };
   Dwarf_Addr base = 0;
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   for (std::ptrdiff_t at = 0; (at = dwarf_ranges(function, at, &base, &begin, &end)) > 0;) {
-    std::size_t row = 0;
-    for (std::size_t left = count; left > 0;) {  // the first row behind the call in this range
-      const std::size_t half = left / 2;
-      const bool before = address_of(row + half) < std::max(begin, pc + 1);
-      row += before ? half + 1 : 0;
-      left = before ? left - half - 1 : half;
+    std::size_t row = first_row(std::max(begin, pc + 1));
+    if (code->Has(pc, end)) {
+      if (code->JumpsBack(std::max(begin, pc + 1), end, begin, pc, is_row)) return true;
+      continue;
     }
-    for (; row < count && address_of(row) <= end; ++row) {
-      const Dwarf_Addr here = address_of(row);
-      const Dwarf_Addr target = code->JumpBefore(here);
-      if (target != 0 && target <= pc && target >= begin) return true;
+    for (; row < count && address_of(row) < end; ++row) {
       Dwarf_Line* const one = dwarf_onesrcline(lines, row);
       int number = 0;
       const char* const file = dwarf_linesrc(one, nullptr, nullptr);
-      if (here == end || file == nullptr || call.file != file || dwarf_lineno(one, &number) != 0) continue;
+      if (file == nullptr || call.file != file || dwarf_lineno(one, &number) != 0) continue;
       if (number >= first && number < call.line) return true;
     }
   }

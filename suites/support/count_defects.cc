@@ -28,8 +28,11 @@ std::size_t CountDefects(const std::vector<WrongThing>& things) {
     run.findings.push_back(finding);
     harness::Shown shown{0, run.findings.size() - 1, thing.kind, thing.place ^ thing.other, {}, nullptr};
     // Without symbols the call stands for the function that made it.
-    if (!IsLoss(thing.rule) && thing.place != 0)
-      shown.blame = report::Blame{report::Frame{"prog", std::to_string(thing.place)}, report::BlamedBecause::MadeTheCall};
+    if (!IsLoss(thing.rule) && thing.place != 0) {
+      shown.blame.emplace();
+      shown.blame->function.module = "prog";
+      shown.blame->function.function = std::to_string(thing.place);
+    }
     finder.Add(shown, thing.rule);
   }
   finder.Find(&run);
