@@ -61,6 +61,7 @@ struct Frame {
   int line = 0;
   std::uint64_t offset = 0;  // in the module
   std::uint64_t start = 0;   // of a function without a name: where it begins in the module; 0: unknown
+  bool once = false;         // nothing behind this call leads back: a function that makes it again was called again
 };
 
 struct Fault {

@@ -26,7 +26,14 @@ struct Common {
 // The innermost function that both stacks were in. A stack may be cut off at its outer end. Recursion counts as running on.
 std::optional<Common> CommonActivation(const Stack& a, const Stack& b);
 
+// Index in `later` of the innermost function that was running since the call with the stack `earlier`; the size when there is none. A
+// function that makes the same call again without a way back to it has been left in between.
+std::size_t RunningSince(const Stack& earlier, const Stack& later);
+
 // True when both frames are in the same function. A function without a name is known by where it begins.
 bool SameFunction(const report::Frame& a, const report::Frame& b);
+
+// True when both frames are at the same line of the same function.
+bool SamePlace(const report::Frame& a, const report::Frame& b);
 
 }  // namespace cuaudit::harness

@@ -29,6 +29,21 @@ std::size_t Holder(const LossEvidence& evidence) {
   return Program(evidence.failed, std::max(both->in_b, evidence.still_running));
 }
 
+// Index in `failed` of a function, further in than `holder`, that stopped at its own release that failed: in the fault-free run one call of
+// it makes that release and the release of the object. The size when there is none.
+std::size_t StoppedAtItsRelease(const LossEvidence& evidence, std::size_t holder) {
+  const Stack& failed = evidence.failed;
+  std::size_t stopped = failed.size();
+  for (const Stack* const call : evidence.rehearsed) {
+    const std::optional<Common> both = CommonActivation(*call, evidence.released);
+    if (!both || both->in_a >= std::min(holder, stopped) || !IsProgram(failed[both->in_a])) continue;
+    if (SamePlace((*call)[both->in_a], evidence.released[both->in_b])) continue;  // the release itself
+    const auto inner = static_cast<std::ptrdiff_t>(both->in_a) + 1;
+    if (std::equal(call->begin(), call->begin() + inner, failed.begin(), SamePlace)) stopped = both->in_a;
+  }
+  return stopped;
+}
+
 // Index in `released` of the innermost function that was entered after the failure; the size when there is none.
 std::size_t LastEntered(const LossEvidence& evidence) {
   std::size_t entered = evidence.released.size();
@@ -47,6 +62,8 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
   const std::size_t entered = LastEntered(evidence);
   const bool held = holder < failed.size();
   const bool began = entered < released.size();
+  const std::size_t stopped = StoppedAtItsRelease(evidence, holder);
+  if (stopped < failed.size()) return Blame{failed[stopped], BlamedBecause::BeganRelease};
   // The way to the failing call and the way to the release part in this function: depths count from there.
   const std::optional<Common> parting = CommonActivation(failed, released);
   const auto depth = [](std::size_t from, std::size_t to) { return static_cast<std::ptrdiff_t>(from) - static_cast<std::ptrdiff_t>(to); };
@@ -61,6 +78,16 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
 std::optional<Blame> BlameForCall(const Stack& stack) {
   const std::size_t at = Program(stack, 0);
   return at < stack.size() ? std::optional<Blame>({stack[at], BlamedBecause::MadeTheCall}) : std::nullopt;
+}
+
+std::optional<Blame> BlameForNoRecovery(const Stack& failed) {
+  const auto outermost = std::find_if(failed.rbegin(), failed.rend(), IsProgram);
+  std::size_t entry = Program(failed, 0);
+  if (entry == failed.size()) return std::nullopt;
+  for (std::size_t i = entry; i < failed.size() && failed[i].module != outermost->module; ++i) {
+    if (IsProgram(failed[i])) entry = i;
+  }
+  return Blame{failed[entry], BlamedBecause::MadeTheCall};
 }
 
 bool IsProgram(const Frame& frame) {

@@ -25,12 +25,19 @@ struct LossEvidence {
   const Stack& released;                     // where the fault-free run releases the object; empty: it makes none, or keeps it
   std::size_t still_running = 0;             // index in `failed`: functions further in were not running all the time since the acquisition
   std::span<const Stack* const> afterwards;  // calls of the faulted cycle from the failing one on
+  // When the call that failed is a release: the calls of the fault-free run.
+  std::span<const Stack* const> rehearsed = {};
 };
 
 std::optional<report::Blame> BlameForLoss(const LossEvidence& evidence);
 
 // For what a single call does wrong: the innermost function of the program.
 std::optional<report::Blame> BlameForCall(const Stack& stack);
+
+// For a failure that is remembered, so that a later cycle fails: the innermost function of the program itself, or of a library the function
+// that the program called. A library fails as a whole, wherever in it the call was made. The program itself is the module of the outermost
+// frame that is not the system's.
+std::optional<report::Blame> BlameForNoRecovery(const Stack& failed);
 
 // False for frames of the system, of the driver and of cuaudit itself, and for the standard library's code inside the program.
 bool IsProgram(const report::Frame& frame);

@@ -59,7 +59,10 @@ void AddOnce(std::size_t value, std::vector<std::size_t>* to) {
 std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
   const std::uint64_t blamed = shown.blame ? FunctionKey(shown.blame->function) : 0;
   const auto what = static_cast<std::uint64_t>(IsLoss(rule) ? Rule::Leak : rule);
-  const std::uint64_t key = Mix(Mix(Mix(what, static_cast<std::uint64_t>(shown.kind)), shown.place), blamed);
+  // A failure that one function remembers is one cause, wherever in it a call failed and wherever a later cycle notices.
+  const bool remembered = rule == Rule::NotRecovered && blamed != 0;
+  const auto kind = static_cast<std::uint64_t>(remembered ? Kind::None : shown.kind);
+  const std::uint64_t key = Mix(Mix(Mix(what, kind), remembered ? 0 : shown.place), blamed);
   const auto [found, fresh] = by_key_.try_emplace(key, things_.size());
   if (fresh) {
     Thing thing;
@@ -83,16 +86,21 @@ void DefectFinder::AddOthers(const report::Run& run) {
     for (const std::size_t finding : thing.findings) known[finding] = true;
   }
   std::unordered_map<std::uint64_t, std::size_t> blamed;
-  std::unordered_map<std::string, std::size_t> trials;  // by the fault, from the end of the numbers down
+  std::unordered_map<std::uint64_t, std::size_t> acquired;  // by kind and place
+  std::unordered_map<std::string, std::size_t> trials;      // by the fault, from the end of the numbers down
   for (std::size_t i = 0; i < run.findings.size(); ++i) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
-    const Stack& where = finding.where_stack.empty() ? finding.acquired.stack : finding.where_stack;
+    const bool remembered = finding.rule == Rule::NotRecovered && finding.fault.has_value();
+    const Stack& elsewhere = remembered ? finding.fault->stack : finding.acquired.stack;
+    const Stack& where = finding.where_stack.empty() ? elsewhere : finding.where_stack;
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
     Shown shown;
     shown.finding = i;
     shown.kind = driver::KindFromName(finding.kind);
-    shown.blame = lost ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}}) : BlameForCall(where);
+    shown.blame = lost         ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}})
+                  : remembered ? BlameForNoRecovery(where)
+                               : BlameForCall(where);
     shown.place = WayKey(lost ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
     if (finding.fault) {
       shown.trial = ~trials.try_emplace(finding.fault->text, trials.size()).first->second;
@@ -100,6 +108,12 @@ void DefectFinder::AddOthers(const report::Run& run) {
       continue;
     }
     const std::size_t thing = Take(shown, finding.rule);
+    if (finding.rule == Rule::Growth || finding.rule == Rule::MutexFreed) {
+      // Mutexes that become more because their memory is freed and they are not destroyed.
+      const auto [same, fresh] =
+          acquired.try_emplace(Mix(WayKey(finding.acquired, std::nullopt), static_cast<std::uint64_t>(shown.kind)), thing);
+      if (!fresh) Join(same->second, thing);
+    }
     if (things_[thing].blamed == 0) continue;
     const auto [same, fresh] = blamed.try_emplace(Mix(things_[thing].blamed, static_cast<std::uint64_t>(finding.rule)), thing);
     if (!fresh) Join(same->second, thing);

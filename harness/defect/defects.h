@@ -8,8 +8,10 @@
 // Things are one defect
 //   - when the same function is blamed for them and one trial shows both: one path that leaves leaves all of it;
 //   - when they are lost in exactly the same trials: what the owner takes along;
-//   - when a cycle that did not recover comes only with a loss: it is the consequence.
-// Findings without a fault have no trials in which they could come alone: they are one defect when one function is blamed for them.
+//   - when a cycle that did not recover comes only with a loss: it is the consequence;
+//   - when cycles do not recover because one function, or one function of a library, remembers a failure.
+// Findings without a fault have no trials in which they could come alone: they are one defect when one function is blamed for them. Mutexes
+// that become more and whose memory was freed are one, too.
 #pragma once
 
 #include <cstddef>

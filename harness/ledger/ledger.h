@@ -89,6 +89,15 @@ struct Violation {
   friend bool operator==(const Violation&, const Violation&) = default;
 };
 
+// A release of a counted reference and the acquisition that it was settled with (harness/sweep/run/settle_references.h).
+struct SettledReference {
+  Site acquired;
+  Site released;
+  bool sure = false;  // the call stacks told
+
+  friend bool operator==(const SettledReference&, const SettledReference&) = default;
+};
+
 struct Ledger {
   std::vector<Object> objects;  // in order of acquisition
   std::vector<Violation> violations;
@@ -96,7 +105,9 @@ struct Ledger {
   std::uint64_t unfinished_calls = 0;  // calls that never returned
   std::uint64_t host_seen = 0;         // process images that made driver calls and were watched by the host probes
   std::uint64_t host_unseen = 0;       // process images that made driver calls and were not watched
-  Facts facts;                         // of the folded records
+  // Of a fault-free run in which one handle was held from several places at once. Fold leaves it empty.
+  std::vector<SettledReference> settled;
+  Facts facts;  // of the folded records
 
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };

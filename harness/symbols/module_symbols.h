@@ -48,6 +48,9 @@ class ModuleSymbols {
   // The function at `address` and the functions it is inlined into, innermost first. A function without a name has its start. The caller
   // fills in module and offset.
   std::vector<report::Frame> Lookup(std::uint64_t address) const;
+  // The function of this file that the call instruction at `address` names, with the line where it begins; no function when the debug
+  // information does not say. `address` is that of the instruction's last byte.
+  report::Frame Called(std::uint64_t address) const;
 
  private:
   ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias, FunctionStarts starts)

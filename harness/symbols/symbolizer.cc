@@ -19,8 +19,20 @@ namespace {
 struct Module {
   std::string name;                        // without directory
   std::unique_ptr<ModuleSymbols> symbols;  // null: the file is not used
-  std::map<std::uint64_t, std::vector<report::Frame>> resolved;
+  struct Place {
+    std::vector<report::Frame> frames;
+    report::Frame called;  // what the call instruction there names; without a function when that is unknown
+  };
+  std::map<std::uint64_t, Place> resolved;
 };
+
+// True when the function that was called has ended with a call of its own, for which the compiler made a jump: its frame is gone, and what
+// it called appears in its place.
+bool HasLeftByJump(const report::Frame& called, const std::vector<report::Frame>& inner) {
+  if (called.function.empty()) return false;
+  if (inner.empty() || inner.back().module != called.module) return true;
+  return inner.back().line != 0 && inner.back().function != called.function;
+}
 
 // Empty: no module is known there.
 std::string_view PathOf(const faults::JournalView& journal, std::uint64_t raw) {
@@ -73,8 +85,9 @@ struct Symbolizer::Impl {
         continue;
       }
       Module& module = Find(path, journal.ModuleBuildId(faults::FrameModule(raw)));
-      const std::vector<report::Frame>& resolved = Lookup(&module, faults::FrameOffset(raw));
-      frames.insert(frames.end(), resolved.begin(), resolved.end());
+      const Module::Place& place = Lookup(&module, faults::FrameOffset(raw));
+      if (HasLeftByJump(place.called, frames)) frames.push_back(place.called);
+      frames.insert(frames.end(), place.frames.begin(), place.frames.end());
     }
     return frames;
   }
@@ -89,17 +102,22 @@ struct Symbolizer::Impl {
     return std::all_of(frames.begin(), frames.end(), IsStartCode);
   }
 
-  static const std::vector<report::Frame>& Lookup(Module* module, std::uint64_t offset) {
+  static const Module::Place& Lookup(Module* module, std::uint64_t offset) {
     const auto [at, added] = module->resolved.try_emplace(offset);
-    if (!added) return at->second;
+    Module::Place& place = at->second;
+    if (!added) return place;
     // A return address belongs to the instruction before it.
-    if (module->symbols != nullptr && offset != 0) at->second = module->symbols->Lookup(offset - 1);
-    if (at->second.empty()) at->second.emplace_back();
-    for (report::Frame& frame : at->second) {
+    if (module->symbols != nullptr && offset != 0) {
+      place.frames = module->symbols->Lookup(offset - 1);
+      if (!place.frames.empty() && place.frames.back().line != 0) place.called = module->symbols->Called(offset - 1);
+    }
+    if (place.frames.empty()) place.frames.emplace_back();
+    for (report::Frame& frame : place.frames) {
       frame.module = module->name;
       frame.offset = offset;
     }
-    return at->second;
+    place.called.module = module->name;
+    return place;
   }
 };
 

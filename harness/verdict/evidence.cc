@@ -31,6 +31,14 @@ const faults::Record* Evidence::first_hit() const noexcept {
   return first == nullptr ? nullptr : &record(first->record);
 }
 
+const faults::Record* Evidence::last_hit() const noexcept {
+  const Hit* last = nullptr;
+  for (const Hit& one : ledger->facts.hits) {
+    if (one.begin != 0 && (last == nullptr || one.begin > last->begin)) last = &one;
+  }
+  return last == nullptr ? nullptr : &record(last->record);
+}
+
 bool Evidence::saw_host() const noexcept {
   return ledger->host_seen != 0 && ledger->host_unseen == 0 && (flags() & faults::kHostStopped) == 0;
 }

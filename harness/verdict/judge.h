@@ -54,6 +54,7 @@ struct Evidence {
   // The first record that a fault hit, by the number of the fault in the plan from 0; null when it hit none.
   const faults::Record* hit(std::size_t fault) const noexcept;
   const faults::Record* first_hit() const noexcept;  // the first record that any fault hit
+  const faults::Record* last_hit() const noexcept;   // of the records that each fault hit first, the last
   // True when the host probes watched every process that called the driver, to its end.
   bool saw_host() const noexcept;
 };

@@ -20,7 +20,9 @@ CUAUDIT_CASE(Growth, ACacheThatIsFilledInEveryCycle) {
   ExpectFound(Noted(RunCycles(Of<LazyCache<true>>("lazy process-lifetime cache").Prepare([] { LazyCache<true>::Reset(); }))));
 }
 
+// The program's own count of owners shows in no call. What Start keeps is lost there when it is alone, and else where the other one stops.
 CUAUDIT_CASE(Leak, AnOwnerThatFailsToStartKeepsItsShare) {
+  Causes(2);
   ExpectFound(Noted(Sweep(Of<SharedStream<true>>("reference-counted sharing").Prepare([] { SharedStream<true>::Reset(); }))));
 }
 

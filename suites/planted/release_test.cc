@@ -57,6 +57,7 @@ CUAUDIT_CASE(DoubleRelease, NamesTheObjectByItsAcquisition) {
 }
 
 CUAUDIT_CASE(UnknownHandle, TheDriverRefusesWhatNobodyMade) {
+  Causes(3);  // three calls are wrong
   Trace t;
   t.DestroyStream(0x10).Fails(CUDA_ERROR_INVALID_HANDLE);
   t.Free(0x1234).Fails(CUDA_ERROR_INVALID_VALUE);

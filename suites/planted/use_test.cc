@@ -226,6 +226,7 @@ CUAUDIT_CASE(UseAfterRelease, ANodeOfADestroyedGraph) {
 }
 
 CUAUDIT_CASE(UseAfterRelease, AUserObjectThatNobodyHolds) {
+  Causes(2);  // two calls are wrong
   Trace t;
   t.Call(CallId::GraphCreate).Out(0, kGraph);
   t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);

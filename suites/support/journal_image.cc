@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "harness/ledger/rules.h"
+#include "suites/support/count_defects.h"
 #include "suites/support/seen.h"
 
 namespace cuaudit::testing {
@@ -92,6 +93,7 @@ harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& tr
   for (const auto* list : {&judgement.findings, &judgement.notes}) {
     for (const harness::TrialFinding& one : *list) Saw(harness::Name(one.rule), driver::Name(one.kind));
   }
+  SawDefects(CountDefects(judgement.findings));
   return judgement;
 }
 

@@ -5,10 +5,12 @@
 // There is one set, for the current test; used from one thread.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cuaudit::testing {
 
@@ -17,6 +19,16 @@ using Sightings = std::set<std::pair<std::string, std::string>>;  // rule and ki
 inline Sightings& Seen() {
   static Sightings seen;
   return seen;
+}
+
+// Number of defects of each result that the current row was given, where there was one.
+inline std::vector<std::size_t>& SeenDefects() {
+  static std::vector<std::size_t> seen;
+  return seen;
+}
+
+inline void SawDefects(std::size_t count) {
+  if (count != 0) SeenDefects().push_back(count);
 }
 
 inline void Saw(std::string_view rule, std::string_view kind) { Seen().emplace(rule, kind); }

@@ -9,6 +9,7 @@
 #include "faults/driver/effects.h"
 #include "harness/ledger/folding.h"
 #include "harness/ledger/rules.h"
+#include "suites/support/count_defects.h"
 #include "suites/support/seen.h"
 
 namespace cuaudit::testing {
@@ -212,6 +213,7 @@ std::vector<std::string> Left(const harness::Ledger& ledger) {
     if (key.second == harness::State::ReleaseRefused) line += " release_refused";
     lines.push_back(line);
   }
+  SawDefects(CountLosses(ledger));
   return lines;
 }
 
@@ -221,6 +223,7 @@ std::vector<std::string> Wrong(const harness::Ledger& ledger) {
     lines.push_back(std::string(harness::Name(violation.rule)) + " " + std::string(driver::Name(violation.kind)));
     Saw(harness::Name(violation.rule), driver::Name(violation.kind));
   }
+  SawDefects(CountViolations(ledger));
   return lines;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "faults/driver/effects.h"
 #include "harness/defect/activation.h"
 #include "harness/defect/blame.h"
 #include "harness/sweep/run/trial.h"
@@ -13,14 +13,9 @@ namespace {
 
 using faults::Record;
 
-// The last call that a fault hit: what the program lost, it lost on the way back from there.
-const Record* LastHit(const Evidence& trial) {
-  const Record* last = nullptr;
-  for (std::size_t i = 0; i < faults::kMaxFaults; ++i) {
-    const Record* const hit = trial.hit(i);
-    if (hit != nullptr && (last == nullptr || hit->begin > last->begin)) last = hit;
-  }
-  return last;
+bool IsReleaseCall(const Record& record) {
+  return record.kind == faults::RecordKind::Call &&
+         driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
 }
 
 class Blamer {
@@ -44,7 +39,9 @@ class Blamer {
       }
       const std::size_t running =
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
-      text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_});
+      text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls()});
+    } else if (finding.rule == Rule::NotRecovered) {
+      text->blame = BlameForNoRecovery(text->where->stack.empty() ? failed_stack_ : text->where->stack);
     } else {
       text->blame = BlameForCall(text->where->stack.empty() ? failed_stack_ : text->where->stack);
     }
@@ -54,6 +51,18 @@ class Blamer {
   const Stack& Text(const Record& record) {
     const Site site = SiteOf(record);
     return sites_->Text(trial_.journal, site, SiteKey(trial_.journal, site))->stack;
+  }
+
+  // The calls of the fault-free run, when the call that failed is a release.
+  std::span<const Stack* const> RehearsedCalls() {
+    if (!rehearsed_.empty() || !IsReleaseCall(failed_)) return rehearsed_;
+    const faults::JournalView& journal = *rehearsal_.run().journal;
+    std::set<std::uint32_t> known;
+    for (const std::uint32_t call : rehearsal_.run().facts().calls) {
+      const Site site = SiteOf(rehearsal_.run().record(call));
+      if (known.insert(site.stack).second) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
+    }
+    return rehearsed_;
   }
 
   // False when another thread made the call with this ticket: it may have been in the same functions, but not in the same calls of them.
@@ -69,7 +78,7 @@ class Blamer {
     if (left_.empty()) LookBack();
     std::size_t running = 0;
     for (const auto& [when, index] : left_) {
-      if (when > ticket) running = index;
+      if (when >= ticket) running = index;
     }
     return running;
   }
@@ -83,8 +92,7 @@ class Blamer {
       const Record& record = evidence_.record(*call);
       if (record.tid != failed_.tid || record.pid != failed_.pid || record.begin >= failed_.begin) continue;
       if (!known.insert(record.stack).second) continue;
-      const std::optional<Common> common = CommonActivation(Text(record), failed_stack_);
-      const std::size_t running = common ? common->in_b : failed_stack_.size();
+      const std::size_t running = RunningSince(Text(record), failed_stack_);
       if (running > left_.back().second) left_.emplace_back(record.begin, running);
     }
   }
@@ -96,6 +104,7 @@ class Blamer {
   const Record& failed_;
   const Stack& failed_stack_;
   std::vector<const Stack*> afterwards_;
+  std::vector<const Stack*> rehearsed_;
   std::vector<std::pair<std::uint64_t, std::size_t>> left_;  // from this ticket back, functions further in were not yet running
 };
 
@@ -104,7 +113,8 @@ class Blamer {
 void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
                    std::vector<TrialFindingText>* texts) {
   if (findings.empty()) return;
-  const Record* const failed = LastHit(trial.evidence());
+  // What the program lost, it lost on the way back from the last fault.
+  const Record* const failed = trial.evidence().last_hit();
   if (failed == nullptr) return;
   Blamer blamer(rehearsal, trial, *failed, sites);
   for (std::size_t i = 0; i < findings.size(); ++i) blamer.Blame(findings[i], &(*texts)[i]);

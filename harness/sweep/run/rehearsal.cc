@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/sweep/run/settle_references.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/subject_content.h"
 #include "harness/verdict/surplus.h"
@@ -88,6 +89,7 @@ bool LeaveTheSame(const Rehearsal& rehearsal) {
 }  // namespace
 
 void AddRun(Observation run, Rehearsal* rehearsal) {
+  SettleReferences(run.journal, &run.ledger);
   rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
   if (rehearsal->run.journal.records().empty()) {
     rehearsal->run = std::move(run);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/sweep/run/settle_references.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -91,7 +93,10 @@ TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults
     result.missed = (trial.flags() & faults::kNoSpace) != 0 ? Missed::NoSpace : Missed::Overflow;
     return result;
   }
-  const Judgement judgement = Judge(&rehearsal, trial.evidence(), options);
+  Evidence evidence = trial.evidence();
+  const std::optional<Ledger> settled = SettledAsRehearsed(rehearsal.run(), evidence, texts);
+  if (settled) evidence.ledger = &*settled;
+  const Judgement judgement = Judge(&rehearsal, evidence, options);
   NamePlaces(trial, texts, &result);
   result.said = judgement.said;
   result.recovery = judgement.recovery;

@@ -3,6 +3,7 @@
 //
 //   CUAUDIT_CASE(rule, name) { ... }   defines TEST(rule, name) and registers the rule
 //   const CaseRow row(kind);           in a loop of a case: one row, with the findings until the end of the scope
+//   Causes(2);                         within a row: what is wrong has two causes, so each result of it is two defects and not one
 //   Also(rule, kind);                  within a case: the harness rightly finds this too; any other finding fails the kill matrix
 //   const Aside aside;                 findings until the end of the scope belong to no case
 //
@@ -13,10 +14,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "faults/driver/kinds.h"
 #include "harness/ledger/rules.h"
@@ -43,6 +46,14 @@ inline Sightings& Declared() {
 
 inline void Also(harness::Rule rule, driver::Kind kind) { Declared().emplace(harness::Name(rule), driver::Name(kind)); }
 
+// Number of defects that each result of the current row must be.
+inline std::size_t& CausesOfRow() {
+  static std::size_t causes = 1;
+  return causes;
+}
+
+inline void Causes(std::size_t count) { CausesOfRow() = count; }
+
 // Rows of the current case: "row=rule kind,rule kind,+rule kind;row=". A plus marks declared findings.
 inline std::string& RowsOfCase() {
   static std::string rows;
@@ -62,7 +73,10 @@ inline void EndRow(std::string_view label) {
     rows.append(separator).append("+").append(rule).append(" ").append(kind);
     separator = ",";
   }
+  for (const std::size_t defects : SeenDefects()) EXPECT_EQ(defects, CausesOfRow()) << "defects of row '" << label << "'";
   Seen().clear();
+  SeenDefects().clear();
+  CausesOfRow() = 1;
   Declared().clear();
 }
 
@@ -70,6 +84,8 @@ class CaseScope {
  public:
   explicit CaseScope(harness::Rule rule) : rule_(rule) {
     Seen().clear();
+    SeenDefects().clear();
+    CausesOfRow() = 1;
     Declared().clear();
     RowsOfCase().clear();
   }
@@ -100,13 +116,17 @@ class CaseRow {
 
 class Aside {
  public:
-  Aside() : before_(std::exchange(Seen(), {})) {}
+  Aside() : before_(std::exchange(Seen(), {})), defects_before_(std::exchange(SeenDefects(), {})) {}
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
-  ~Aside() { Seen() = std::move(before_); }
+  ~Aside() {
+    Seen() = std::move(before_);
+    SeenDefects() = std::move(defects_before_);
+  }
 
  private:
   Sightings before_;
+  std::vector<std::size_t> defects_before_;
 };
 
 }  // namespace cuaudit::testing

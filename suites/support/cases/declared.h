@@ -34,6 +34,7 @@ inline harness::TrialResult Declared(const std::string& declaration, harness::Sa
   trial.fault_site = {"cuMemPoolCreate", {frame}};
   harness::ApplyBenign(Declarations({declaration}), &trial);
   for (const harness::TrialFindingText& finding : trial.findings) Saw(Name(finding.rule), driver::Name(finding.kind));
+  SawDefects(trial.findings.size());
   return trial;
 }
 
@@ -50,6 +51,7 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
   }
   std::vector<harness::TrialFindingText> never = harness::NeverFired(Declarations(declared), results);
   for (const harness::TrialFindingText& finding : never) Saw(Name(finding.rule), "none");
+  SawDefects(never.size());
   return never;
 }
 

@@ -16,6 +16,7 @@ namespace cuaudit::testing {
 // The audit, its findings noted (seen.h).
 inline Audit Noted(Audit audit) {
   for (const Finding& finding : audit.findings) Saw(finding.rule, finding.kind.empty() ? "none" : finding.kind);
+  SawDefects(audit.defects.size());
   return audit;
 }
 

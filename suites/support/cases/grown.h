@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "harness/cycle/snapshot.h"
+#include "harness/defect/defects.h"
 #include "suites/support/journal_image.h"
 #include "suites/support/seen.h"
 
@@ -26,6 +27,8 @@ inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& progr
   report::Run run;
   harness::CompareSnapshots(snapshots, "", &run);
   for (const report::Finding& finding : run.findings) Saw(Name(finding.rule), finding.kind);
+  harness::FindDefects(&run);
+  SawDefects(run.defects.size());
   return run;
 }
 

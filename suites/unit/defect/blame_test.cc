@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,65 @@ TEST(Blame, AFunctionThatReleasesHalfIsToBlame) {
   EXPECT_EQ(Blamed("init:3 < main:10", "work:7 < main:11", "free_one:2 < destroy:21 < main:12", {"free_one:2 < destroy:20 < main:12"}),
             "destroy")
       << "free_one was called for another object only";
+}
+
+// The calls of the fault-free run, for a failing call that is a release.
+std::string BlamedBeside(const std::string& acquired, const std::string& failed, const std::string& released,
+                         const std::vector<std::string>& rehearsed) {
+  const Stack acquire = S(acquired);
+  const Stack fail = S(failed);
+  const Stack release = S(released);
+  std::vector<Stack> stacks;
+  for (const std::string& call : rehearsed) stacks.push_back(S(call));
+  std::vector<const Stack*> calls;
+  for (const Stack& stack : stacks) calls.push_back(&stack);
+  const std::vector<const Stack*> afterwards = {&fail};
+  return BlameForLoss({acquire, fail, release, 0, afterwards, calls})->function.function;
+}
+
+TEST(Blame, ATearDownThatIsCalledOnTheWayBackAndStopsIsToBlame) {
+  EXPECT_EQ(
+      BlamedBeside("init:3 < main:10", "close:20 < init:6 < main:10", "close:21 < main:12", {"close:20 < main:12", "close:21 < main:12"}),
+      "close");
+  EXPECT_EQ(BlamedBeside("init:3 < main:10", "free_one:20 < init:6 < main:10", "free_one:20 < main:12",
+                         {"free_one:20 < main:11", "free_one:20 < main:12"}),
+            "init")
+      << "each call of it releases one object";
+  EXPECT_EQ(
+      BlamedBeside("init:3 < main:10", "other:20 < init:6 < main:10", "close:21 < main:12", {"other:20 < main:11", "close:21 < main:12"}),
+      "init");
+}
+
+TEST(Blame, AFailureThatIsRemembered) {
+  const auto in = [](const std::string& module, const std::string& function) {
+    return Frame{module, function, "a.c", 1, std::hash<std::string>()(function)};
+  };
+  const Frame main = in("prog", "main");
+  const auto blamed = [](const Stack& stack) { return BlameForNoRecovery(stack)->function.function; };
+  EXPECT_EQ(blamed({in("prog", "open_queue"), in("prog", "start"), main}), "open_queue") << "functions of the program are told apart";
+  EXPECT_EQ(blamed({in("liba.so", "open_queue"), in("liba.so", "a_init"), in("prog", "start"), main}), "a_init");
+  EXPECT_EQ(blamed({in("libb.so", "b_queue"), in("liba.so", "a_init"), in("prog", "start"), main}), "a_init")
+      << "what a library uses is its own";
+  EXPECT_EQ(blamed({in("prog", "called_back"), in("liba.so", "a_each"), main}), "called_back");
+  EXPECT_EQ(blamed({in("liba.so", "work"), in("libc.so.6", "qsort"), in("liba.so", "a_sort"), main}), "a_sort");
+  EXPECT_FALSE(BlameForNoRecovery({}));
+  EXPECT_FALSE(BlameForNoRecovery({in("libc.so.6", "abort")}));
+}
+
+TEST(Blame, WhoMakesTheSameCallWithoutAWayBackToItWasLeft) {
+  Stack call = S("make:2 < fill:7 < main:10");
+  EXPECT_EQ(RunningSince(call, call), 0U) << "make may have a loop";
+  call[0].once = true;
+  EXPECT_EQ(RunningSince(call, call), 1U);
+  call[1].once = true;
+  EXPECT_EQ(RunningSince(call, call), 2U);
+  EXPECT_EQ(RunningSince(S("make:1 < fill:7 < main:10"), call), 0U) << "make went on";
+  EXPECT_EQ(RunningSince(call, S("make:3 < fill:7 < main:10")), 0U);
+  EXPECT_EQ(RunningSince(call, S("make:1 < fill:7 < main:10")), 2U) << "make begins anew";
+  Stack copy = call;
+  copy[1].offset = 99;
+  EXPECT_EQ(RunningSince(copy, call), 1U) << "the loop was unrolled: fill made two calls";
+  EXPECT_EQ(RunningSince(S("worker:1 < thread:1"), call), call.size());
 }
 
 TEST(Blame, AFunctionEnteredFromElsewhereIsNot) {

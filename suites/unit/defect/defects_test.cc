@@ -103,6 +103,17 @@ TEST(Defects, ACycleThatDoesNotRecoverAfterALossIsItsConsequence) {
   }
 }
 
+TEST(Defects, AFailureThatOneFunctionRemembersIsOneWhereverItIsNoticed) {
+  Report report;
+  for (std::size_t trial = 0; trial < 10; ++trial) report.Add(Rule::NotRecovered, trial, Kind::None, trial % 3, "a_init");
+  report.Add(Rule::NotRecovered, 11, Kind::None, 0, "b_init");
+  const std::vector<report::Defect>& defects = report.Find();
+  ASSERT_THAT(defects, SizeIs(2));
+  EXPECT_EQ(defects[0].trials, 10U);
+  EXPECT_THAT(Report().Add(Rule::NotRecovered, 1, Kind::None, 1, "").Add(Rule::NotRecovered, 1, Kind::None, 2, "").Find(), SizeIs(2))
+      << "nobody is blamed";
+}
+
 TEST(Defects, OneWrongCallIsOneWhateverFailedBefore) {
   Report report;
   for (std::size_t trial = 0; trial < 5; ++trial) report.Add(Rule::DoubleRelease, trial, Kind::Stream, 9, "close");

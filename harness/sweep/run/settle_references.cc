@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/run/settle_references.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "harness/defect/reference_pairs.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+
+constexpr std::size_t kMostReferences = 128;  // to one handle at a time; above that the ledger's pairs remain
+
+// Kinds of which one handle is acquired several times and released as often. One object stands for each reference. User objects are left
+// out: one call of theirs takes or gives several references.
+bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::PhysicalMemory || kind == Kind::DlopenReference; }
+
+bool WasGiven(const Object& object) {
+  return (object.state == State::Released || object.state == State::ReleaseRefused) && object.released.record_kind != RecordKind::Empty;
+}
+
+// What a release did to the object that it was settled with.
+struct End {
+  explicit End(const Object& object)
+      : state(object.state),
+        released(object.released),
+        retried(object.retried),
+        told_alive(object.told_alive),
+        died_with_context(object.died_with_context) {}
+  void Give(Object* object) const {
+    object->state = state;
+    object->released = released;
+    object->retried = retried;
+    object->told_alive = told_alive;
+    object->died_with_context = died_with_context;
+  }
+
+  State state;
+  Site released;
+  Site retried;
+  bool told_alive;
+  bool died_with_context;
+};
+
+using References = std::vector<std::size_t>;  // indices of objects: references to one handle, in the order of their acquisition
+
+// References that overlap in time, from several places. A handle whose references were all released begins anew.
+std::vector<References> HeldAtOnce(const Ledger& ledger) {
+  std::map<std::tuple<std::uint32_t, Kind, std::uint64_t, std::uint64_t>, std::vector<References>> handles;
+  std::map<const std::vector<References>*, std::uint64_t> until;
+  for (std::size_t i = 0; i < ledger.objects.size(); ++i) {
+    const Object& object = ledger.objects[i];
+    if (!IsCounted(object.kind) || object.driver_owned || object.library_kept) continue;
+    std::vector<References>& groups = handles[{object.pid, object.kind, object.handle, object.parent}];
+    std::uint64_t& last = until[&groups];
+    if (groups.empty() || object.acquired.begin > last) groups.emplace_back();
+    groups.back().push_back(i);
+    last = std::max(last, WasGiven(object) ? object.released.begin : ~std::uint64_t{0});
+  }
+  std::vector<References> held;
+  for (auto& [handle, groups] : handles) {
+    for (References& group : groups) {
+      const auto stack = [&](std::size_t i) { return ledger.objects[i].acquired.stack; };
+      const bool places = std::any_of(group.begin(), group.end(), [&](std::size_t i) { return stack(i) != stack(group.front()); });
+      const bool ended = std::all_of(group.begin(), group.end(), [&](std::size_t i) {
+        const Object& object = ledger.objects[i];
+        return WasGiven(object) ? object.released.begin > object.acquired.begin : object.state == State::Live;
+      });
+      if (places && ended && group.size() <= kMostReferences) held.push_back(std::move(group));
+    }
+  }
+  return held;
+}
+
+// Settles one group anew. Answers whether anything changed.
+bool Settle(const faults::JournalView& journal, const References& group, std::span<const KnownPair> known,
+            std::span<const FailedCall> failed, SiteTexts* sites, Ledger* ledger, std::vector<SettledReference>* settled) {
+  const auto text = [&](const Site& site) -> const Stack& { return sites->Text(journal, site, SiteKey(journal, site))->stack; };
+  std::vector<ReferenceTaken> taken;
+  std::vector<ReferenceGiven> given;
+  std::vector<End> ends;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const Object& object = ledger->objects[group[i]];
+    taken.push_back({text(object.acquired), SiteKey(journal, object.acquired), object.acquired.begin});
+    if (!WasGiven(object)) continue;
+    given.push_back({text(object.released), SiteKey(journal, object.released), object.released.begin, i});
+    ends.emplace_back(object);
+  }
+  const std::vector<ReferencePair> pairs = PairReferences(taken, given, known, failed);
+  bool changed = false;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    changed = changed || pairs[i].taken != given[i].taken;
+    const Object& object = ledger->objects[group[pairs[i].taken]];
+    if (settled != nullptr) settled->push_back({object.acquired, ends[i].released, pairs[i].sure});
+  }
+  if (!changed) return false;
+  const Object fresh;
+  for (const std::size_t i : group) End(fresh).Give(&ledger->objects[i]);
+  for (std::size_t i = 0; i < pairs.size(); ++i) ends[i].Give(&ledger->objects[group[pairs[i].taken]]);
+  return true;
+}
+
+}  // namespace
+
+void SettleReferences(const faults::JournalView& journal, Ledger* ledger) {
+  const std::vector<References> groups = HeldAtOnce(*ledger);
+  if (groups.empty()) return;
+  SiteTexts sites;
+  for (const References& group : groups) Settle(journal, group, {}, {}, &sites, ledger, &ledger->settled);
+}
+
+std::optional<Ledger> SettledAsRehearsed(const Evidence& rehearsal, const Evidence& trial, SiteTexts* sites) {
+  if (rehearsal.ledger->settled.empty()) return std::nullopt;
+  const std::vector<References> groups = HeldAtOnce(*trial.ledger);
+  if (groups.empty()) return std::nullopt;
+  std::vector<KnownPair> known;
+  const faults::JournalView& journal = *rehearsal.journal;
+  std::set<std::tuple<std::uint64_t, std::uint64_t, bool>> seen;
+  for (const SettledReference& pair : rehearsal.ledger->settled) {
+    const std::uint64_t acquired = SiteKey(journal, pair.acquired);
+    const std::uint64_t released = SiteKey(journal, pair.released);
+    if (!seen.emplace(acquired, released, pair.sure).second) continue;
+    known.push_back({acquired, sites->Text(journal, pair.released, released)->stack, pair.sure});
+  }
+  std::vector<FailedCall> failed;
+  for (std::size_t i = 0; i < faults::kMaxFaults; ++i) {
+    const Record* const hit = trial.hit(i);
+    if (hit == nullptr) continue;
+    const Site site = SiteOf(*hit);
+    failed.push_back({sites->Text(*trial.journal, site, SiteKey(*trial.journal, site))->stack, hit->begin});
+  }
+  Ledger settled = *trial.ledger;
+  bool changed = false;
+  for (const References& group : groups) {
+    changed = Settle(*trial.journal, group, known, failed, sites, &settled, nullptr) || changed;
+  }
+  return changed ? std::optional<Ledger>(std::move(settled)) : std::nullopt;
+}
+
+}  // namespace cuaudit::harness
