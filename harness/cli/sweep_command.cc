@@ -12,12 +12,14 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/replay.h"
 #include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
+#include "harness/sweep/trial_rows.h"
 #include "reports/defect_words.h"
 #include "reports/host_notes.h"
 
@@ -85,7 +87,8 @@ Exit SweepCommand(const Options& options) {
     Say(sweep.status().message());
     return sweep.status().exit();
   }
-  const Result<Session> session = Session::Open(options);
+  const Status writable = CheckOutput(options.trials, "--trials");
+  const Result<Session> session = writable.ok() ? Session::Open(options) : writable;
   if (!session.ok()) {
     Say(session.status().message());
     return session.status().exit();
@@ -97,9 +100,12 @@ Exit SweepCommand(const Options& options) {
   std::string nothing_anew;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
   if (!rehearsal.ok()) {
+    const Status written = interrupted == 0 || options.trials.empty() ? Status() : WriteTrialRows({}, run, options.trials);
+    if (!written.ok()) return Fail(written, *session);
     return interrupted != 0 ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(rehearsal.status(), *session);
   }
   Progressed progressed;
+  std::vector<report::TrialRow> trial_rows;
   {
     const Subject trials = SubjectOfTrials(session->subject(), *rehearsal);
     const SpawnOptions resources{session->jobs(), options.keep, TrialCapacity(trials, rehearsal->run)};
@@ -124,9 +130,14 @@ Exit SweepCommand(const Options& options) {
     progressed.signal = status.ok() ? 0 : runner->interrupted();
     runner.reset();  // ends all running processes
     if (status.ok() || progressed.signal != 0) engine.Report(&run);
+    if (!options.trials.empty()) trial_rows = TrialRows(engine);
     progressed.done = run.totals.trials;
     progressed.planned = engine.trials();
     progressed.more = engine.plans_more();
+  }
+  if (!options.trials.empty() && (status.ok() || progressed.signal != 0)) {
+    const Status written = WriteTrialRows(trial_rows, run, options.trials);
+    if (!written.ok()) return Fail(written, *session);
   }
   if (progressed.signal != 0) return EndInterrupted(progressed, std::move(run), *session);
   if (!status.ok()) return Fail(status, *session);

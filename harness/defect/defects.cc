@@ -15,7 +15,7 @@ namespace {
 using driver::Kind;
 using report::Rule;
 
-bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned; }
+bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::LeftAtExit; }
 
 // Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
 int OwnerRank(Kind kind) {
@@ -87,13 +87,14 @@ void DefectFinder::AddOthers(const report::Run& run) {
   for (std::size_t i = 0; i < run.findings.size(); ++i) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
-    const Stack& where = finding.where_stack.empty() ? finding.acquired.stack : finding.where_stack;
+    const bool left = finding.rule == Rule::LeftAtExit;  // whoever ended its context need not be the one that should have released it
+    const Stack& where = left || finding.where_stack.empty() ? finding.acquired.stack : finding.where_stack;
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
     Shown shown;
     shown.finding = i;
     shown.kind = driver::KindFromName(finding.kind);
     shown.blame = lost ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}}) : BlameForCall(where);
-    shown.place = WayKey(lost ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
+    shown.place = WayKey(lost || left ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
     if (finding.fault) {
       shown.trial = ~trials.try_emplace(finding.fault->text, trials.size()).first->second;
       Add(shown, finding.rule);
