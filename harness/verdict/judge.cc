@@ -45,6 +45,7 @@ bool MayGiveUp(const Record& fault) { return fault.phase == faults::Phase::Any |
 
 // True when the process ended by itself and neither acquired nor released anything between the fault and the begin of its exit.
 bool Abandoned(const Evidence& trial, const Record& fault) {
+  if (!MayGiveUp(fault)) return false;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
   const std::uint64_t exit = process != nullptr && process->exit > fault.begin ? process->exit : kNever;
@@ -149,7 +150,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
-  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && MayGiveUp(*fault) && Abandoned(trial, *fault);
+  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {
