@@ -81,6 +81,12 @@ std::string_view Name(BlamedBecause because) {
   return kNames[static_cast<std::size_t>(because)];
 }
 
+std::uint64_t ObjectsLeft(const Run& run) {
+  std::uint64_t objects = 0;
+  for (const Finding& finding : run.findings) objects += finding.rule == Rule::LeftAtExit ? finding.count : 0;
+  return objects;
+}
+
 std::string DefectCount(const Run& run) {
   std::string text = Plural(run.defects.size(), "defect");
   if (run.findings.size() != run.defects.size()) text += ", " + Plural(run.findings.size(), "finding");

@@ -2,6 +2,7 @@
 // defect_words.h: defects in words, for all writers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,8 @@ std::string_view Name(BlamedBecause because);  // "held_it"
 
 // "3 defects, 438 findings"; "1 defect" when it is one finding.
 std::string DefectCount(const Run& run);
+
+// Driver objects of left_at_exit.
+std::uint64_t ObjectsLeft(const Run& run);
 
 }  // namespace cuaudit::report

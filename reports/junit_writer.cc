@@ -151,7 +151,7 @@ struct Suite {
 
 void AppendOutcome(Suite* suite) {
   const Run& run = suite->run;
-  const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || !run.outcome;
+  const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left || !run.outcome;
   const std::string message = MessageLine(run);
   pugi::xml_node test = suite->Case("outcome", "outcome");
   if (!ended) {
@@ -160,7 +160,8 @@ void AppendOutcome(Suite* suite) {
     Set(error, "type", OutcomeName(run));
     Set(error, "message", message.empty() ? OutcomeName(run) : message);
   } else {
-    SetText(test.append_child("system-out"), run.outcome == Outcome::Clean && !message.empty() ? message : OutcomeName(run));
+    const bool told = run.outcome == Outcome::Clean || run.outcome == Outcome::Left;
+    SetText(test.append_child("system-out"), told && !message.empty() ? message : OutcomeName(run));
   }
 }
 

@@ -2,7 +2,11 @@
 #include "reports/message.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
+
+#include "reports/defect_words.h"
+#include "reports/text_writer.h"
 
 namespace cuaudit::report {
 namespace {
@@ -52,6 +56,20 @@ std::string CleanFor(const Run& run) {
   return text;
 }
 
+// "5 stream acquired by cuStreamCreate < load src/load.c:14; 1 event acquired by …"
+std::string LeftText(const Run& run) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> places;
+  for (const Defect& defect : run.defects) {
+    if (places.size() == kMost) break;
+    const Acquired& acquired = RootOf(run, defect).acquired;
+    const std::string origin = DescribeOrigin(acquired.stack);
+    places.push_back(AmountOf(run, defect) + " acquired by " + acquired.call + (origin.empty() ? "" : " < " + origin));
+  }
+  if (run.defects.size() > kMost) places.push_back(std::to_string(run.defects.size() - kMost) + " more");
+  return Joined(places, "; ");
+}
+
 std::string InterruptedText(const Interrupted& one, bool trials) {
   if (one.planned == 0) return "interrupted before the first trial (" + one.signal + ")";
   return "interrupted, " + HowMany({one.done, one.planned}, trials ? "trials" : "runs") + (one.more ? " planned so far" : "") + " (" +
@@ -71,6 +89,7 @@ std::string_view OutcomeName(const Run& run) { return run.outcome ? words::Name(
 std::string Explanation(const Run& run) {
   const Message& message = run.message;
   if (run.outcome == Outcome::Clean) return CleanFor(run);
+  if (run.outcome == Outcome::Left) return LeftText(run);
   if (run.interrupted) return InterruptedText(*run.interrupted, MakesTrials(run));
   std::vector<std::string> parts;
   const auto add = [&parts](std::string part) {

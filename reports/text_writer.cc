@@ -40,7 +40,7 @@ std::uint64_t TrialsAbandoned(const Run& run) {
   const auto verdict = run.totals.verdicts.find(Verdict::AbandonedAtExit);
   std::uint64_t trials = verdict == run.totals.verdicts.end() ? 0 : verdict->second;
   for (const Finding& note : run.notes) {
-    if (note.rule == Rule::AbandonedAtExit) trials = std::max(trials, note.trials);
+    if (note.rule == Rule::AbandonedAtExit || note.rule == Rule::AbandonedInInit) trials = std::max(trials, note.trials);
   }
   return trials;
 }
@@ -53,6 +53,7 @@ struct Painted {
 Painted OutcomeOf(const Run& run) {
   const std::string found = DefectCount(run);
   if (run.outcome == Outcome::Findings) return {found, kRed};
+  if (run.outcome == Outcome::Left) return {"left: " + Plural(ObjectsLeft(run), "object") + ", " + found, kRed};
   if (run.outcome == Outcome::Interrupted) return {Explanation(run) + (run.findings.empty() ? "" : "; " + found), kYellow};
   if (run.outcome == Outcome::Clean) {
     const std::uint64_t left = LeftAtExit(run, Of::Driver);
@@ -246,7 +247,7 @@ std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
   return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(std::min(stack.size(), kShownFrames))};
 }
 
-bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth; }
+bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth || rule == Rule::LeftAtExit; }
 
 bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   Page page;

@@ -36,8 +36,10 @@ This page is generated: `scripts/gen_verdicts.py` writes it from the tables in `
 OUTCOMES = """
 The exit status is that of `cuaudit`; `–`: only lifecycles in C++ (`cuaudit::AuditOutcome`) have this outcome.
 
-- The headline `no rule broken, 3 objects left` is a `run` without findings that left objects. `cuaudit cycles` tells whether
-  they grow.
+- The headline `left: 3 objects, 2 defects` is a `run` with the outcome `left`. Not counted is what the CUDA runtime keeps for itself
+  ([kept_by_library](#kept_by_library)), and what a table of `--lifetime` allows ([process_lifetime](#process_lifetime)).
+- The headline `no rule broken, 3 objects left` is a `run` that may leave objects (`--allow-left`, `--lifetime`). `cuaudit cycles`
+  tells whether they grow.
 - The headline `clean, 2 trials abandoned at exit` is explained at [abandoned_at_exit](#abandoned_at_exit).
 - The headline `clean; 3 host places left, judged with --host` is explained at [host_left](#host_left).
 
@@ -67,7 +69,7 @@ What is wrong on the host is a finding only with `--host`; `cycles` and lifecycl
 
 # Heading, text below it, and which rules of `cuaudit list rules` stand there.
 SECTIONS = [
-    ("Something is left", "", lambda row: row["level"] == "finding" and row["verdict"] == "leak"),
+    ("Something is left", "", lambda row: row["level"] == "finding" and (row["verdict"] == "leak" or row["rule"] == "left_at_exit")),
     ("Wrong releases and uses", "", lambda row: row["level"] == "finding" and row["verdict"] == "misuse" and not row["proof"]),
     ("Queued work (simulated driver only)",
      "These rules need to know which operations are ordered behind which. Only the simulated driver can tell. `--schedule` runs\n"

@@ -20,6 +20,7 @@
 #include "faults/interpose/host_kernels.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
+#include "faults/interpose/running_threads.h"
 #include "faults/interpose/signal_calls.h"
 #include "faults/shim/stop_watch.h"
 #include "faults/sim/world.h"
@@ -176,6 +177,9 @@ void LoadKernels() noexcept {
 
 void NoteExit() noexcept {
   if (exit_noted.exchange(true, std::memory_order_relaxed)) return;
+  if (journal.is_open()) {
+    EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
+  }
   gate.Note(ProcessEvent::Exit, 0);
   if (gate.gone_beyond() == 0) return;
   char message[128];

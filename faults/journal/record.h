@@ -52,6 +52,7 @@ enum class ProcessEvent : std::uint16_t {
   // cuaudit's own CUDA runtime releases what it holds, after everything that the program does at exit. An object that loses its context
   // from here on was left by the program.
   RuntimeExit = 3,
+  Running = 4,  // right before Exit, once for each other thread that still runs; argument[0] = its thread id
 };
 
 // Host events that the host drop-in of faults/interpose records.

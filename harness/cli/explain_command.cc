@@ -75,6 +75,8 @@ std::string_view ProcessName(std::uint16_t call) {
       return "process reached exit";
     case faults::ProcessEvent::RuntimeExit:
       return "CUDA runtime gives back what it holds";
+    case faults::ProcessEvent::Running:
+      return "a thread still runs";
   }
   return "unknown process event";
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/options/report_files.h"
+#include "harness/process/files.h"
+#include "harness/sweep/findings/lifetimes.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -47,13 +51,32 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
   return ReadObservation(journal, *ending);
 }
 
+// Of a program that failed it is unknown what it would have released.
+Status WriteLifetimes(const report::Run& run, bool as_expected, const std::string& file) {
+  if (!as_expected) return {Exit::Environment, "--write-lifetime: nothing was written, because the program failed"};
+  return WriteFile(file, LifetimeTable(run), Exit::Failure);
+}
+
+words::Outcome OutcomeOf(const report::Run& run, bool as_expected) {
+  const auto stayed = [](const report::Finding& finding) { return finding.rule == words::Rule::LeftAtExit; };
+  if (!std::all_of(run.findings.begin(), run.findings.end(), stayed)) return words::Outcome::Findings;
+  if (!run.findings.empty()) return words::Outcome::Left;
+  return as_expected ? words::Outcome::Clean : words::Outcome::Error;
+}
+
 }  // namespace
 
 Exit RunCommand(const Options& options) {
+  const Result<Lifetimes> lifetimes = options.lifetime.empty() ? Lifetimes() : Lifetimes::Read(options.lifetime);
+  const Status usable = lifetimes.ok() ? CheckOutput(options.write_lifetime, "--write-lifetime") : lifetimes.status();
+  if (!usable.ok()) {
+    Say(usable.message());
+    return usable.exit();
+  }
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
   int interrupted = 0;
-  const Result<Observation> seen = RunInForeground(*session, &interrupted);
+  Result<Observation> seen = RunInForeground(*session, &interrupted);
   if (!seen.ok()) return Fail(seen.status(), *session);
   // When the program ended by the signal that cuaudit also received, the sender ended both. The run is then neither a crash nor complete,
   // and is reported without being judged.
@@ -77,12 +100,22 @@ Exit RunCommand(const Options& options) {
   DescribeRun(*seen, &run);
   AddLeftBehind(ending, "they still are", &run);
   SiteTexts sites;
-  AddFaultFree(*seen, session->Reproduce(), &sites, &run);
+  sites.MarkRuntimeOwned(seen->journal, &seen->ledger);
+  const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
+  JudgeOptions judge;
+  judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
+  AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
+  if (!options.write_lifetime.empty()) {
+    const Status written = WriteLifetimes(run, as_expected, options.write_lifetime);
+    if (!written.ok()) return Fail(written, *session);
+  }
+  for (const std::size_t line : lifetimes->Allow(&run)) {
+    Say("warning: --lifetime: " + options.lifetime + ": line " + std::to_string(line) + ": nothing of it was left");
+  }
   FindDefects(&run);
   run.live = LiveTable(seen->ledger);
-  const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
   if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};
-  run.outcome = !run.findings.empty() ? words::Outcome::Findings : as_expected ? words::Outcome::Clean : words::Outcome::Error;
+  run.outcome = OutcomeOf(run, as_expected);
   SayLeftOut(run);
   return Deliver(run, options);
 }

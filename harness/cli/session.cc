@@ -107,7 +107,8 @@ report::Mode ModeOf(Command command) {
 
 Exit ExitOf(const report::Run& run) {
   if (run.outcome == words::Outcome::Clean) return Exit::Clean;
-  return run.outcome == words::Outcome::Findings ? Exit::Findings : Exit::Environment;
+  const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
+  return found ? Exit::Findings : Exit::Environment;
 }
 
 }  // namespace

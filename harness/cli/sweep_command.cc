@@ -12,11 +12,13 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/plan/fault_text.h"
 #include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
+#include "harness/sweep/trial_rows.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 
@@ -86,8 +88,13 @@ std::string NothingAnew(const WorkDir& dir) {
 struct Carried {
   Status status;
   Progressed progressed;
-  bool nothing_anew = false;  // every trial is an earlier sweep's
+  bool nothing_anew = false;           // every trial is an earlier sweep's
+  std::vector<report::TrialRow> rows;  // for --trials
 };
+
+Status WriteRows(const Options& options, const std::vector<report::TrialRow>& rows, const report::Run& run) {
+  return options.trials.empty() ? Status() : WriteTrialRows(rows, run, options.trials);
+}
 
 // Carries out all trials, or the one of the faults `only`, and fills the report.
 Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
@@ -122,6 +129,7 @@ Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal re
   const int signal = status.ok() ? 0 : runner->interrupted();
   runner.reset();  // ends all running processes
   if (status.ok() || signal != 0) engine.Report(run);
+  if (!options.trials.empty()) carried.rows = TrialRows(engine);
   carried.progressed = {signal, run->totals.trials, engine.trials(), engine.plans_more()};
   return carried;
 }
@@ -131,15 +139,23 @@ Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal re
 Exit SweepCommand(const Options& options) {
   const Result<SweepOptions> sweep = SweepOptionsOf(options);
   if (!sweep.ok()) return Refuse(sweep.status());
+  const Status writable = CheckOutput(options.trials, "--trials");
+  if (!writable.ok()) return Refuse(writable);
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
 
   report::Run run = session->NewReport();
   int interrupted = 0;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
-  if (interrupted != 0) return EndInterrupted({interrupted}, std::move(run), *session);
+  if (interrupted != 0) {
+    const Status written = WriteRows(options, {}, run);
+    return written.ok() ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(written, *session);
+  }
   if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
   const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), {}, &run);
+  const bool ended = carried.status.ok() || carried.progressed.signal != 0;
+  const Status written = ended ? WriteRows(options, carried.rows, run) : Status();
+  if (!written.ok()) return Fail(written, *session);
   if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);

@@ -71,7 +71,7 @@ std::string DefectFingerprint(const report::Finding& root, const std::optional<r
   const std::vector<report::Frame>& stack = root.acquired.stack.empty() ? root.where_stack : root.acquired.stack;
   const auto program = std::find_if(stack.begin(), stack.end(), IsProgram);
   if (program != stack.end()) hash = HashFunction(*program, hash);
-  hash = Hash(root.where, hash);
+  if (root.rule != report::Rule::LeftAtExit) hash = Hash(root.where, hash);
   if (blame) hash = HashFunction(blame->function, hash);
   char text[32];
   std::snprintf(text, sizeof(text), "v2-%016llx", static_cast<unsigned long long>(hash));

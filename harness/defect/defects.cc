@@ -15,7 +15,7 @@ namespace {
 using driver::Kind;
 using report::Rule;
 
-bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned; }
+bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::LeftAtExit; }
 
 // Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
 int OwnerRank(Kind kind) {
@@ -92,8 +92,9 @@ void DefectFinder::AddOthers(const report::Run& run) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
     const bool remembered = finding.rule == Rule::NotRecovered && finding.fault.has_value();
+    const bool left = finding.rule == Rule::LeftAtExit;  // whoever ended its context need not be the one that should have released it
     const Stack& elsewhere = remembered ? finding.fault->stack : finding.acquired.stack;
-    const Stack& where = finding.where_stack.empty() ? elsewhere : finding.where_stack;
+    const Stack& where = left || finding.where_stack.empty() ? elsewhere : finding.where_stack;
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
     Shown shown;
     shown.finding = i;
@@ -101,7 +102,7 @@ void DefectFinder::AddOthers(const report::Run& run) {
     shown.blame = lost         ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}})
                   : remembered ? BlameForNoRecovery(where)
                                : BlameForCall(where);
-    shown.place = WayKey(lost ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
+    shown.place = WayKey(lost || left ? finding.acquired : report::Acquired{finding.where, where}, shown.blame);
     if (finding.fault) {
       shown.trial = ~trials.try_emplace(finding.fault->text, trials.size()).first->second;
       Add(shown, finding.rule);

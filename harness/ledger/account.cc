@@ -65,6 +65,7 @@ bool Account::Inherited(Family family, std::uint64_t handle) const {
 std::int64_t Account::Open(Object object, const faults::Record& record, HandleEntry& entry) {
   const auto index = static_cast<std::int64_t>(books_->ledger.objects.size());
   object.pid = pid_;
+  object.tid = record.tid;
   object.generation = entry.generation++;
   object.cycle = record.cycle;
   object.acquired = SiteOf(record);

@@ -84,6 +84,8 @@ void Facts::Take(const Record& record, std::uint32_t index) {
     }
     case RecordKind::Process:
       if (static_cast<ProcessEvent>(record.call) == ProcessEvent::Exit && process.exit == 0) process.exit = record.begin;
+      if (static_cast<ProcessEvent>(record.call) == ProcessEvent::Running)
+        process.running.push_back(static_cast<std::uint32_t>(record.argument[0]));
       break;
     case RecordKind::Stop:
       stops.push_back(index);

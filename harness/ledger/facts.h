@@ -32,9 +32,10 @@ namespace cuaudit::harness {
 
 struct ProcessFacts {
   std::uint32_t pid = 0;
-  std::uint32_t tid = 0;    // thread that made the first driver call of the process
-  std::uint64_t calls = 0;  // driver calls
-  std::uint64_t exit = 0;   // ticket of the Exit event; 0 when there is none
+  std::uint32_t tid = 0;                    // thread that made the first driver call of the process
+  std::uint64_t calls = 0;                  // driver calls
+  std::uint64_t exit = 0;                   // ticket of the Exit event; 0 when there is none
+  std::vector<std::uint32_t> running = {};  // the other threads that still ran then
   friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;
 };
 

@@ -224,6 +224,8 @@ void Folding::Process(const Record& record) {
     case ProcessEvent::RuntimeExit:
       ProcessOf(record.pid).RuntimeExit();
       break;
+    case ProcessEvent::Running:  // a fact (facts.h), and nothing that the books change by
+      break;
   }
 }
 

@@ -49,6 +49,7 @@ struct Object {
   driver::Kind kind{};
   State state = State::Live;
   std::uint32_t pid = 0;
+  std::uint32_t tid = 0;         // the thread that acquired it
   std::uint32_t generation = 0;  // number of earlier objects with this handle value in the process and family
   std::uint64_t handle = 0;
   std::uint64_t bytes = 0;

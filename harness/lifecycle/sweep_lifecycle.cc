@@ -21,6 +21,7 @@
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/sweep_engine.h"
+#include "harness/sweep/trial_rows.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {
@@ -59,13 +60,17 @@ Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   settings->abandoned_is_leak = true;  // a step always returns to its caller, so nothing is abandoned
   const char* const said = std::getenv("CUAUDIT_SWEEP");
   Status status = ParseLifecycleOptions(said == nullptr ? "" : said, settings);
-  for (Output& output : settings->outputs) {
+  const auto name = [&](std::string* file) {
     constexpr std::string_view kCase = "{case}";
-    for (std::size_t at = output.file.find(kCase); at != std::string::npos; at = output.file.find(kCase, at + 1))
-      output.file.replace(at, kCase.size(), FileNameOf(lifecycle));
+    for (std::size_t at = file->find(kCase); at != std::string::npos; at = file->find(kCase, at + 1))
+      file->replace(at, kCase.size(), FileNameOf(lifecycle));
+  };
+  for (Output& output : settings->outputs) {
+    name(&output.file);
     if (status.ok()) status = CheckOutput(output.file, "--format");
   }
-  return status;
+  name(&settings->trials);
+  return status.ok() ? CheckOutput(settings->trials, "--trials") : status;
 }
 
 // A directory in the work directory, named after the lifecycle.
@@ -199,6 +204,10 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     Fail(signal == 0 ? status : Status(Exit::Failure, report::Explanation(run)), audit);
   }
   CompleteReport(*audit, only, runner, &run);
+  if (!settings.trials.empty()) {
+    status = WriteTrialRows(TrialRows(engine), run, settings.trials);
+    if (!status.ok()) return Fail(status, audit);
+  }
   for (const Output& output : settings.outputs) {
     status = WriteReport(run, output);
     if (!status.ok()) Fail(status, audit);

@@ -61,6 +61,8 @@ Status CheckOptions(const Options& options) {
     return {Exit::Usage, "expected a journal or --rule: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
+  if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
+    return {Exit::Usage, "expected --allow-left or a table of --lifetime, not both"};
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }
@@ -89,6 +91,10 @@ Status ReadOutputs(Options* options) {
     }
     output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
+  }
+  const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
+  if (!options->trials.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_trials)) {
+    return {Exit::Usage, "--trials: two results for " + options->trials};
   }
   const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
   if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {

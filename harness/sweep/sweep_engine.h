@@ -79,6 +79,8 @@ class SweepEngine {
   std::size_t resumed() const noexcept { return resumed_; }
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
+  const std::map<std::size_t, TrialResult>& results() const noexcept { return results_; }  // of the trials that have ended
+  bool OnlyShrinks(std::size_t trial) const noexcept { return trial < plan_.size() && plan_[trial].shrinks; }
 
   // Fills mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished it reports the
   // trials so far, without an outcome.

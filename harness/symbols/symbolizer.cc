@@ -137,4 +137,8 @@ std::vector<report::Frame> Symbolizer::Resolve(const faults::JournalView& journa
   return frames.size() <= inner ? frames : Trim(impl_->Resolve(journal, whole));
 }
 
+std::vector<report::Frame> Symbolizer::Whole(const faults::JournalView& journal, std::uint32_t stack) {
+  return impl_->Resolve(journal, journal.Stack(stack));
+}
+
 }  // namespace cuaudit::harness

@@ -28,6 +28,9 @@ class Symbolizer {
   // Innermost frame first. Inlined functions are frames of their own. The stack is trimmed as by Trim. Empty for stack 0.
   std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::uint32_t stack);
 
+  // The same, with nothing trimmed.
+  std::vector<report::Frame> Whole(const faults::JournalView& journal, std::uint32_t stack);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

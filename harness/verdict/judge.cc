@@ -40,8 +40,12 @@ bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
          object.released.begin < exit;
 }
 
+// A program that marks its phases may give up while it starts. What it leaves by exiting later, it left without its tear-down.
+bool MayGiveUp(const Record& fault) { return fault.phase == faults::Phase::Any || fault.phase == faults::Phase::Init; }
+
 // True when the process ended by itself and neither acquired nor released anything between the fault and the begin of its exit.
 bool Abandoned(const Evidence& trial, const Record& fault) {
+  if (!MayGiveUp(fault)) return false;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
   const std::uint64_t exit = process != nullptr && process->exit > fault.begin ? process->exit : kNever;
@@ -136,7 +140,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     return judgement;
   }
 
-  Leftovers left = CompareObjects(rehearsal, trial);
+  Leftovers left = CompareObjects(rehearsal, trial, options.nothing_may_stay);
   Reporting reporting;
   RecoveryCheck recovery;
   if (faulted) {
@@ -147,13 +151,14 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
   const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
+  const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {
     const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });
     Append(&left.leaks, {stacks, violations.end()});
     violations.erase(stacks, violations.end());
     anything_abandoned = !left.leaks.empty();
-    Append(&judgement.notes, WithRule(std::move(left.leaks), Rule::AbandonedAtExit));
+    Append(&judgement.notes, WithRule(std::move(left.leaks), giving_up));
     left.leaks.clear();
   }
   judgement.said = reporting.said;
@@ -190,7 +195,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(shown));
   // When driver objects were abandoned, the host resources beside them were abandoned, too.
-  Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), Rule::AbandonedAtExit) : std::move(left.shown));
+  Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), giving_up) : std::move(left.shown));
   Append(&judgement.notes, std::move(left.process_lifetime));
   Append(&judgement.notes, std::move(left.unjudged));
   return judgement;

@@ -91,11 +91,13 @@ class Rehearsed;
 
 struct JudgeOptions {
   bool abandoned_is_leak = false;
-  bool exit_is_said = false;  // after a fault, a successful exit status counts as the report "all went well"
-  bool any_code = false;      // the steps of the lifecycle translate errors into their own codes
+  bool exit_is_said = false;      // after a fault, a successful exit status counts as the report "all went well"
+  bool nothing_may_stay = false;  // without a rehearsal: driver objects that are left are findings
+  bool any_code = false;          // the steps of the lifecycle translate errors into their own codes
 };
 
-// Judges a trial beside a fault-free run. With `rehearsal` null the trial is judged as a fault-free run: all that it leaves is a note.
+// Judges a trial beside a fault-free run. With `rehearsal` null the trial is judged as a fault-free run: all that it leaves is a note,
+// unless nothing may stay.
 [[nodiscard]] Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options);
 
 // Judge for a single trial. `rehearsal` is only used when `faulted` is true.

@@ -25,8 +25,8 @@ class Groups {
  public:
   void Add(const TrialFinding& finding) {
     const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
-    const auto [found, added] =
-        index_.try_emplace({finding.rule, finding.kind, acquired_key, finding.where_key, finding.other_key}, findings_.size());
+    const auto [found, added] = index_.try_emplace(
+        {finding.rule, finding.kind, acquired_key, finding.where_key, finding.other_key, finding.detail}, findings_.size());
     if (added) {
       findings_.push_back(finding);
     } else {
@@ -37,7 +37,7 @@ class Groups {
   std::vector<TrialFinding> Take() { return std::move(findings_); }
 
  private:
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t>, std::size_t> index_;
+  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, std::string>, std::size_t> index_;
   std::vector<TrialFinding> findings_;
 };
 
@@ -82,9 +82,22 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   return finding;
 }
 
+// What the title of left_at_exit does not say.
+std::string HowItStayed(const Object& object, const Facts& facts) {
+  std::string how;
+  const auto add = [&how](const char* part) { how += (how.empty() ? "" : "; ") + std::string(part); };
+  if (object.state == State::Orphaned) add("gone with its context");
+  const ProcessFacts* const process = facts.Process(object.pid);
+  if (process == nullptr) return how;
+  if (std::find(process->running.begin(), process->running.end(), object.tid) != process->running.end())
+    add("acquired by a thread that still ran when the program exited");
+  if (process->exit == 0 && process != &facts.processes.front()) add("held by a child process that ended by exec or by a signal");
+  return how;
+}
+
 }  // namespace
 
-Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial) {
+Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool nothing_may_stay) {
   Remainder allowances(rehearsal == nullptr ? nullptr : &rehearsal->left());
   std::set<std::uint32_t> vanished;
   const Object* kept = nullptr;
@@ -139,6 +152,13 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial) {
     }
     if (rehearsal == nullptr && object.library_kept) {
       lifetime.Add(FindingOf(Rule::KeptByLibrary, object, key));
+      continue;
+    }
+    if (rehearsal == nullptr && nothing_may_stay && !IsHost(object)) {
+      TrialFinding finding = Kept(object, key);
+      finding.rule = Rule::LeftAtExit;
+      finding.detail = HowItStayed(object, trial.facts());
+      leaks.Add(finding);
       continue;
     }
     Allowance& allowance = allowances[{object.kind, key}];

@@ -13,7 +13,7 @@ namespace cuaudit::harness {
 
 // Objects left at the end of the trial. Each list is in order of acquisition.
 struct Leftovers {
-  std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place
+  std::vector<TrialFinding> leaks;             // rules leak and orphaned, beyond the rehearsal's count at that place; left_at_exit
   std::vector<TrialFinding> refused;           // release_refused; also what destructors do not free because of a refused release
   std::vector<TrialFinding> retried;           // retained_for_retry: a later release succeeded
   std::vector<TrialFinding> process_lifetime;  // the rehearsal leaves these, too
@@ -21,9 +21,9 @@ struct Leftovers {
   std::vector<TrialFinding> unjudged;          // driver objects of vanished child processes, beyond the rehearsal's count at that place
 };
 
-// Without a rehearsal (null) everything left is process-lifetime. With one, objects of a child process that wrote no Exit event are
-// unjudged, because it is unknown whether the child ended by itself.
-[[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial);
+// Without a rehearsal (null) everything left is process-lifetime, or left_at_exit when it is a driver object and nothing may stay. With
+// one, objects of a child process that wrote no Exit event are unjudged, because it is unknown whether the child ended by itself.
+[[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool nothing_may_stay = false);
 
 // Violations of the trial beyond those at the same place of the rehearsal. Without a rehearsal all violations are returned.
 [[nodiscard]] std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial);

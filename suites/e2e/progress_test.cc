@@ -64,25 +64,27 @@ TEST(Unattended, TheTextSaysThatProgressWasForced) {
   EXPECT_THAT(outcome.out, HasSubstr("progress forced once")) << outcome.err;
 }
 
-TEST(Reset, WhatItDestroyedIsOrphanedAndNotLeft) {
+TEST(Reset, WhatItDestroyedIsGoneWithItsContext) {
   const Audit audit = RunAudit({"run"}, {Program("unattended"), "reset"});
-  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "left_at_exit device_memory 1, left_at_exit stream 1");
   std::size_t orphaned = 0;
   for (const nlohmann::json& row : audit.report["live"]) {
     EXPECT_EQ(row["live"], 0) << row;
     if (row.contains("orphaned")) ++orphaned;
   }
   EXPECT_EQ(orphaned, 2U) << audit.report["live"];
-  for (const nlohmann::json& note : audit.report["notes"]) EXPECT_EQ(note["where"], "cuDevicePrimaryCtxReset");
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("unattended"), "reset"});
+  for (const nlohmann::json& finding : audit.report["findings"]) EXPECT_EQ(finding["where"], "cuDevicePrimaryCtxReset");
+  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--allow-left", "--", Program("unattended"), "reset"});
   EXPECT_THAT(text.out, HasSubstr("never released, died with their context:"));
   EXPECT_THAT(text.out, HasSubstr("no rule broken, 2 objects orphaned"));
   EXPECT_THAT(text.out, Not(HasSubstr("left at the end")));
 }
 
-TEST(Reset, UsedAfterwardsIsAFindingAndStillNotLeft) {
+TEST(Reset, UsedAfterwardsIsAFindingBesideWhatIsGone) {
   const Audit audit = RunAudit({"run"}, {Program("unattended"), "used"});
-  EXPECT_EQ(audit.findings(), "use_after_release device_memory 1");
+  EXPECT_EQ(audit.findings(), "left_at_exit device_memory 1, left_at_exit stream 1, use_after_release device_memory 1");
+  EXPECT_EQ(audit.result(), "findings");
   for (const nlohmann::json& row : audit.report["live"]) EXPECT_EQ(row["live"], 0) << row;
 }
 

@@ -131,5 +131,34 @@ TEST(Sweep, EveryFindingOfADefectiveProgramNamesItsFaultAndItsSite) {
   }
 }
 
+// A one-shot tool that exits when its init fails, judged without --host.
+TEST(Phases, AnExitWhenInitFailsIsNoLeakAndNothingUnproved) {
+  const Audit audit = RunAudit({"sweep"}, {Program("oneshot"), "marked"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
+  EXPECT_EQ(audit.result(), "clean");
+  EXPECT_GE(audit.report["totals"]["verdicts"]["abandoned_at_exit"], 3);
+  for (const auto& note : audit.report["notes"]) EXPECT_NE(note["rule"], "abandoned_at_exit") << note.dump();
+  EXPECT_THAT(audit.report["notes"].dump(), ::testing::HasSubstr("\"rule\":\"abandoned_in_init\""));
+}
+
+TEST(Phases, AnExitWhenTheWorkFailsIsALeak) {
+  const Audit audit = RunAudit({"sweep", "--depth=1"}, {Program("oneshot"), "careless"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_EQ(audit.result(), "findings");
+  for (const auto& finding : audit.report["findings"]) {
+    EXPECT_EQ(finding["rule"], "leak") << finding.dump();
+    EXPECT_THAT(finding["fault"]["text"].get<std::string>(), ::testing::StartsWith("cuMem")) << "only faults of the work";
+  }
+  EXPECT_THAT(audit.findings(), ::testing::HasSubstr("leak stream 1"));
+}
+
+TEST(Phases, WithoutMarksNobodyCanTell) {
+  const Audit audit = RunAudit({"sweep"}, {Program("oneshot"), "unmarked"});
+  EXPECT_EQ(audit.outcome.exit, 3) << audit.findings();
+  EXPECT_EQ(audit.result(), "not_exercised");
+  const Audit strict = RunAudit({"sweep", "--abandoned-is-leak"}, {Program("oneshot"), "marked"});
+  EXPECT_EQ(strict.result(), "findings");
+}
+
 }  // namespace
 }  // namespace cuaudit::e2e::verdicts_test

@@ -108,6 +108,27 @@ TEST_F(Settings, TwoReportsHaveTwoFiles) {
   EXPECT_FALSE(Content("Suite%2FName.txt").empty());
 }
 
+TEST_F(Settings, EachTrialIsALineWhenAsked) {
+  setenv("CUAUDIT_SWEEP", ("--trials '" + Path("{case}.ndjson") + "'").c_str(), 1);
+  const Audit audit = Sweep(Losing());
+  unsetenv("CUAUDIT_SWEEP");
+  std::istringstream lines(Content("loses_a_stream.ndjson"));
+  std::string header;
+  ASSERT_TRUE(std::getline(lines, header));
+  EXPECT_THAT(header, HasSubstr("{\"schema\":\"cuaudit.trials/1\","));
+  std::size_t rows = 0;
+  std::size_t losses = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    if (line.find("\"differs\":[{\"rule\":\"leak\",\"kind\":\"stream\",\"count\":1,\"bytes\":0}]") != std::string::npos) ++losses;
+    EXPECT_EQ(line.find("\"exit\""), std::string::npos) << "a trial in this process has no exit status";
+  }
+  EXPECT_EQ(rows, audit.trials);
+  EXPECT_GE(losses, 1U);
+  setenv("CUAUDIT_SWEEP", ("--trials '" + Path("none/trials") + "'").c_str(), 1);
+  EXPECT_THAT(Sweep(Losing()).message, HasSubstr("no such directory"));
+  unsetenv("CUAUDIT_SWEEP");
+}
+
 TEST_F(Settings, AReportIsWrittenInEachFormat) {
   const Audit audit =
       Sweep(Losing(), {.formats = {"json=" + Path("{case}.json"), "junit=" + Path("{case}.xml"), "text=" + Path("report.txt")}});

@@ -114,6 +114,37 @@ CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
   EXPECT_EQ(Judge(rehearsal.Evidence(), trial.Evidence(1), true, strict).verdict, Verdict::Leak);
 }
 
+// Marks that the program is in `phase`, and then makes the calls of a trial that is cut off.
+Trace CutIn(faults::Phase phase) {
+  Trace t;
+  t.CreateStream(0x10).Stack(1).In(phase);
+  t.Call(CallId::EventCreate).Refused().Stack(2).In(phase);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+CUAUDIT_CASE(AbandonedInInit, LeftWhenInitFailed) {
+  const JournalImage rehearsal(Clean());
+  const JournalImage trial(CutIn(faults::Phase::Init));
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::AbandonedInInit);
+  EXPECT_EQ(judgement.notes[0].kind, Kind::Stream);
+}
+
+CUAUDIT_CASE(Leak, WhoExitsOutOfALaterPhaseSkippedTheTearDown) {
+  for (const faults::Phase phase : {faults::Phase::Work, faults::Phase::Teardown, faults::Phase::Unwind}) {
+    const JournalImage rehearsal(Clean());
+    const JournalImage trial(CutIn(phase));
+    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Leak);
+    ASSERT_EQ(judgement.findings.size(), 1U);
+    EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+  }
+}
+
 CUAUDIT_CASE(Leak, WhoEndsWithSuccessAbandonedNothing) {
   Trace t = Cut();
   t.Event(ProcessEvent::Exit);
@@ -211,6 +242,45 @@ CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
   EXPECT_EQ(judgement.findings[0].count, 1U);
   ASSERT_EQ(judgement.notes.size(), 1U);
   EXPECT_EQ(judgement.notes[0].count, 1U);
+}
+
+// A run without faults, judged as `cuaudit run` judges it.
+Judgement JudgeRun(const Trace& run) {
+  harness::JudgeOptions options;
+  options.nothing_may_stay = true;
+  const JournalImage image(run);
+  return Judge({}, image.Evidence(), false, options);
+}
+
+CUAUDIT_CASE(LeftAtExit, WhatTheContextTookAlongAndWhatIsAlive) {
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2);
+  t.ReleasePrimary().Stack(3);
+  t.Call(CallId::MemPoolCreate).Out(0, 0x20).Stack(4);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+  EXPECT_EQ(judgement.findings[0].detail, "gone with its context");
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::DevicePrimaryCtxRelease_v2));
+  EXPECT_EQ(judgement.findings[1].kind, Kind::MemoryPool);
+  EXPECT_EQ(judgement.findings[1].detail, "");
+}
+
+CUAUDIT_CASE(LeftAtExit, ByAThreadThatStillRan) {
+  constexpr std::uint32_t kDaemon = kThread + 1;
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2).Thread(kDaemon);
+  t.CreateStream(0x11).Stack(2).Thread(kDaemon + 1);
+  t.ReleasePrimary().Stack(3);
+  t.Event(ProcessEvent::Running, kProcess, kDaemon);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].detail, "gone with its context; acquired by a thread that still ran when the program exited");
+  EXPECT_EQ(judgement.findings[1].detail, "gone with its context");
 }
 
 // A trial that fails and unwinds, with `left` on the way.

@@ -48,6 +48,13 @@ CUAUDIT_CASE(Hang, AnUnfaultedRunThatEndsIsClean) {
 
 CUAUDIT_CASE(AbandonedAtExit, UnwindingBeforeExitIsNotAbandoned) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 2), Verdict::Pass); }
 
+CUAUDIT_CASE(AbandonedInInit, NothingWasHeldWhenInitFailed) {
+  Trace t;
+  t.Retain().Stack(1).Refused().In(faults::Phase::Init);
+  t.Event(ProcessEvent::Exit);
+  ExpectQuiet(JudgeTrial(t, 1), Verdict::Pass);
+}
+
 CUAUDIT_CASE(AbandonedAtExit, NothingWasHeldWhenItLeft) {
   Trace t;
   t.Retain().Stack(1).Refused();
@@ -76,6 +83,29 @@ CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
   t.ReleasePrimary().Stack(4);
   const Judgement judgement = JudgeTrial(t, 1);
   EXPECT_EQ(judgement.verdict, Verdict::RetainedForRetry);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+Judgement JudgeRun(const Trace& run) {
+  harness::JudgeOptions options;
+  options.nothing_may_stay = true;
+  const JournalImage image(run);
+  return Judge({}, image.Evidence(), false, options);
+}
+
+CUAUDIT_CASE(LeftAtExit, NothingIsLeft) { ExpectQuiet(JudgeRun(Lifecycle(false, false)), Verdict::Pass); }
+
+CUAUDIT_CASE(LeftAtExit, AThreadThatStillRanHoldsNothing) {
+  Trace t = Lifecycle(false, false);
+  t.Event(ProcessEvent::Running, kProcess, kThread);
+  ExpectQuiet(JudgeRun(t), Verdict::Pass);
+}
+
+CUAUDIT_CASE(LeftAtExit, TheHostIsNotTheDriver) {
+  Trace t;
+  t.Host(faults::HostCall::ThreadCreate, 0x70).Stack(5);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 

@@ -73,7 +73,7 @@ std::string PerCycle(const std::string& program, const std::string& form) {
   return text;
 }
 
-std::string InOneRun(const std::string& program, const std::string& form) { return Lost(Audited({"run"}, program, form)); }
+std::string InOneRun(const std::string& program, const std::string& form) { return Lost(Audited({"run", "--allow-left"}, program, form)); }
 
 std::string Replayed(const std::string& fault, const std::string& program, const std::string& form, const std::string& deadline_ms) {
   return Lost(Audited({"replay", "--deadline-ms", deadline_ms, "--fault", fault}, program, form));

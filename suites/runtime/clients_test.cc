@@ -104,6 +104,22 @@ TEST(Runtime, ADriverThatShutDownIsSaidToUnload) {
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
 }
 
+// The program never owned the primary context that the runtime retained.
+TEST(Runtime, WhatItKeepsForItselfIsNotLeftByTheProgram) {
+  const Audit freed = RunAudit({"run"}, {RuntimeProgram("client_left")});
+  EXPECT_EQ(freed.outcome.exit, 0) << freed.outcome.err << freed.findings();
+  EXPECT_EQ(freed.result(), "clean") << freed.findings();
+  const Audit kept = RunAudit({"run"}, {RuntimeProgram("client_left"), "memory"});
+  EXPECT_EQ(kept.outcome.exit, 1);
+  ASSERT_EQ(kept.result(), "left") << kept.findings();
+  ASSERT_EQ(kept.report["findings"].size(), 1U) << kept.findings();
+  EXPECT_EQ(kept.report["findings"][0]["kind"], "device_memory");
+  const auto& notes = kept.report["notes"];
+  const auto retained = std::find_if(notes.begin(), notes.end(), [](const auto& note) { return note["kind"] == "primary_context"; });
+  ASSERT_NE(retained, notes.end());
+  EXPECT_EQ((*retained)["rule"], "kept_by_library");
+}
+
 // Without a driver there is an answer, and nothing on stderr.
 TEST(Runtime, WithoutADriverSaysInsufficientDriver) {
   const Outcome outcome = RunCommand({RuntimeProgram("client_late")}, {.environment = {"LD_LIBRARY_PATH=" CUAUDIT_CUDART_DIRECTORY}});

@@ -207,6 +207,21 @@ Run LiveTable() {
   return WithDefects(std::move(run));
 }
 
+// The same run as `cuaudit run` judges it, and one thread that still ran.
+Run LeftObjects() {
+  Run run = LiveTable();
+  run.outcome = Outcome::Left;
+  run.findings = std::move(run.notes);
+  run.notes.clear();
+  for (Finding& finding : run.findings) {
+    finding.rule = Rule::LeftAtExit;
+    finding.title = "never released";
+    finding.fingerprint.replace(0, finding.fingerprint.find('-'), "left_at_exit");
+  }
+  run.findings.back().detail = "gone with its context; acquired by a thread that still ran when the program exited";
+  return WithDefects(std::move(run));
+}
+
 // The simulated driver proved that nothing orders two operations; once without a fault, and once more where an event could not be made.
 Run ProvedMisuse() {
   Run run = Base(Mode::Sweep, Outcome::Findings);
@@ -318,6 +333,7 @@ std::vector<Sample> Samples() {
           {"one_place_many_calls", OnePlaceManyCalls()},
           {"abandoned_trials", AbandonedTrials()},
           {"live_table", LiveTable()},
+          {"left_objects", LeftObjects()},
           {"proved_misuse", ProvedMisuse()},
           {"clean_sweep", CleanSweep()},
           {"second_faults", SecondFaults()},

@@ -79,6 +79,11 @@ Step& Step::Cycle(std::uint32_t cycle) {
   return *this;
 }
 
+Step& Step::In(faults::Phase phase) {
+  record_->phase = phase;
+  return *this;
+}
+
 Step& Step::Stack(std::uint32_t stack) {
   record_->stack = stack;
   return *this;

@@ -42,6 +42,7 @@ class Step {
   Step& Process(std::uint32_t pid);
   Step& Context(std::uint64_t context);  // fails the test on a call whose context the gate does not record
   Step& Cycle(std::uint32_t cycle);
+  Step& In(faults::Phase phase);  // as the program marked it
   Step& Stack(std::uint32_t stack);
   Step& Flags(std::uint16_t flags);
   Step& At(std::uint64_t begin, std::uint64_t end);

@@ -301,10 +301,15 @@ void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vect
   adder.FaultFree(notes, false);
 }
 
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run) {
-  const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, JudgeOptions());
-  AddFaultFree(Texts(judgement.findings, run_seen.journal, sites), Texts(judgement.notes, run_seen.journal, sites), reproduction, groups,
-               run);
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run,
+                  const JudgeOptions& options) {
+  const Judgement judgement = Judge(Evidence(), run_seen.evidence(), false, options);
+  std::vector<TrialFindingText> findings = Texts(judgement.findings, run_seen.journal, sites);
+  for (TrialFindingText& text : findings) {
+    // What a thread that still ran has acquired is told apart from what others have acquired at that place.
+    if (text.rule == Rule::LeftAtExit && !text.detail.empty()) text.apart = std::string(KindName(text)) + " " + text.detail;
+  }
+  AddFaultFree(findings, Texts(judgement.notes, run_seen.journal, sites), reproduction, groups, run);
   ExplainHang(run_seen.journal, run);
 }
 
@@ -321,9 +326,10 @@ std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding)
   return KeyOf(finding, ShownFaults(trial, Reproduction()), trial);
 }
 
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run) {
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
+                  const JudgeOptions& options) {
   Groups groups;
-  AddFaultFree(run_seen, reproduction, sites, &groups, run);
+  AddFaultFree(run_seen, reproduction, sites, &groups, run, options);
 }
 
 }  // namespace cuaudit::harness

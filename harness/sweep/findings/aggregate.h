@@ -51,13 +51,15 @@ using Results = std::map<std::size_t, TrialResult>;
 void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
                report::Run* run, const Results* least = nullptr);
 
-// Adds what is wrong without any fault. Violations become findings; objects left at exit become notes.
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run);
+// Adds what is wrong without any fault. Violations become findings; objects left at exit become notes, unless nothing may stay.
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run,
+                  const JudgeOptions& options = {});
 // Adds entries that have no fault.
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
                   const Reproduction& reproduction, Groups* groups, report::Run* run);
 // The first AddFaultFree, for a report with no other entries.
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run);
+void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
+                  const JudgeOptions& options = {});
 
 // Adds a finding of the report as a whole, which no single trial shows.
 void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run);

@@ -22,7 +22,7 @@ bool Matches(const Benign& benign, const std::string& text, const report::Acquir
 
 // The notes of the trial decide the verdict.
 Verdict VerdictWithoutFindings(const TrialResult& trial) {
-  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit}) {
+  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit, Rule::AbandonedInInit}) {
     const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
     if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return *VerdictOf(rule);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/findings/outcome.h"
 
+#include <algorithm>
+
 namespace cuaudit::harness {
 namespace {
 
@@ -37,13 +39,18 @@ void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const
   if (planned < possible) message.chosen = {planned, possible};
 }
 
-void RefuseUnseenAbandonment(const faults::JournalHeader& header, report::Run* run) {
-  const auto abandoned = run->totals.verdicts.find(Verdict::AbandonedAtExit);
-  if (abandoned == run->totals.verdicts.end() || run->outcome != words::Outcome::Clean) return;
+void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<const TrialResult> trials, report::Run* run) {
+  const auto unseen = [](const TrialResult& trial) {
+    return !trial.stray && trial.verdict == Verdict::AbandonedAtExit &&
+           std::any_of(trial.notes.begin(), trial.notes.end(),
+                       [](const TrialFindingText& note) { return note.rule == Rule::AbandonedAtExit; });
+  };
+  const auto abandoned = static_cast<std::uint64_t>(std::count_if(trials.begin(), trials.end(), unseen));
+  if (abandoned == 0 || run->outcome != words::Outcome::Clean) return;
   const std::uint32_t flags = header.flags.load();
   if ((flags & faults::kHostProbesActive) != 0 && (flags & faults::kHeapLeftOut) == 0) return;
   run->outcome = words::Outcome::NotExercised;
-  run->message.abandoned = {abandoned->second, run->totals.trials};
+  run->message.abandoned = {abandoned, run->totals.trials};
 }
 
 }  // namespace cuaudit::harness

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/site_text.h"
 
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "harness/symbols/runtime_owned.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/judge.h"
 
@@ -41,6 +43,16 @@ Site FindSite(const Evidence& run, std::uint64_t key) {
     }
   }
   return {};
+}
+
+void SiteTexts::MarkRuntimeOwned(const faults::JournalView& journal, Ledger* ledger) {
+  std::map<std::pair<driver::Kind, std::uint32_t>, bool> known;  // by kind and stack
+  for (Object& object : ledger->objects) {
+    if (object.state == State::Released || !MayBeOfRuntime(object.kind)) continue;
+    const auto [owned, fresh] = known.try_emplace({object.kind, object.acquired.stack});
+    if (fresh) owned->second = IsOfRuntime(object.kind, symbolizer_.Whole(journal, object.acquired.stack));
+    if (owned->second) object.library_kept = true;
+  }
 }
 
 const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site& site, std::uint64_t key) {

@@ -26,6 +26,9 @@ Site FindSite(const Evidence& run, std::uint64_t key);
 
 class SiteTexts {
  public:
+  // Notes of which objects that are left the CUDA runtime is the owner, not the program (Object::library_kept).
+  void MarkRuntimeOwned(const faults::JournalView& journal, Ledger* ledger);
+
   const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
 
  private:
