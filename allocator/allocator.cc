@@ -91,7 +91,7 @@ CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return 
 CUresult Allocator::EmptyCache() noexcept { return core_->EmptyCache(nullptr); }
 CUresult Allocator::EmptyCache(PoolId pool) noexcept { return core_->EmptyCache(&pool); }
 CUresult Allocator::Trim(int device, std::size_t reserved_bytes) noexcept { return core_->Trim(device, reserved_bytes); }
-CUresult Allocator::SetMemoryFraction(int device, double fraction) noexcept { return core_->SetMemoryFraction(device, fraction); }
+CUresult Allocator::SetMemoryFraction(int device, double fraction) noexcept { return core_->devices.SetMemoryFraction(device, fraction); }
 CUresult Allocator::CreatePool(const PoolOptions& options, PoolId* out) noexcept { return core_->CreatePool(options, out); }
 CUresult Allocator::BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept {
   return core_->BeginAllocateToPool(device, pool, route);

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 
-#include "allocator/core.h"
+#include "allocator/device.h"
+#include "allocator/pool_table.h"
 
 namespace cuaudit::alloc {
 
 Block* Arena::TakeRecord() noexcept {
-  if (records_ == nullptr) return core->store.Take();
+  if (records_ == nullptr) return environment->store.Take();
   Block* const block = records_;
   records_ = block->link;
   block->link = nullptr;
@@ -18,7 +19,7 @@ Block* Arena::TakeRecord() noexcept {
 
 void Arena::GiveRecord(Block* block) noexcept {
   constexpr std::size_t kKept = 32;
-  if (record_count_ == kKept) return core->store.Give(block);
+  if (record_count_ == kKept) return environment->store.Give(block);
   BlockStore::Reset(block);
   block->link = records_;
   records_ = block;
@@ -28,7 +29,7 @@ void Arena::GiveRecord(Block* block) noexcept {
 bool Arena::IsOver(const Use& use) const noexcept { return stream->HasWaited(use.stream, use.sequence); }
 
 void Arena::Recognize(Block* block) const noexcept {
-  if (core->captured_streams.load(std::memory_order_relaxed) == 0) return;
+  if (environment->captured_streams.load(std::memory_order_relaxed) == 0) return;
   for (std::uint32_t i = 0; i < block->uses.size();) {
     StreamRecord* const before = block->uses.entries()[i].stream;
     StreamRecord* const now = before->same.load(std::memory_order_acquire);
@@ -52,7 +53,7 @@ void Arena::CountPending(Block* block, bool is_pending) noexcept {
 
 void Arena::Insert(Block* block, Place place) noexcept {
   block->place = place;
-  if (core->options.garbage_collection_threshold > 0.0) block->age = device->searches.load(std::memory_order_relaxed);
+  if (environment->options.garbage_collection_threshold > 0.0) block->age = device->searches.load(std::memory_order_relaxed);
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_relaxed);
   if (place == Place::Ready && !block->counted_pending) [[likely]] {
     ready[Index(block->large)].Insert(block);
@@ -149,9 +150,9 @@ inline bool Arena::AbsorbBoth(Block* block, Place place) noexcept {
 
 bool Arena::Init() noexcept {
   for (const bool large : {false, true}) {
-    const bool up_to_2_mib = !large && !core->options.expandable_segments;  // a small segment's; pages merge to more
+    const bool up_to_2_mib = !large && !environment->options.expandable_segments;  // a small segment's; pages merge to more
     if (!ready[Index(large)].Init(up_to_2_mib)) return false;
-    if (core->options.reuse == Reuse::Wait && !pending[Index(large)].Init(up_to_2_mib)) return false;
+    if (environment->options.reuse == Reuse::Wait && !pending[Index(large)].Init(up_to_2_mib)) return false;
   }
   return true;
 }
@@ -163,12 +164,12 @@ Place Arena::PlaceOf(Block* block) noexcept {
   block->uses.Prune([this, block](const Use& use) {
     if (use.stream->IsOver(use.sequence)) return true;
     if (!stream->HasWaited(use.stream, use.sequence)) return false;
-    if (use.stream != stream) core->CountElided(block, stream, use);
+    if (use.stream != stream) CountElided(block, stream, use);
     block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
     return true;
   });
   if (block->captured != nullptr) return Place::Waiting;
-  if (!block->uses.empty()) return core->options.reuse == Reuse::Poll ? Place::Waiting : Place::Pending;
+  if (!block->uses.empty()) return environment->options.reuse == Reuse::Poll ? Place::Waiting : Place::Pending;
   block->noted.store(false, std::memory_order_relaxed);
   return Place::Ready;
 }
@@ -176,9 +177,9 @@ Place Arena::PlaceOf(Block* block) noexcept {
 void Arena::Settle(Block* block) noexcept {
   const Place place = block->noted.load(std::memory_order_relaxed) ? PlaceOf(block) : Place::Ready;
   if (place != Place::Waiting) {
-    if (core->Traced() && block->stream != nullptr)
-      core->Trace(TraceAction::FreeCompleted, this, block->address.load(std::memory_order_relaxed), block->size,
-                  block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
+    if (environment->Traced() && block->stream != nullptr)
+      Trace(TraceAction::FreeCompleted, block->address.load(std::memory_order_relaxed), block->size,
+            block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
     block->stream = nullptr;
     block->requested.store(0, std::memory_order_relaxed);
     if (block->has_stack) block->stack.store(nullptr, std::memory_order_relaxed);
@@ -206,7 +207,7 @@ void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
   if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
   ++stamped_frees;
   stamped_bytes += block->size;
-  if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
+  if (environment->options.max_split_size != 0 && block->size >= environment->options.max_split_size) {
     const Held held(device->totals.lock);
     AddTo(&device->totals.oversize_allocations, -1);
   }
@@ -219,7 +220,7 @@ void Arena::Resettle(std::size_t limit) noexcept {
     Block* const next = block->link;
     bool may_go = !IsInCapture(block);
     if (may_go) Recognize(block);
-    if (core->options.reuse == Reuse::Poll) {  // else it is pending from then on
+    if (environment->options.reuse == Reuse::Poll) {  // else it is pending from then on
       for (const Use& use : block->uses.entries()) may_go = may_go && IsOver(use);
     }
     if (may_go) {
@@ -258,7 +259,7 @@ Block* Arena::FindIn(const FreeBins* set, const Request& request) const noexcept
 
 // With max_split_size an oversize block, which is never split, serves none but oversize requests, and those that are not much smaller.
 bool Arena::MayServe(const Block* block, const Request& request) const noexcept {
-  const Options& options = core->options;
+  const Options& options = environment->options;
   if (!request.large || options.max_split_size == 0 || block->segment->expandable) return true;
   return request.size < options.max_split_size ? block->size < options.max_split_size
                                                : block->size <= request.size + options.max_non_split_rounding;
@@ -289,7 +290,7 @@ bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
   const std::size_t rest = block->size - size;
   if (pool->options().no_split) return false;
   if (!block->large || block->segment->expandable) return rest >= kMinBlock;
-  const std::size_t limit = core->options.max_split_size;
+  const std::size_t limit = environment->options.max_split_size;
   return rest > kSmallLimit && (limit == 0 || size < limit);
 }
 
@@ -297,7 +298,7 @@ void Arena::SettleUnmapped(Block* block) noexcept {
   block->mapped = false;
   block->uses.Clear();
   block->noted.store(false, std::memory_order_relaxed);
-  core->map.Remove(block);
+  environment->map.Remove(block);
   (void)AbsorbBoth(block, Place::Unmapped);
   Insert(block, Place::Unmapped);
 }
@@ -347,8 +348,8 @@ inline void Arena::Hand(Block* block, std::size_t bytes, std::size_t size, Strea
   block->requested.store(bytes, std::memory_order_relaxed);
   const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
   block->state.store(life | kLive | (to == stream ? 0 : kForeign), std::memory_order_release);
-  core->map.Put(block);
-  if (core->options.max_split_size != 0 && block->size >= core->options.max_split_size) {
+  environment->map.Put(block);
+  if (environment->options.max_split_size != 0 && block->size >= environment->options.max_split_size) {
     const Held held(device->totals.lock);
     AddTo(&device->totals.oversize_allocations, 1);
   }

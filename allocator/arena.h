@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // arena.h: the segments of one (device, pool, stream): splitting, merging, and who may have what.
 //
-//   Owns      its segments' place in the books; their memory belongs to Core, which talks to the driver.
+//   Owns      its segments' place in the books; their memory belongs to who talks to the driver (segment_source.h).
 //   Threads   `lock` guards everything but the atomics; methods that say so are called with it held. Return takes no lock.
 //   Streams   never touched. What the arena's own stream did with a block needs no order for that stream's next use of it.
 //   Units     bytes.
@@ -18,6 +18,7 @@
 #include "allocator/free_bins.h"
 #include "allocator/options.h"
 #include "allocator/stamps.h"
+#include "allocator/trace.h"
 
 namespace cuaudit::alloc {
 
@@ -39,9 +40,23 @@ struct Request {
   void* stack = nullptr;
 };
 
+// What the arenas of one allocator share; it has no way to the driver.
+struct ArenaEnvironment {
+  explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
+  const Options options;
+  AddressMap map;
+  BlockStore store;
+  StampCounts stamp_counts;
+  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
+  Tracer tracer;
+
+  bool Traced() const noexcept { return tracer.record != nullptr; }
+  void* CaptureStack() const noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
+};
+
 struct alignas(64) Arena {
   // Set once.
-  Core* core = nullptr;
+  ArenaEnvironment* environment = nullptr;
   Device* device = nullptr;
   Pool* pool = nullptr;
   StreamRecord* stream = nullptr;
@@ -80,6 +95,19 @@ struct alignas(64) Arena {
   }
 
   bool Init() noexcept;  // false: no host memory
+
+  void Trace(TraceAction action, CUdeviceptr address, std::size_t size, std::size_t requested, void* stack, std::uint64_t stream_id,
+             std::uint64_t other = 0, std::uint64_t sequence = 0) const noexcept;
+  // `waiter` need not wait for the use of the block, since it has waited for as much already.
+  void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) const noexcept;
+  // Whether to look at the uses of freed blocks though others may fit. Of large ones always, else larger ones are cut up meanwhile, and the
+  // pieces stay; small ones are too many for that, and at most some segments of theirs are made too many. `lock` is held.
+  bool IsLookDue(bool large) const noexcept {
+    if (waiting_count >= looked_at + kGlance / 2) return true;
+    return large && (waiting_large != 0 || (!environment->options.deterministic && !pending[1].empty()));
+  }
+  static constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
+  static constexpr std::size_t kEverything = ~std::size_t{0};
 
   // All below: `lock` is held.
   void Collect() noexcept;                                  // looks at what was returned

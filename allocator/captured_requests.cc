@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What an allocation for a stream in a capture is served from.
-#include <limits>
 #include <thread>
 
 #include "allocator/core.h"
@@ -80,7 +79,7 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
   if (view.id == 0) {  // then what its last capture used may be free by now
     {
       const Held held(arena->lock);
-      arena->Resettle(std::numeric_limits<std::size_t>::max());
+      arena->Resettle(Arena::kEverything);
     }
     return TakeReady(arena, request, false, error);
   }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <limits>
 
 #include "allocator/core.h"
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
 namespace {
-
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 bool IsLive(const Block* block) noexcept { return (block->state.load(std::memory_order_relaxed) & kStatusMask) == kLive; }
 
@@ -40,9 +37,9 @@ bool IsTiled(const CheckpointSegment& segment) noexcept {
 }  // namespace
 
 CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
-  const CUresult result = Usable("TakeCheckpoint");
+  Device* target = nullptr;
+  const CUresult result = devices.Find(device, "TakeCheckpoint", &target);
   if (result != CUDA_SUCCESS) return result;
-  if (DeviceAt(device, "TakeCheckpoint") == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pool* const pool = FindPool(id);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "TakeCheckpoint: no such pool");
   try {
@@ -50,11 +47,11 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
     taken.device = device;
     taken.pool = id;
     for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
-      if (arena->device->index != device) continue;
+      if (arena->device != target) continue;
       EmptyMagazines(arena);
       const Held held(arena->lock);
       arena->Collect();
-      arena->Resettle(kAll);
+      arena->Resettle(Arena::kEverything);
       if (arena->waiting != nullptr || !arena->pending[0].empty() || !arena->pending[1].empty())
         return Refuse(CUDA_ERROR_ILLEGAL_STATE, "TakeCheckpoint: the pool has freed blocks whose uses are not over");
       for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
@@ -79,10 +76,9 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
 
 // Nobody else may use the pool meanwhile. All that can fail comes before the first change.
 CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
-  CUresult result = Usable("RestoreCheckpoint");
+  Device* device = nullptr;
+  CUresult result = devices.Find(checkpoint.device, "RestoreCheckpoint", &device);
   if (result != CUDA_SUCCESS) return result;
-  Device* const device = DeviceAt(checkpoint.device, "RestoreCheckpoint");
-  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pool* const pool = FindPool(checkpoint.pool);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no such pool");
   Block* spares = nullptr;
@@ -104,7 +100,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
     EmptyMagazines(arena);
     const Held held(arena->lock);
     arena->Collect();
-    arena->Resettle(kAll);
+    arena->Resettle(Arena::kEverything);
     if (arena->waiting != nullptr || !arena->pending[0].empty() || !arena->pending[1].empty())
       return Refuse(CUDA_ERROR_ILLEGAL_STATE, "RestoreCheckpoint: the pool has freed blocks whose uses are not over");
     for (const CheckpointSegment& segment : checkpoint.segments) {

@@ -24,48 +24,14 @@
 #include "allocator/block.h"
 #include "allocator/capture.h"
 #include "allocator/counters.h"
+#include "allocator/device.h"
+#include "allocator/environment.h"
 #include "allocator/event_pool.h"
+#include "allocator/pool_table.h"
 #include "allocator/stamps.h"
 #include "allocator/thread_cache.h"
 
 namespace cuaudit::alloc {
-
-// Of pools that are or were. Never changed, and kept until the allocator is destroyed: who holds a pool's record may read its options while
-// the record becomes another pool's.
-struct KnownOptions {
-  PoolOptions options;
-  KnownOptions* next = nullptr;
-};
-
-struct Pool {
-  std::atomic<std::uint64_t> number{0};  // the second half of its identity
-  std::atomic<const PoolOptions*> known{&kPlainOptions};
-  std::atomic<int> users{1};   // from 0 only under Core::make_lock
-  std::atomic<int> routes{0};  // under Core::make_lock
-  std::atomic<Arena*> arenas{nullptr};
-  Pool* next = nullptr;
-  bool is_private = false;
-  std::vector<Capture*> captures;  // that used its blocks while it was routed: references; under Core::make_lock
-
-  PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
-  const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
-
-  void ForgetCaptures() noexcept {
-    for (Capture* const capture : captures) capture->Drop();
-    captures.clear();
-  }
-
-  static constexpr PoolOptions kPlainOptions{};
-};
-
-// Under Device::routes_lock, but for `pool` and `route`, which never change.
-struct Routed {
-  Pool* pool = nullptr;
-  Route route;
-  std::uint64_t number = 0;  // in the order of their beginnings
-  int asking = 0;            // calls of `applies` under way, with no lock held
-  bool is_ending = false;    // nobody else asks it
-};
 
 // A stream of KeepAliveUntil.
 struct Keeper {
@@ -76,39 +42,7 @@ struct Keeper {
   Keeper* next = nullptr;
 };
 
-struct Device {
-  int index = 0;
-  CUdevice ordinal = 0;
-  CUcontext context = nullptr;
-  bool retained = false;
-  std::size_t total = 0;
-  std::size_t granularity = 0;  // of physical handles; 0: no virtual memory management
-  bool stream_writes = false;
-  std::atomic<std::size_t> limit{0};
-  std::atomic<std::size_t> reserved{0};  // granted or being asked for
-  Totals totals;
-  std::atomic<std::uint64_t> searches{0};  // with garbage_collection_threshold: how old free blocks are
-  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0}, left{0};
-  // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
-  // release must not be told that the device is full meanwhile.
-  Lock releasing{LockRank::Releasing};
-  std::atomic<Keeper*> keepers{nullptr};
-  std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
-  // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
-  Lock settling{LockRank::Settling};
-  Lock routes_lock;
-  std::vector<std::unique_ptr<Routed>> routes;
-  std::uint64_t routes_begun = 0;  // under routes_lock
-  std::atomic<int> routed{0};
-  Counters shared;  // of threads that have no cache; under totals.lock
-};
-
-// As far as is known, and of that device or of none of the allocator's.
-inline bool InCapture(const StreamRecord* stream, const Device* device) noexcept {
-  return stream->capture.load(std::memory_order_acquire) != 0 && (stream->device == device || stream->device == nullptr);
-}
-
-class Core {
+class Core : public Environment {
  public:
   explicit Core(driver::DriverRef driver, const Options& options) noexcept;
   ~Core();
@@ -118,15 +52,6 @@ class Core {
   // core.cc
   CUresult Open(const DeviceConfig* devices, int count) noexcept;
   CUresult Close(std::size_t* live_blocks) noexcept;
-  // Not forked, not closed, not exiting.
-  CUresult Usable(const char* call) noexcept {
-    const bool is_well =
-        wipes_ && *serial_at == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
-    return is_well ? CUDA_SUCCESS : WhyNot(call);
-  }
-  CUresult WhyNot(const char* call) noexcept;
-  CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
-  bool Forked() const noexcept;
 
   // streams.cc
   CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
@@ -169,7 +94,6 @@ class Core {
   void ReleaseCaches() noexcept;
 
   // slow_path.cc
-  std::size_t Round(std::size_t bytes) const noexcept;
   CUresult Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
@@ -177,8 +101,6 @@ class Core {
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
-  void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept;
-  bool IsLookDue(const Arena* arena, bool large) const noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
@@ -206,8 +128,6 @@ class Core {
   CUresult UnmapPages(Block* block) noexcept;
   void ForgetSegment(Segment* segment) noexcept;
   CUresult DropRange(Segment* segment) noexcept;
-  bool Reserve(Device* device, std::size_t bytes) noexcept;
-  void Unreserve(Device* device, std::size_t bytes) noexcept;
 
   // release.cc
   bool MayCapture(Device* device) noexcept;
@@ -219,8 +139,6 @@ class Core {
   CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
   bool ReleaseOversize(Arena* arena, const Request& request) noexcept;
   void CollectGarbage(Device* device, const Request& request) noexcept;
-  CUresult SetMemoryFraction(int device, double fraction) noexcept;
-  Device* DeviceAt(int device, const char* call) noexcept;
 
   // uses.cc
   CUresult FreeSlow(CUdeviceptr address) noexcept;
@@ -285,26 +203,8 @@ class Core {
   void ResetAccumulated(int device) noexcept;
   CUresult TakeSnapshot(Snapshot* out) noexcept;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept;
-  void Trace(TraceAction action, const Arena* arena, CUdeviceptr address, std::size_t size, std::size_t requested, void* stack,
-             std::uint64_t stream, std::uint64_t other = 0, std::uint64_t sequence = 0) noexcept;
-  void* CaptureStack() noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
-  bool Traced() const noexcept { return tracer.record != nullptr; }
 
-  // What the fast path reads, on one line.
-  const std::uint64_t* serial_at = nullptr;  // in a page that a forked child finds wiped
-  std::atomic<std::uint32_t> detours{0};     // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
-  std::uint32_t check_interval = 0;
-  std::size_t cache_bytes = 0;
-  bool serves_directly = false;  // no option asks for more than the best fit among what is free for certain
-
-  const driver::DriverRef driver;
-  const Options options;
-  std::uint64_t serial = 0;
-  std::atomic<bool> exiting{false};
-  std::atomic<bool> closed{false};
-  AddressMap map;
-  BlockStore store;
-  std::vector<std::unique_ptr<Device>> devices;
+  Devices devices{*this};
   Pool shared_pool;
   std::atomic<Pool*> pools{nullptr};
   KnownOptions* known_options = nullptr;  // under make_lock
@@ -313,8 +213,7 @@ class Core {
   std::atomic<std::uint32_t> arena_count{0};
   std::atomic<StreamRecord*> streams{nullptr};
   std::atomic<std::uint32_t> stream_count{0};
-  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
-  std::atomic<std::uint64_t> captures_noted{0};    // how often a stream was seen in a capture; under make_lock
+  std::atomic<std::uint64_t> captures_noted{0};  // how often a stream was seen in a capture; under make_lock
   static constexpr std::size_t kBuckets = 1024;
   std::atomic<StreamRecord*> bucket[kBuckets] = {};       // by identity
   std::atomic<StreamRecord*> with_handle[kBuckets] = {};  // by handle
@@ -323,11 +222,9 @@ class Core {
   std::atomic<EventPool*> event_pools{nullptr};
   std::atomic<ThreadCache*> caches{nullptr};
   Lock make_lock{LockRank::Making};  // makes streams, arenas, event pools, caches, pools: one at a time
-  StampCounts stamp_counts;
   Captures captures;
   std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
       served_shared_pool{0};
-  Tracer tracer;
   Warning warning;
   std::atomic<bool> has_warned{false};
   OomObserver oom_observers[8] = {};
@@ -345,12 +242,8 @@ class Core {
     Tenure tenure;
   };
   CUresult MakeWord(StreamRecord* stream) noexcept;
-  CUresult OpenDevice(const DeviceConfig& config, Device* device) noexcept;
-  CUresult ReleaseContext(Device* device) noexcept;
   CUresult CloseSegments(Arena* arena) noexcept;
   WordPage* word_pages_ = nullptr;  // under make_lock
-  bool wipes_ = false;              // a forked child finds serial_at wiped
-  int process_ = 0;
 };
 
 }  // namespace cuaudit::alloc

@@ -208,10 +208,10 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
   if (room == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t bytes = room->size;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  if (!Reserve(device, bytes)) {
+  if (!device->Reserve(bytes)) {
     request->by_limit = true;
   } else if ((result = MapPages(segment, room)) != CUDA_SUCCESS) {
-    Unreserve(device, bytes);
+    device->Unreserve(bytes);
   }
   const Held held(arena->lock);
   if (before != nullptr) arena->Settle(before);  // its neighbour on the other side may have been freed meanwhile
@@ -224,7 +224,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
     AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
   }
   if (Traced())
-    Trace(TraceAction::SegmentMap, arena, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
+    arena->Trace(TraceAction::SegmentMap, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
   room->mapped = true;
   arena->Settle(room);
   ++arena->growths;
@@ -283,8 +283,8 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   if (done != 0) {
     const std::size_t bytes = done * segment->page;
     if (Traced())
-      Trace(TraceAction::SegmentUnmap, arena, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
-    Unreserve(device, bytes);
+      arena->Trace(TraceAction::SegmentUnmap, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
+    device->Unreserve(bytes);
     const Held held(device->totals.lock);
     AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
   }
@@ -297,7 +297,7 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   // A page that may be mapped or not is no memory any more: it is mapped anew before it is used.
   const std::size_t gone = done + (done < count && segment->pages[first + done] == kPageInDoubt ? 1 : 0);
   if (gone > done) {
-    Unreserve(device, segment->page);
+    device->Unreserve(segment->page);
     const Held totals_held(device->totals.lock);
     AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(segment->page));
   }
@@ -345,7 +345,7 @@ CUresult Core::DropRange(Segment* segment) noexcept {
   if (freed != CUDA_SUCCESS && !driver::IsSticky(freed)) device->refused.fetch_add(1, std::memory_order_relaxed);
   std::size_t bytes = 0;
   for (const Block* block = segment->first; block != nullptr; block = block->next) bytes += block->mapped ? block->size : 0;
-  Unreserve(device, bytes);
+  device->Unreserve(bytes);
   {
     const Held held(device->totals.lock);
     AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));

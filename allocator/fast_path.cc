@@ -66,7 +66,7 @@ void Revive(Block* block, std::size_t bytes) noexcept {
   const std::size_t i = Index(size > kSmallLimit);
   const Held held(arena->lock);
   arena->Collect();
-  if ((arena->waiting != nullptr || !arena->pending[1].empty()) && IsLookDue(arena, i != 0)) return nullptr;
+  if ((arena->waiting != nullptr || !arena->pending[1].empty()) && arena->IsLookDue(i != 0)) return nullptr;
   Block* const block = arena->ready[i].AtLeast(size);
   if (block == nullptr) return nullptr;
   arena->Remove(block);

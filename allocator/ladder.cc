@@ -120,7 +120,7 @@ CUresult Core::OutOfMemoryOf(Arena* arena, const Request& request, std::size_t s
     }
   }
   LastAccount() = account;
-  if (Traced()) Trace(TraceAction::Oom, arena, account.device_free, segment, request.bytes, request.stack, request.stream->id);
+  if (Traced()) arena->Trace(TraceAction::Oom, account.device_free, segment, request.bytes, request.stack, request.stream->id);
   const std::size_t observers = oom_observer_count.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < observers; ++i) oom_observers[i].on_oom(oom_observers[i].self, account);
   return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: %zu bytes on device %d: %zu allocated, %zu reserved, %zu of %zu free, %s",

@@ -87,10 +87,9 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
 
 // While it has a route a pool has a user: ReleasePool leaves the last one then.
 CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) noexcept {
-  const CUresult result = Usable("BeginAllocateToPool");
+  Device* target = nullptr;
+  CUresult result = devices.Find(device, "BeginAllocateToPool", &target);
   if (result != CUDA_SUCCESS) return result;
-  Device* const target = DeviceAt(device, "BeginAllocateToPool");
-  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Pool* pool = nullptr;
   {
     const Held held(make_lock);
@@ -140,11 +139,10 @@ CUresult Core::AddRoute(Device* device, Pool* pool, const Route& route) noexcept
 }
 
 CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
-  const CUresult result = Usable("EndAllocateToPool");
+  Device* target = nullptr;
+  const CUresult result = devices.Find(device, "EndAllocateToPool", &target);
   if (result != CUDA_SUCCESS) return result;
-  Device* const target = DeviceAt(device, "EndAllocateToPool");
   Pool* const pool = FindPool(id);
-  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsAskingARoute())
     return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: called by the filter of a route, which it would wait for");
   Routed* ending = nullptr;
@@ -170,7 +168,7 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
     const Held held(arena->lock);
     arena->Collect();
-    arena->Resettle(std::numeric_limits<std::size_t>::max());
+    arena->Resettle(Arena::kEverything);
   }
   return CUDA_SUCCESS;
 }

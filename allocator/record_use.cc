@@ -32,7 +32,7 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, "RecordUse", &error);
   if (block == nullptr) return;
-  Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, sequence);
+  block->arena.load(std::memory_order_relaxed)->Trace(TraceAction::UseRecorded, address, block->size, 0, nullptr, stream->id, 0, sequence);
   EndEdit(block, 0);
 }
 

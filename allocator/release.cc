@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <limits>
 
 #include "allocator/core.h"
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
 namespace {
-
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 bool IsWhole(const Block* block) noexcept { return block->prev == nullptr && block->next == nullptr; }
 
@@ -65,7 +62,7 @@ CUresult Core::SyncArena(Arena* arena) noexcept {
     {
       const Held held(arena->lock);
       arena->Collect();
-      arena->Resettle(kAll);
+      arena->Resettle(Arena::kEverything);
       const auto look = [&](Block* block) {
         arena->Recognize(block);
         if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
@@ -202,29 +199,11 @@ CUresult Core::EmptyCache(const PoolId* only) noexcept {
 }
 
 CUresult Core::Trim(int device, std::size_t reserved_bytes) noexcept {
-  const CUresult result = Usable("Trim");
+  Device* target = nullptr;
+  CUresult result = devices.Find(device, "Trim", &target);
   if (result != CUDA_SUCCESS) return result;
-  Device* const target = DeviceAt(device, "Trim");
-  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Held releasing(target->releasing);
   return Note(EmptyDevice(target, reserved_bytes));
-}
-
-Device* Core::DeviceAt(int device, const char* call) noexcept {
-  if (device >= 0 && static_cast<std::size_t>(device) < devices.size()) return devices[static_cast<std::size_t>(device)].get();
-  (void)Refuse(CUDA_ERROR_INVALID_VALUE, "%s: device %d: 0 to %zu are known", call, device, devices.size() - 1);
-  return nullptr;
-}
-
-CUresult Core::SetMemoryFraction(int device, double fraction) noexcept {
-  const CUresult result = Usable("SetMemoryFraction");
-  if (result != CUDA_SUCCESS) return result;
-  Device* const target = DeviceAt(device, "SetMemoryFraction");
-  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!(fraction > 0.0) || !(fraction <= 1.0))
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "SetMemoryFraction: %g: more than 0, at most 1", fraction);
-  target->limit.store(static_cast<std::size_t>(fraction * static_cast<double>(target->total)), std::memory_order_relaxed);
-  return CUDA_SUCCESS;
 }
 
 // With max_split_size: cached oversize blocks of this stream, one that is large enough or the largest until they are. Not of a private

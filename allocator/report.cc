@@ -35,22 +35,6 @@ void ReportBlock(const Block* block, SnapshotSegment* segment) {
 
 }  // namespace
 
-void Core::Trace(TraceAction action, const Arena* arena, CUdeviceptr address, std::size_t size, std::size_t requested, void* stack,
-                 std::uint64_t stream, std::uint64_t other, std::uint64_t sequence) noexcept {
-  TraceEvent event{};
-  event.action = action;
-  event.device = arena->device->index;
-  event.address = address;
-  event.size = size;
-  event.requested = requested;
-  event.stream = stream;
-  event.other = other;
-  event.sequence = sequence;
-  event.pool = arena->pool->id();
-  event.stack = stack;
-  tracer.record(tracer.self, event);
-}
-
 void Core::FoldAll(Device* device) noexcept {
   const Held held(device->totals.lock);
   for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
@@ -62,8 +46,8 @@ void Core::FoldAll(Device* device) noexcept {
 void Core::GetStatistics(int index, Statistics* out) noexcept {
   *out = Statistics();
   if (Forked()) return;  // a lock may have been held by a thread that is not here
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
-  Device* const device = devices[static_cast<std::size_t>(index)].get();
+  Device* const device = devices.At(index);
+  if (device == nullptr) return;
   std::int64_t split[2][kPoolKinds] = {};
   for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device) continue;
@@ -178,8 +162,8 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
 
 void Core::ResetPeaks(int index) noexcept {
   if (Forked()) return;
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
-  Device* const device = devices[static_cast<std::size_t>(index)].get();
+  Device* const device = devices.At(index);
+  if (device == nullptr) return;
   FoldAll(device);
   const Held held(device->totals.lock);
   Totals& totals = device->totals;
@@ -202,8 +186,8 @@ void Core::ResetAccumulated(int index) noexcept {
   Statistics now;
   GetStatistics(index, &now);
   if (Forked()) return;
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return;
-  Device* const device = devices[static_cast<std::size_t>(index)].get();
+  Device* const device = devices.At(index);
+  if (device == nullptr) return;
   const Held held(device->totals.lock);
   Totals& totals = device->totals;
   const StatArray* const measured[kMeasures] = {&now.allocation, &now.allocated_bytes, &now.requested_bytes};

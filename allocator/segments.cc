@@ -14,17 +14,6 @@ std::size_t Core::SegmentSize(const Arena*, std::size_t size) const noexcept {
   return (size + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
 }
 
-bool Core::Reserve(Device* device, std::size_t bytes) noexcept {
-  const std::size_t limit = device->limit.load(std::memory_order_relaxed);
-  std::size_t reserved = device->reserved.load(std::memory_order_relaxed);
-  do {
-    if (bytes > limit || reserved > limit - bytes) return false;
-  } while (!device->reserved.compare_exchange_weak(reserved, reserved + bytes, std::memory_order_relaxed));
-  return true;
-}
-
-void Core::Unreserve(Device* device, std::size_t bytes) noexcept { device->reserved.fetch_sub(bytes, std::memory_order_relaxed); }
-
 // A segment of its own from the driver, and the request's block out of it.
 CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept {
   Device* const device = arena->device;
@@ -33,7 +22,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   std::unique_ptr<Segment> segment(new (std::nothrow) Segment);
   Block* const block = segment == nullptr ? nullptr : store.Take();
   if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!Reserve(device, bytes)) {
+  if (!device->Reserve(bytes)) {
     request->by_limit = true;
     store.Give(block);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -55,7 +44,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
     if (left == CUDA_SUCCESS) left = popped;
   }
   if (result != CUDA_SUCCESS) {
-    Unreserve(device, bytes);
+    device->Unreserve(bytes);
     store.Give(block);
     return result;
   }
@@ -79,7 +68,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
     AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
     if (options.max_split_size != 0 && bytes >= options.max_split_size) AddTo(&device->totals.oversize_segments, 1);
   }
-  if (Traced()) Trace(TraceAction::SegmentAlloc, arena, address, bytes, 0, request->stack, arena->stream->id);
+  if (Traced()) arena->Trace(TraceAction::SegmentAlloc, address, bytes, 0, request->stack, arena->stream->id);
   Segment* const added = segment.release();
   std::unique_lock<Lock> held(arena->lock);
   added->next = arena->segments;
@@ -131,7 +120,7 @@ void Core::ForgetSegment(Segment* segment) noexcept {
       if (options.max_split_size != 0 && segment->size >= options.max_split_size) AddTo(&device->totals.oversize_segments, -1);
     }
   }
-  if (!segment->expandable) Unreserve(device, segment->size);
+  if (!segment->expandable) device->Unreserve(segment->size);
   std::free(segment->handles);
   std::free(segment->pages);
   delete segment;
@@ -183,7 +172,7 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
     if (!segment->unusable && is_free && block->place == Place::None) arena->Settle(block);
     return Note(result);
   }
-  if (Traced()) Trace(TraceAction::SegmentFree, arena, segment->address, segment->size, 0, nullptr, arena->stream->id);
+  if (Traced()) arena->Trace(TraceAction::SegmentFree, segment->address, segment->size, 0, nullptr, arena->stream->id);
   device->frees.fetch_add(1, std::memory_order_relaxed);
   ForgetSegment(segment);
   return result != CUDA_SUCCESS ? result : left;

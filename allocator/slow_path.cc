@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <bit>
-#include <limits>
 
 #include "allocator/core.h"
 #include "allocator/driver_scope.h"
@@ -10,26 +8,12 @@
 namespace cuaudit::alloc {
 namespace {
 
-constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
-constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kCandidates = 8;  // pending blocks whose debts are compared
 constexpr std::uint64_t kFreesPerStamp = 64;
 constexpr std::uint64_t kBytesPerStamp = std::uint64_t{64} << 20;
 constexpr std::uint32_t kTurnsPerFold = 256;
 
 }  // namespace
-
-std::size_t Core::Round(std::size_t bytes) const noexcept {
-  const std::size_t simple = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
-  // Intervals double from 1 MiB on; the first entry is for all below, the last for all above.
-  const int power = static_cast<int>(std::bit_width(bytes)) - 1;
-  const std::size_t divisions = options.roundup_power2_divisions[static_cast<std::size_t>(std::clamp(power - 20, 0, 15))];
-  if (divisions <= 1 || bytes <= kMinBlock * divisions) return simple;
-  const std::size_t floor = std::bit_floor(bytes);
-  if (floor == bytes) return bytes;
-  const std::size_t step = floor / divisions;
-  return (bytes - floor + step - 1) / step * step + floor;
-}
 
 // The default streams' handles mean streams of the current context.
 CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
@@ -104,7 +88,7 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
     device->totals.Fold(counters);
   }
   *out = block->address.load(std::memory_order_relaxed);
-  if (Traced()) Trace(TraceAction::Alloc, arena, *out, block->size, bytes, request.stack, stream->id);
+  if (Traced()) arena->Trace(TraceAction::Alloc, *out, block->size, bytes, request.stack, stream->id);
   return CUDA_SUCCESS;
 }
 
@@ -171,13 +155,6 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
   return CUDA_SUCCESS;
 }
 
-// Whether to look at the uses of freed blocks though others may fit. Of large ones always, else larger ones are cut up meanwhile, and the
-// pieces stay; small ones are too many for that, and at most some segments of theirs are made too many.
-bool Core::IsLookDue(const Arena* arena, bool large) const noexcept {
-  if (arena->waiting_count >= arena->looked_at + kGlance / 2) return true;
-  return large && (arena->waiting_large != 0 || (!options.deterministic && !arena->pending[Index(true)].empty()));
-}
-
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
   if (thorough) EmptyMagazines(arena);
   bool polled = false;
@@ -187,7 +164,7 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
       if (options.garbage_collection_threshold > 0.0) arena->device->searches.fetch_add(1, std::memory_order_relaxed);
       arena->Collect();
       const bool may_look = arena->waiting != nullptr || (thorough && options.reuse == Reuse::Wait && !options.deterministic);
-      const bool due = !polled && (IsLookDue(arena, request.large) || (thorough && may_look));
+      const bool due = !polled && (arena->IsLookDue(request.large) || (thorough && may_look));
       if (thorough && !due) (void)arena->MergeMixed();
       Block* const block = due ? nullptr : arena->FindIn(arena->ready, request);
       if (block != nullptr) {
@@ -200,7 +177,7 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
       if (polled || (!due && !may_look)) return nullptr;
     }
     polled = true;
-    *error = PollWaiting(arena, thorough ? kEverything : kGlance);
+    *error = PollWaiting(arena, thorough ? Arena::kEverything : Arena::kGlance);
     if (*error != CUDA_SUCCESS) return nullptr;
   }
   return nullptr;
@@ -219,7 +196,7 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     {
       const Held held(other->lock);
       other->Collect();
-      other->Resettle(kGlance);
+      other->Resettle(Arena::kGlance);
       block = other->FindIn(other->ready, request);
       if (block == nullptr) block = other->FindImplied(request);  // what this stream gave back itself, above all
       if (block == nullptr) continue;
@@ -228,14 +205,14 @@ Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) no
     const std::uint64_t owed =
         retired ? std::min(block->own_sequence, other->stream->begun.load(std::memory_order_acquire)) : block->own_sequence;
     bool granted = request.stream->HasWaited(other->stream, owed);
-    if (granted && !other->stream->IsOver(owed)) CountElided(block, request.stream, Use{other->stream, owed});
+    if (granted && !other->stream->IsOver(owed)) other->CountElided(block, request.stream, Use{other->stream, owed});
     bool waited = false;
     if (!granted && !options.deterministic) *error = other->stream->Poll(driver, owed, &granted);
     if (*error == CUDA_SUCCESS && !granted && options.reuse == Reuse::Wait && (retired || options.cross_stream == CrossStream::Wait))
       *error = MakeWait(request, block, Use{other->stream, owed}, &granted);
     waited = granted && !other->stream->IsOver(owed);
     for (const Use& use : block->uses.entries()) {
-      if (granted && !use.stream->IsOver(use.sequence)) CountElided(block, request.stream, use);
+      if (granted && !use.stream->IsOver(use.sequence)) other->CountElided(block, request.stream, use);
     }
     const Held held(other->lock);
     if (!granted) {
@@ -263,25 +240,18 @@ CUresult Core::MakeWait(const Request& request, const Block* block, const Use& u
   if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return result;
   bool possible = true;
   if (request.stream->HasWaited(use.stream, use.sequence)) {
-    if (!use.stream->IsOver(use.sequence)) CountElided(block, request.stream, use);
+    if (!use.stream->IsOver(use.sequence)) block->arena.load(std::memory_order_relaxed)->CountElided(block, request.stream, use);
   } else {
     result = use.stream->WaitOn(driver, use.sequence, request.stream, request.live, &possible);
     if (result == CUDA_SUCCESS && possible && Traced())
-      Trace(TraceAction::UseWaited, block->arena, block->address.load(std::memory_order_relaxed), block->size, request.bytes, request.stack,
-            request.stream->id, use.stream->id, use.sequence);
+      block->arena.load(std::memory_order_relaxed)
+          ->Trace(TraceAction::UseWaited, block->address.load(std::memory_order_relaxed), block->size, request.bytes, request.stack,
+                  request.stream->id, use.stream->id, use.sequence);
   }
   const CUresult left = current.Leave();
   if (result == CUDA_SUCCESS) result = left;
   *granted = possible && result == CUDA_SUCCESS;
   return result;
-}
-
-// It need not wait for the use, since it has waited for as much already.
-void Core::CountElided(const Block* block, const StreamRecord* waiter, const Use& use) noexcept {
-  stamp_counts.elided.fetch_add(1, std::memory_order_relaxed);
-  if (Traced())
-    Trace(TraceAction::UseElided, block->arena, block->address.load(std::memory_order_relaxed), block->size,
-          block->requested.load(std::memory_order_relaxed), nullptr, waiter->id, use.stream->id, use.sequence);
 }
 
 // The pending block with the fewest streams to wait for, among the best fits.
@@ -293,7 +263,7 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
     const FreeBins& set = arena->pending[Index(request.large)];
     const Block* const best = arena->FindIn(arena->pending, request);
     Block* next = arena->FindIn(arena->pending, request);
-    std::size_t least = kEverything;
+    std::size_t least = Arena::kEverything;
     for (std::size_t i = 0; i < kCandidates && next != nullptr; ++i) {
       Block* const block = next;
       next = set.Next(block);
@@ -304,8 +274,8 @@ Block* Core::TakePending(Arena* arena, const Request& request, CUresult* error) 
       arena->Recognize(block);
       for (const Use& use : block->uses.entries()) {
         if (arena->IsOver(use)) continue;
-        debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? kEverything : debt + 1;
-        if (debt == kEverything) break;
+        debt = use.stream->word != nullptr || !use.stream->IsRecorded(use.sequence) ? Arena::kEverything : debt + 1;
+        if (debt == Arena::kEverything) break;
       }
       if (debt >= least) continue;
       least = debt;

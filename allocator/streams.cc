@@ -37,9 +37,8 @@ CUresult Core::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   *out = StreamRef();
   CUresult result = Usable("Identify");
   if (result != CUDA_SUCCESS) return result;
-  if (device < 0 || static_cast<std::size_t>(device) >= devices.size())
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices.size() - 1);
-  Device* const target = devices[static_cast<std::size_t>(device)].get();
+  Device* const target = devices.At(device);
+  if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices.size() - 1);
   const bool is_default = IsDefault(stream);
   if (options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
     StreamRecord* const known =
@@ -328,7 +327,7 @@ Arena* Core::ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept 
   if (Arena* const arena = find(); arena != nullptr) return arena;
   Arena* const arena = new (std::nothrow) Arena;
   if (arena == nullptr) return nullptr;
-  arena->core = this;
+  arena->environment = this;
   if (!arena->Init()) {
     delete arena;
     return nullptr;

@@ -75,8 +75,8 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   }
   Arena* const arena = block->arena;
   if (Traced())
-    Trace(TraceAction::FreeRequested, arena, address, block->size, block->requested.load(std::memory_order_relaxed), CaptureStack(),
-          block->stream->id);
+    arena->Trace(TraceAction::FreeRequested, address, block->size, block->requested.load(std::memory_order_relaxed), CaptureStack(),
+                 block->stream->id);
   CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
   CUresult first = CUDA_SUCCESS;
   for (const Use& use : block->recorded.entries()) {
@@ -175,8 +175,8 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   (void)block->uses.Add(stream, sequence);
   block->noted.store(true, std::memory_order_relaxed);
   if (Traced())
-    Trace(TraceAction::UseRecorded, block->arena, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0,
-          sequence);
+    block->arena.load(std::memory_order_relaxed)
+        ->Trace(TraceAction::UseRecorded, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0, sequence);
   return CUDA_SUCCESS;
 }
 
@@ -266,7 +266,8 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   }
   NoteCapture(routed, capture);
   uses_captured.fetch_add(1, std::memory_order_relaxed);
-  if (Traced()) Trace(TraceAction::UseRecorded, block->arena, address, block->size, 0, nullptr, stream->id, 0, view.id);
+  if (Traced())
+    block->arena.load(std::memory_order_relaxed)->Trace(TraceAction::UseRecorded, address, block->size, 0, nullptr, stream->id, 0, view.id);
   EndEdit(block, kHasUses);
   return CUDA_SUCCESS;
 }
