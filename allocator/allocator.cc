@@ -37,7 +37,9 @@ Allocator::~Allocator() {
 CUresult Allocator::Close(std::size_t* live_blocks) noexcept { return core_->Close(live_blocks); }
 const Options& Allocator::options() const noexcept { return core_->options; }
 int Allocator::device_count() const noexcept { return static_cast<int>(core_->devices.size()); }
-CUresult Allocator::Identify(int device, CUstream stream, StreamRef* out) noexcept { return core_->Identify(device, stream, out); }
+CUresult Allocator::Identify(int device, CUstream stream, StreamRef* out) noexcept {
+  return core_->identities.Identify(device, stream, out);
+}
 
 CUresult Allocator::Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept {
   return core_->Allocate(bytes, stream.record(), out);
@@ -49,7 +51,7 @@ CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUd
   if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
   if (core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
   StreamRef ref;
-  const CUresult result = core_->Identify(device, stream, &ref);
+  const CUresult result = core_->identities.Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
   if (ref.device() != device)
     return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
@@ -69,7 +71,7 @@ int Allocator::DeviceOf(CUdeviceptr address) const noexcept {
 CUresult Allocator::RecordStream(CUdeviceptr address, CUstream stream) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   StreamRef ref;
-  const CUresult result = core_->Identify(DeviceOf(address), stream, &ref);
+  const CUresult result = core_->identities.Identify(DeviceOf(address), stream, &ref);
   return result != CUDA_SUCCESS ? result : core_->RecordStream(address, ref.record());
 }
 
@@ -87,17 +89,17 @@ CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept 
 bool Allocator::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept {
   return core_->FindBlock(address, base, size);
 }
-CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return core_->RetireStream(device, stream); }
+CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return core_->identities.RetireStream(device, stream); }
 CUresult Allocator::EmptyCache() noexcept { return core_->EmptyCache(nullptr); }
 CUresult Allocator::EmptyCache(PoolId pool) noexcept { return core_->EmptyCache(&pool); }
 CUresult Allocator::Trim(int device, std::size_t reserved_bytes) noexcept { return core_->Trim(device, reserved_bytes); }
 CUresult Allocator::SetMemoryFraction(int device, double fraction) noexcept { return core_->devices.SetMemoryFraction(device, fraction); }
-CUresult Allocator::CreatePool(const PoolOptions& options, PoolId* out) noexcept { return core_->CreatePool(options, out); }
+CUresult Allocator::CreatePool(const PoolOptions& options, PoolId* out) noexcept { return core_->pools.CreatePool(options, out); }
 CUresult Allocator::BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept {
-  return core_->BeginAllocateToPool(device, pool, route);
+  return core_->pools.BeginAllocateToPool(device, pool, route);
 }
-CUresult Allocator::EndAllocateToPool(int device, PoolId pool) noexcept { return core_->EndAllocateToPool(device, pool); }
-CUresult Allocator::ReleasePool(PoolId pool) noexcept { return core_->ReleasePool(pool); }
+CUresult Allocator::EndAllocateToPool(int device, PoolId pool) noexcept { return core_->pools.EndAllocateToPool(device, pool); }
+CUresult Allocator::ReleasePool(PoolId pool) noexcept { return core_->pools.ReleasePool(pool); }
 CUresult Allocator::TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept { return core_->TakeCheckpoint(device, pool, out); }
 CUresult Allocator::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
   return core_->RestoreCheckpoint(checkpoint, out);
@@ -117,7 +119,7 @@ void Allocator::SetWarning(const Warning& warning) noexcept { core_->warning = w
 
 CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
   if (const CUresult result = core_->Usable("AddOomObserver"); result != CUDA_SUCCESS) return result;
-  const Held held(core_->make_lock);
+  const Held held(core_->observers_lock);
   const std::size_t count = core_->oom_observer_count.load(std::memory_order_relaxed);
   if (observer.on_oom == nullptr || count == std::size(core_->oom_observers))
     return Refuse(CUDA_ERROR_INVALID_VALUE, "AddOomObserver: at most 8 observers, each with a function");
@@ -128,7 +130,7 @@ CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
 
 CUresult Allocator::AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept {
   if (const CUresult result = core_->Usable("AddFreeMemoryCallback"); result != CUDA_SUCCESS) return result;
-  const Held held(core_->make_lock);
+  const Held held(core_->observers_lock);
   const std::size_t count = core_->free_callback_count.load(std::memory_order_relaxed);
   if (callback.free_memory == nullptr || count == std::size(core_->free_callbacks))
     return Refuse(CUDA_ERROR_INVALID_VALUE, "AddFreeMemoryCallback: at most 8 callbacks, each with a function");

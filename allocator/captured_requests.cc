@@ -20,11 +20,11 @@ CUresult Core::LookAtCapture(const Pool* pool, Request* request) noexcept {
   }
   CaptureView view;
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-  if (!stream->is_default) result = LookAt(stream, live, &view);
+  if (!stream->is_default) result = streams.LookAt(stream, live, &view);
   if (result == CUDA_ERROR_INVALID_CONTEXT) {
     CurrentContext current(driver, stream->context, true);
     result = current.result();
-    if (result == CUDA_SUCCESS) result = LookAt(stream, live, &view);
+    if (result == CUDA_SUCCESS) result = streams.LookAt(stream, live, &view);
     const CUresult left = current.Leave();
     if (result == CUDA_SUCCESS) result = left;
   }
@@ -47,13 +47,13 @@ CUresult Core::EnterCapture(const Pool* pool, CUstream live, Request* request) n
   const Scope scope = pool->is_private ? Scope::Pool : Scope::Capture;
   const std::uint64_t scope_id = pool->is_private ? pool->id().second : request->capture;
   if (stream->scope == scope && stream->scope_id == scope_id) return CUDA_SUCCESS;
-  StreamRecord* inside = FindCaptured(live, stream->context, scope, scope_id);
+  StreamRecord* inside = streams.FindCaptured(live, stream->context, scope, scope_id);
   if (inside == nullptr && stream->device->routed.load(std::memory_order_acquire) == 0)
     return Refuse(CUDA_ERROR_ILLEGAL_STATE,
                   "Allocate: stream %p is being captured, and the allocator was not told: BeginAllocateToPool before the capture, or "
                   "Identify in it before it allocates",
                   static_cast<void*>(live));
-  const CUresult result = inside != nullptr ? CUDA_SUCCESS : MakeCaptured(live, stream->context, scope, scope_id, &inside);
+  const CUresult result = inside != nullptr ? CUDA_SUCCESS : streams.MakeCaptured(live, stream->context, scope, scope_id, &inside);
   if (result != CUDA_SUCCESS) return result;
   inside->capture.store(request->capture, std::memory_order_release);
   request->stream = inside;
@@ -74,7 +74,7 @@ Block* Core::TakeCaptured(Arena* arena, const Request& request, CUresult* error)
   CaptureView view;
   CurrentContext current(driver, request.stream->context, true);
   *error = current.result();
-  if (*error == CUDA_SUCCESS) *error = LookAt(request.stream, request.live, &view);
+  if (*error == CUDA_SUCCESS) *error = streams.LookAt(request.stream, request.live, &view);
   if (*error != CUDA_SUCCESS) return nullptr;
   if (view.id == 0) {  // then what its last capture used may be free by now
     {

@@ -40,7 +40,7 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
   Device* target = nullptr;
   const CUresult result = devices.Find(device, "TakeCheckpoint", &target);
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = FindPool(id);
+  Pool* const pool = pools.Find(id);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "TakeCheckpoint: no such pool");
   try {
     Checkpoint taken;
@@ -48,7 +48,7 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
     taken.pool = id;
     for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
       if (arena->device != target) continue;
-      EmptyMagazines(arena);
+      caches.Empty(arena);
       const Held held(arena->lock);
       arena->Collect();
       arena->Resettle(Arena::kEverything);
@@ -79,7 +79,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
   Device* device = nullptr;
   CUresult result = devices.Find(checkpoint.device, "RestoreCheckpoint", &device);
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = FindPool(checkpoint.pool);
+  Pool* const pool = pools.Find(checkpoint.pool);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no such pool");
   Block* spares = nullptr;
   std::size_t found = 0;
@@ -97,7 +97,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
   }
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
     if (arena->device != device) continue;
-    EmptyMagazines(arena);
+    caches.Empty(arena);
     const Held held(arena->lock);
     arena->Collect();
     arena->Resettle(Arena::kEverything);
@@ -161,7 +161,7 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
     for (Block* block = segment->first; block != nullptr; block = block->next) {
       if (!IsLive(block)) continue;
       out->freed.push_back(block->address.load(std::memory_order_relaxed));
-      CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+      caches.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
       block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_release);
       arena->TakeBack(block, own);  // merged with its neighbours; it is `block` that stays
     }
@@ -194,7 +194,7 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
         request.large = block->large;
         request.stream = arena->stream;
         arena->GiveOut(block, request);
-        CountAllocated(arena->device, block, piece.requested);
+        caches.CountAllocated(arena->device, block, piece.requested);
         Raise(&arena->served_ready);
         out->allocated.push_back(piece.address);
       } else {

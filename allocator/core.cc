@@ -12,44 +12,8 @@ namespace cuaudit::alloc {
 Core::Core(driver::DriverRef the_driver, const Options& the_options) noexcept : Environment(the_driver, the_options) {}
 
 Core::~Core() {
-  ReleaseCaches();
-  for (Arena* arena = arenas.load(); arena != nullptr;) {
-    Arena* const next = arena->next_all;
-    for (Segment* segment = arena->segments; segment != nullptr;) {
-      Segment* const following = segment->next;
-      for (Block* block = segment->first; block != nullptr; block = block->next) DropCaptured(block);
-      std::free(segment->handles);
-      std::free(segment->pages);
-      delete segment;
-      segment = following;
-    }
-    delete arena;
-    arena = next;
-  }
-  for (StreamRecord* stream = streams.load(); stream != nullptr;) {
-    StreamRecord* const next = stream->next_all;
-    delete stream;
-    stream = next;
-  }
-  for (EventPool* pool = event_pools.load(); pool != nullptr;) {
-    EventPool* const next = pool->next;
-    delete pool;
-    pool = next;
-  }
-  for (Pool* pool = pools.load(); pool != nullptr;) {
-    Pool* const next = pool->next;
-    pool->ForgetCaptures();
-    delete pool;
-    pool = next;
-  }
   for (const std::unique_ptr<Device>& device : devices) {
     for (Keeper* keeper = device->keepers.load(); keeper != nullptr;) delete std::exchange(keeper, keeper->next);
-  }
-  while (known_options != nullptr) delete std::exchange(known_options, known_options->next);
-  while (word_pages_ != nullptr) {
-    WordPage* const page = word_pages_;
-    word_pages_ = page->next;
-    delete page;
   }
 }
 
@@ -83,8 +47,8 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     if (first == CUDA_SUCCESS) first = result;
   };
   bool synced = true;
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
-    EmptyMagazines(arena);
+  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+    caches.Empty(arena);
     if (!exiting.load(std::memory_order_relaxed)) {
       const CUresult result = SyncArena(arena);
       synced = synced && (result == CUDA_SUCCESS || driver::IsSticky(result));
@@ -102,13 +66,13 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
   if (!synced) return first;  // the uses are not over, as far as is known; their events are still needed
   bool all_gone = true;
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     keep(CloseSegments(arena));
     all_gone = all_gone && arena->segments == nullptr;
   }
   // The words are written to until the streams are through, also when no block waits for that.
   bool written = true;
-  for (StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+  for (StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
     const CUresult result = stream->SynchronizeWord(driver);
     keep(result);
     if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
@@ -118,8 +82,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     stream->ReleaseEvents();
   }
   std::uint64_t refused = 0;
-  for (EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next)
-    keep(pool->DestroyAll(driver, &refused));
+  for (EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) keep(pool->DestroyAll(driver, &refused));
   for (const std::unique_ptr<Device>& device : devices) {
     for (Keeper* next = device->keepers.exchange(nullptr); next != nullptr;) {  // as with events: never twice
       const std::unique_ptr<Keeper> keeper(std::exchange(next, next->next));
@@ -129,9 +92,9 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     }
   }
   (*devices.begin())->refused.fetch_add(refused, std::memory_order_relaxed);
-  if (written) keep(FreeWords());
+  if (written) keep(streams.words.Free());
   // It dies with the context: that is kept until there is nothing to try again.
-  if (!all_gone || word_pages_ != nullptr) return first;
+  if (!all_gone || !streams.words.empty()) return first;
   keep(devices.ReleaseContexts());
   return first;
 }

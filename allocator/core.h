@@ -18,18 +18,14 @@
 #include <memory>
 #include <vector>
 
-#include "allocator/address_map.h"
 #include "allocator/allocator.h"
-#include "allocator/arena.h"
-#include "allocator/block.h"
-#include "allocator/capture.h"
-#include "allocator/counters.h"
+#include "allocator/arena_table.h"
 #include "allocator/device.h"
 #include "allocator/environment.h"
-#include "allocator/event_pool.h"
+#include "allocator/identities.h"
 #include "allocator/pool_table.h"
-#include "allocator/stamps.h"
-#include "allocator/thread_cache.h"
+#include "allocator/stream_table.h"
+#include "allocator/thread_caches.h"
 
 namespace cuaudit::alloc {
 
@@ -53,26 +49,6 @@ class Core : public Environment {
   CUresult Open(const DeviceConfig* devices, int count) noexcept;
   CUresult Close(std::size_t* live_blocks) noexcept;
 
-  // streams.cc
-  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
-  CUresult RetireStream(int device, CUstream stream) noexcept;
-  Arena* ArenaOf(Device* device, Pool* pool, StreamRecord* stream) noexcept;
-  CUresult MakeStream(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
-                      std::uint64_t scope_id = 0) noexcept;
-  StreamRecord* FindStream(std::uint64_t id) noexcept;
-  template <typename IsIt>
-  StreamRecord* FirstWithHandle(CUstream handle, IsIt is_it) noexcept;
-  StreamRecord* FindCaptured(CUstream handle, CUcontext context, Scope scope, std::uint64_t scope_id) noexcept;
-  CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
-  CUresult MakeCaptured(CUstream stream, CUcontext context, Scope scope, std::uint64_t scope_id, StreamRecord** out) noexcept;
-  void NoteCaptured(CUstream handle, CUcontext context, std::uint64_t capture) noexcept;
-  void EnterFastPath(StreamRecord* stream, Arena* arena, std::uint64_t noted) noexcept;
-  void EndCapturesOf(CUstream handle, CUcontext context, StreamRecord* seen) noexcept;
-  void EndCapture(std::uint64_t capture) noexcept;
-  CUresult LookAt(StreamRecord* stream, CUstream live, CaptureView* out) noexcept;
-  CUresult FreeWords() noexcept;
-  EventPool* EventsOf(CUcontext context) noexcept;
-
   // fast_path.cc
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
@@ -85,13 +61,6 @@ class Core : public Environment {
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
   void FreeDirectly(Arena* arena, Block* block) noexcept;
   bool Turn(ThreadCache* cache, Arena* arena) noexcept;
-  void EmptyMagazines(Arena* arena) noexcept;
-  ThreadCache* Cache() noexcept {  // this thread's; nullptr: no host memory
-    const KnownCache& known = known_caches[serial % kKnownCaches];
-    return known.serial == serial ? known.cache : FindOrMakeCache();
-  }
-  ThreadCache* FindOrMakeCache() noexcept;
-  void ReleaseCaches() noexcept;
 
   // slow_path.cc
   CUresult Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
@@ -102,8 +71,6 @@ class Core : public Environment {
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
   CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
-  void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
-  void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
 
   // captured_requests.cc
   CUresult LookAtCapture(const Pool* pool, Request* request) noexcept;
@@ -152,7 +119,6 @@ class Core : public Environment {
   CUresult FindNamed(StreamRecord* named, StreamRecord** out) noexcept;
   static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
-  void NoteCapture(Pool* pool, Capture* capture) noexcept;
   CUresult MakeKeeper(Device* device, Keeper** out) noexcept;
   void LookAtKeepers(Device* device) noexcept;
   CUresult WaitAsKeeper(Device* device, CUevent event, Keeper** out, CaptureView* view, std::uint64_t* sequence) noexcept;
@@ -171,58 +137,26 @@ class Core : public Environment {
   void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  // Without a locked instruction, where the thread has a cache.
-  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
-    if (ThreadCache* const cache = Cache(); cache != nullptr) {
-      (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    } else {
-      everybodys->fetch_add(1, std::memory_order_relaxed);
-    }
-  }
 
-  // pools.cc, checkpoint.cc
-  CUresult CreatePool(const PoolOptions& options, PoolId* out) noexcept;
-  CUresult BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept;
-  void DropRoute(Pool* pool) noexcept;
-  CUresult AddRoute(Device* device, Pool* pool, const Route& route) noexcept;
-  bool IsAskingARoute() const noexcept;
-  CUresult EndAllocateToPool(int device, PoolId pool) noexcept;
-  CUresult ReleasePool(PoolId pool) noexcept;
-  Pool* FindPool(PoolId id) noexcept;
-  Pool* FindUsed(PoolId id) noexcept;
-  const PoolOptions* Know(const PoolOptions& options) noexcept;
-  Pool* RouteOf(Device* device, StreamRecord* stream) noexcept;
+  // checkpoint.cc
   CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
   CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
   void RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept;
 
   // report.cc
   void GetStatistics(int device, Statistics* out) noexcept;
-  void FoldAll(Device* device) noexcept;
   void ResetPeaks(int device) noexcept;
   void ResetAccumulated(int device) noexcept;
   CUresult TakeSnapshot(Snapshot* out) noexcept;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept;
 
   Devices devices{*this};
-  Pool shared_pool;
-  std::atomic<Pool*> pools{nullptr};
-  KnownOptions* known_options = nullptr;  // under make_lock
-  std::atomic<std::uint64_t> next_pool{1};
-  std::atomic<Arena*> arenas{nullptr};
-  std::atomic<std::uint32_t> arena_count{0};
-  std::atomic<StreamRecord*> streams{nullptr};
-  std::atomic<std::uint32_t> stream_count{0};
-  std::atomic<std::uint64_t> captures_noted{0};  // how often a stream was seen in a capture; under make_lock
-  static constexpr std::size_t kBuckets = 1024;
-  std::atomic<StreamRecord*> bucket[kBuckets] = {};       // by identity
-  std::atomic<StreamRecord*> with_handle[kBuckets] = {};  // by handle
-  std::atomic<std::uint64_t> records_visited{0};          // for their handle
-  std::atomic<StreamRecord*> by_handle[kBuckets] = {};    // with trust_stream_handles: the latest
-  std::atomic<EventPool*> event_pools{nullptr};
-  std::atomic<ThreadCache*> caches{nullptr};
-  Lock make_lock{LockRank::Making};  // makes streams, arenas, event pools, caches, pools: one at a time
-  Captures captures;
+  StreamTable streams{*this, devices};
+  PoolTable pools{*this, devices, streams};
+  Identities identities{*this, devices, streams, pools};
+  ArenaTable arenas{*this};
+  ThreadCaches caches{*this};
+  Lock observers_lock;
   std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
       served_shared_pool{0};
   Warning warning;
@@ -233,17 +167,7 @@ class Core : public Environment {
   std::atomic<std::size_t> free_callback_count{0};
 
  private:
-  // Mapped host memory that streams write their sequence numbers to.
-  struct WordPage {
-    WordPage* next = nullptr;
-    void* host = nullptr;
-    CUdeviceptr device = 0;
-    std::size_t used = 0;
-    Tenure tenure;
-  };
-  CUresult MakeWord(StreamRecord* stream) noexcept;
   CUresult CloseSegments(Arena* arena) noexcept;
-  WordPage* word_pages_ = nullptr;  // under make_lock
 };
 
 }  // namespace cuaudit::alloc

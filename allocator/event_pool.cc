@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/event_pool.h"
 
+#include <new>
+#include <utility>
+
 #include "allocator/driver_scope.h"
 #include "faults/driver/result.h"
 
@@ -72,6 +75,25 @@ CUresult EventPool::DestroyAll(driver::DriverRef driver, std::uint64_t* refused)
   made_ -= free_.size();
   free_.clear();
   return first;
+}
+
+EventPools::~EventPools() {
+  for (EventPool* pool = first_.load(); pool != nullptr;) delete std::exchange(pool, pool->next);
+}
+
+EventPool* EventPools::Of(CUcontext context) noexcept {
+  for (EventPool* pool = first_.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) {
+    if (pool->context() == context) return pool;
+  }
+  const Held held(lock_);
+  for (EventPool* pool = first_.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
+    if (pool->context() == context) return pool;
+  }
+  EventPool* const pool = new (std::nothrow) EventPool(context);
+  if (pool == nullptr) return nullptr;
+  pool->next = first_.load(std::memory_order_relaxed);
+  first_.store(pool, std::memory_order_release);
+  return pool;
 }
 
 }  // namespace cuaudit::alloc

@@ -44,4 +44,19 @@ class EventPool {
   std::atomic<std::uint64_t> live_{0};
 };
 
+// One pool for each context, kept until this is destroyed; the events are given back before.
+class EventPools {
+ public:
+  EventPools() = default;
+  EventPools(const EventPools&) = delete;
+  EventPools& operator=(const EventPools&) = delete;
+  ~EventPools();
+  EventPool* Of(CUcontext context) noexcept;  // nullptr: no host memory
+  EventPool* First() const noexcept { return first_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<EventPool*> first_{nullptr};
+  Lock lock_;
+};
+
 }  // namespace cuaudit::alloc

@@ -6,47 +6,7 @@
 
 namespace cuaudit::alloc {
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<KnownCache, kKnownCaches> known_caches = {};
-
 namespace {
-
-void DropOwner(ThreadCache* cache) noexcept {
-  if (cache->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete cache;
-}
-
-// Set when the thread's caches have been left behind: thread-local destructors that run later do without one. Not a member of what is
-// destroyed then: a compiler may drop stores to an object whose lifetime ends with them.
-constinit thread_local bool has_left_caches = false;
-
-// What the thread owns; the fast path does not touch it, so it pays for no guard.
-struct OwnedByThread {
-  ThreadCache* first = nullptr;
-  ~OwnedByThread() {
-    for (KnownCache& known : known_caches) known = KnownCache{};
-    while (first != nullptr) {
-      ThreadCache* const cache = first;
-      first = cache->next_of_thread;
-      cache->next_of_thread = nullptr;
-      cache->abandoned.store(true, std::memory_order_release);
-      DropOwner(cache);
-    }
-    has_left_caches = true;
-  }
-};
-thread_local OwnedByThread owned;
-
-// What allocators that are gone have left to this thread. Entries of `known_caches` for them match nobody any more.
-void DropOrphans() noexcept {
-  for (ThreadCache** link = &owned.first; *link != nullptr;) {
-    ThreadCache* const cache = *link;
-    if (cache->owners.load(std::memory_order_acquire) != 1) {
-      link = &cache->next_of_thread;
-      continue;
-    }
-    *link = cache->next_of_thread;
-    delete cache;
-  }
-}
 
 constexpr std::size_t kMostFast = std::size_t{1} << 40;
 
@@ -130,7 +90,7 @@ inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
 // What a handle is in a capture is asked each time: nothing but the driver tells when that is over.
 void Core::Remember(int device, CUstream stream, StreamRecord* record) noexcept {
   if (options.handle_check_interval == 1 || record->scope != Scope::Stream || record->device == nullptr) return;
-  ThreadCache* const cache = record->device->index == device ? Cache() : nullptr;
+  ThreadCache* const cache = record->device->index == device ? caches.Mine() : nullptr;
   if (cache != nullptr) cache->NamedAt(stream) = {stream, record, device, options.handle_check_interval - 1};
 }
 
@@ -149,7 +109,7 @@ CUresult Core::RecordUseByHandle(CUdeviceptr address, int device, CUstream strea
       return RecordUse(address, record, stream);
   }
   StreamRef ref;
-  const CUresult result = Identify(device, stream, &ref);
+  const CUresult result = identities.Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
   Remember(device, stream, ref.record());
   return RecordUse(address, ref.record(), stream);
@@ -188,7 +148,7 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
   Arena* const arena = block->arena.load(std::memory_order_relaxed);
   const std::size_t requested = block->requested.load(std::memory_order_relaxed);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]] {
-    CountFreed(arena->device, block->large, block->size, requested);
+    caches.CountFreed(arena->device, block->large, block->size, requested);
     arena->Return(block);
     return CUDA_SUCCESS;
   }
@@ -213,71 +173,6 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
   cache->latest.counters = counters;
   cache->latest.magazine = magazine;
   return true;
-}
-
-// Cold: the thread's first slow call for this allocator, or one that shares its place with another's.
-ThreadCache* Core::FindOrMakeCache() noexcept {
-  if (!options.thread_cache || has_left_caches) return nullptr;
-  ThreadCache* cache = owned.first;
-  while (cache != nullptr && cache->serial != serial) cache = cache->next_of_thread;
-  if (cache == nullptr) {
-    DropOrphans();
-    const Held held(make_lock);
-    cache = caches.load(std::memory_order_relaxed);
-    while (cache != nullptr) {
-      bool abandoned = true;
-      if (cache->abandoned.compare_exchange_strong(abandoned, false, std::memory_order_acq_rel)) {
-        cache->owners.fetch_add(1, std::memory_order_relaxed);
-        cache->ForgetNames();
-        break;
-      }
-      cache = cache->next;
-    }
-    if (cache == nullptr) {
-      cache = new (std::nothrow) ThreadCache(serial);
-      if (cache == nullptr) return nullptr;
-      cache->next = caches.load(std::memory_order_relaxed);
-      caches.store(cache, std::memory_order_release);
-    }
-    cache->next_of_thread = owned.first;
-    owned.first = cache;
-  }
-  known_caches[serial % kKnownCaches] = KnownCache{serial, cache};
-  return cache;
-}
-
-// By EmptyArena and whoever is about to ask the driver: what other threads keep of this arena.
-void Core::EmptyMagazines(Arena* arena) noexcept {
-  for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
-    if (Magazine* const magazine = cache->Find(arena->index); magazine != nullptr) {
-      magazine->Empty([arena](Block* block) { arena->Return(block); });
-    }
-  }
-}
-
-void Core::CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept {
-  ThreadCache* const cache = Cache();
-  Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
-  if (counters != nullptr) return counters->Allocated(block->large, block->size, requested);
-  const Held held(device->totals.lock);
-  device->shared.Allocated(block->large, block->size, requested);
-}
-
-void Core::CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept {
-  ThreadCache* const cache = Cache();
-  Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
-  if (counters != nullptr) return counters->Freed(large, size, requested);
-  const Held held(device->totals.lock);
-  device->shared.Freed(large, size, requested);
-}
-
-void Core::ReleaseCaches() noexcept {
-  ThreadCache* cache = caches.exchange(nullptr, std::memory_order_acq_rel);
-  while (cache != nullptr) {
-    ThreadCache* const next = cache->next;
-    DropOwner(cache);
-    cache = next;
-  }
 }
 
 }  // namespace cuaudit::alloc

@@ -16,7 +16,7 @@ CUresult Core::MakeKeeper(Device* device, Keeper** out) noexcept {
   CUresult result = driver.StreamCreate(&keeper->stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) return result;
   result = driver.StreamGetId(keeper->stream, &id);
-  if (result == CUDA_SUCCESS) result = MakeStream(id, keeper->stream, device->context, &keeper->record);
+  if (result == CUDA_SUCCESS) result = streams.Make(id, keeper->stream, device->context, &keeper->record);
   if (result != CUDA_SUCCESS) {
     if (driver.StreamDestroy(keeper->stream) != CUDA_SUCCESS) device->refused.fetch_add(1, std::memory_order_relaxed);
     return result;
@@ -53,7 +53,7 @@ CUresult Core::WaitAsKeeper(Device* device, CUevent event, Keeper** out, Capture
   result = driver.StreamWaitEvent(keeper->stream, event, 0);
   if (result != CUDA_SUCCESS) return Refuse(result, "KeepAliveUntil: event %p cannot be waited for", static_cast<void*>(event));
   *out = keeper;
-  result = LookAt(keeper->record, keeper->stream, view);
+  result = streams.LookAt(keeper->record, keeper->stream, view);
   if (result != CUDA_SUCCESS || view->id != 0) return result;
   return keeper->record->Record(driver, keeper->stream, sequence);
 }
@@ -66,7 +66,7 @@ void Core::LookAtKeepers(Device* device) noexcept {
     if (!in_use.owns_lock()) continue;
     const CurrentContext current(driver, device->context, true);
     CaptureView view;
-    if (current.result() == CUDA_SUCCESS) (void)Note(LookAt(keeper->record, keeper->stream, &view));
+    if (current.result() == CUDA_SUCCESS) (void)Note(streams.LookAt(keeper->record, keeper->stream, &view));
   }
 }
 
@@ -92,7 +92,7 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
     std::uint64_t before = 0;
     if (EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
       result = AttachUse(block, "KeepAliveUntil", keeper->record, sequence, &before);
-    if (before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+    if (before != 0) caches.CountUse(&ThreadCache::uses_merged, &uses_merged);
     if (result == CUDA_SUCCESS && Traced()) TraceUse(address, keeper->record, sequence);
   }
   const CUresult left = current.Leave();

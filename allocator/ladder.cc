@@ -75,10 +75,10 @@ CUresult Core::Grow(Arena* arena, Request* request, Block** out) noexcept {
 
 // From pools whose owners said so; their blocks go back to them when they are freed.
 Block* Core::BorrowFromPools(Arena* arena, const Request& request, CUresult* error) noexcept {
-  if (arena->pool != &shared_pool) return nullptr;
-  for (Pool* pool = pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) {
+  if (arena->pool != &pools.shared) return nullptr;
+  for (Pool* pool = pools.First(); pool != nullptr; pool = pool->next) {
     if (!pool->options().use_on_oom || pool->users.load(std::memory_order_relaxed) == 0) continue;
-    Arena* const lender = ArenaOf(arena->device, pool, request.stream);
+    Arena* const lender = arenas.Of(arena->device, pool, request.stream);
     if (lender == nullptr) continue;
     Block* const block = TakeReady(lender, request, true, error);
     if (*error != CUDA_SUCCESS) return nullptr;
@@ -105,7 +105,7 @@ CUresult Core::OutOfMemoryOf(Arena* arena, const Request& request, std::size_t s
     if (current.result() != CUDA_SUCCESS || driver.MemGetInfo(&account.device_free, &account.device_total) != CUDA_SUCCESS)
       account.device_free = account.device_total = 0;
   }
-  FoldAll(device);
+  caches.FoldAll(device);
   {
     const Held held(device->totals.lock);
     account.allocated = static_cast<std::size_t>(device->totals.current[kBytes][0]);

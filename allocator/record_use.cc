@@ -103,8 +103,8 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 }
 
 inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
-  CountUse(&ThreadCache::uses_recorded, &uses_recorded);
-  if (recording.before != 0) CountUse(&ThreadCache::uses_merged, &uses_merged);
+  caches.CountUse(&ThreadCache::uses_recorded, &uses_recorded);
+  if (recording.before != 0) caches.CountUse(&ThreadCache::uses_merged, &uses_merged);
   if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned.load(std::memory_order_relaxed))
       [[unlikely]]
     WarnOfSharing();
@@ -121,7 +121,7 @@ inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream,
     return result;
   if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
     CaptureView view;
-    result = LookAt(stream, live, &view);
+    result = streams.LookAt(stream, live, &view);
     if (result != CUDA_SUCCESS) return result;
     if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
   }
@@ -160,7 +160,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
   // What the thread was given last is mostly what it uses; which block the record is now is read below.
-  ThreadCache* const cache = Cache();
+  ThreadCache* const cache = caches.Mine();
   Block* block = cache == nullptr ? nullptr : cache->latest.block;
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
     block = map.Find(address);
@@ -180,7 +180,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
     EndEdit(block, 0);
   }
   if (own) {
-    CountUse(&ThreadCache::uses_own, &uses_own);
+    caches.CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;

@@ -34,7 +34,7 @@ bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
 bool Core::MayCapture(Device* device) noexcept {
   if (device->routed.load(std::memory_order_acquire) != 0) return true;
   LookAtKeepers(device);
-  for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+  for (const StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
     if (InCapture(stream, device)) return true;
   }
   return false;
@@ -119,7 +119,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
     if (segment == nullptr) break;
     first = ReleaseSegment(segment);
   }
-  EmptyMagazines(arena);
+  caches.Empty(arena);
   const CUresult synced = SyncArena(arena);
   if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
@@ -166,7 +166,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
 // Memory of a private pool stays: a graph may have its addresses. Its last user's leave frees it. Device::releasing is held.
 CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept {
   CUresult first = CUDA_SUCCESS;
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device || (arena->pool->is_private && arena->pool->users.load(std::memory_order_acquire) != 0)) continue;
     const CUresult result = EmptyArena(arena, until_reserved, nullptr);
     if (first == CUDA_SUCCESS) first = result;
@@ -185,11 +185,11 @@ CUresult Core::EmptyCache(const PoolId* only) noexcept {
     }
     return Note(first);
   }
-  const Pool* const pool = FindPool(*only);
+  const Pool* const pool = pools.Find(*only);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "EmptyCache: no such pool");
   if (pool->routes.load(std::memory_order_acquire) != 0)
     return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EmptyCache: allocations are being directed to the pool: end that first");
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->pool != pool) continue;
     const Held releasing(arena->device->releasing);
     const CUresult result = EmptyArena(arena, 0, only);
@@ -238,7 +238,7 @@ void Core::CollectGarbage(Device* device, const Request& request) noexcept {
   const std::size_t threshold = static_cast<std::size_t>(options.garbage_collection_threshold * static_cast<double>(limit));
   const auto excess = [&] { return device->reserved.load(std::memory_order_relaxed) + request.size > threshold; };
   const auto visit = [&](auto look) {  // calls look(arena, age, block)
-    for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+    for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
       if (arena->device != device || arena->pool->is_private) continue;
       const Held held(arena->lock);
       arena->Collect();  // if nobody searched here since a block was freed, its age begins now

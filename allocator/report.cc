@@ -35,21 +35,13 @@ void ReportBlock(const Block* block, SnapshotSegment* segment) {
 
 }  // namespace
 
-void Core::FoldAll(Device* device) noexcept {
-  const Held held(device->totals.lock);
-  for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
-    if (Counters* const counters = cache->counters(device->index); counters != nullptr) device->totals.Fold(counters);
-  }
-  device->totals.Fold(&device->shared);
-}
-
 void Core::GetStatistics(int index, Statistics* out) noexcept {
   *out = Statistics();
   if (Forked()) return;  // a lock may have been held by a thread that is not here
   Device* const device = devices.At(index);
   if (device == nullptr) return;
   std::int64_t split[2][kPoolKinds] = {};
-  for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device) continue;
     const Held held(arena->lock);
     if (!closed.load(std::memory_order_relaxed)) arena->Collect();
@@ -73,8 +65,8 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
     out->served_capture_order += arena->served_capture.load(std::memory_order_relaxed);
     out->served_grown += arena->served_grown.load(std::memory_order_relaxed);
   }
-  FoldAll(device);
-  for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
+  caches.FoldAll(device);
+  for (ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) {
     ++out->thread_caches;
   }
   {
@@ -93,8 +85,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
           }
         };
         add(&device->shared);
-        for (ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next)
-          add(cache->counters(index));
+        for (ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) add(cache->counters(index));
         if (m == kCount && k == 0) out->served_thread_cache = static_cast<std::uint64_t>(added);
         (*measured[m])[k] = Stat{totals.current[m][k], totals.peak[m][k], added - totals.base_added[m][k], taken - totals.base_taken[m][k]};
       }
@@ -139,12 +130,12 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->uses_recorded = uses_recorded.load(std::memory_order_relaxed);
   out->uses_own_stream = uses_own.load(std::memory_order_relaxed);
   out->uses_merged = uses_merged.load(std::memory_order_relaxed);
-  for (const ThreadCache* cache = caches.load(std::memory_order_acquire); cache != nullptr; cache = cache->next) {
+  for (const ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) {
     out->uses_recorded += cache->uses_recorded.load(std::memory_order_relaxed);
     out->uses_own_stream += cache->uses_own.load(std::memory_order_relaxed);
     out->uses_merged += cache->uses_merged.load(std::memory_order_relaxed);
   }
-  for (const StreamRecord* stream = streams.load(std::memory_order_acquire); stream != nullptr; stream = stream->next_all) {
+  for (const StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
     out->stamps_shared += stream->shared.load(std::memory_order_relaxed);
     out->streams_in_capture += InCapture(stream, device);
   }
@@ -152,7 +143,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->waits_issued = stamp_counts.waits.load(std::memory_order_relaxed);
   out->waits_elided = stamp_counts.elided.load(std::memory_order_relaxed);
   out->polls = stamp_counts.polls.load(std::memory_order_relaxed);
-  for (const EventPool* pool = event_pools.load(std::memory_order_acquire); pool != nullptr; pool = pool->next) {
+  for (const EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) {
     out->events_created += pool->created();
     out->events_live += pool->live();
   }
@@ -164,7 +155,7 @@ void Core::ResetPeaks(int index) noexcept {
   if (Forked()) return;
   Device* const device = devices.At(index);
   if (device == nullptr) return;
-  FoldAll(device);
+  caches.FoldAll(device);
   const Held held(device->totals.lock);
   Totals& totals = device->totals;
   const auto reset = [](Stat& stat) { stat.peak = stat.current; };
@@ -208,7 +199,7 @@ CUresult Core::TakeSnapshot(Snapshot* out) noexcept {
   if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "TakeSnapshot: the allocator is closed");
   try {
     Snapshot taken;
-    for (Arena* arena = arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_all) {
+    for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
       const Held held(arena->lock);
       arena->Collect();
       for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {

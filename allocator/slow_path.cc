@@ -47,14 +47,14 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   request.live = live;
   request.can_touch = !stream->own_thread || live == CU_STREAM_PER_THREAD;
   request.stack = CaptureStack();
-  ThreadCache* const cache = Cache();
-  const std::uint64_t noted = captures_noted.load(std::memory_order_acquire);
-  Pool* const pool = RouteOf(device, stream);
+  ThreadCache* const cache = caches.Mine();
+  const std::uint64_t noted = streams.captures_noted();
+  Pool* const pool = pools.RouteOf(device, stream);
   if ((error = LookAtCapture(pool, &request)) != CUDA_SUCCESS) return Note(error);
   stream = request.stream;
-  Arena* const arena = ArenaOf(device, pool, stream);
+  Arena* const arena = arenas.Of(device, pool, stream);
   if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
-  if (request.may_be_fast && pool == &shared_pool) EnterFastPath(stream, arena, noted);
+  if (request.may_be_fast && pool == &pools.shared) streams.EnterFastPath(stream, arena, noted);
   if (cache != nullptr) cache->latest.asked_ago = 0;
   request.growths = arena->growths.load(std::memory_order_acquire);
 
@@ -82,7 +82,7 @@ CUresult Core::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUd
   if (block == nullptr && error == CUDA_SUCCESS) error = Grow(arena, &request, &block);
   if (block == nullptr) return Note(error);
 
-  CountAllocated(device, block, bytes);
+  caches.CountAllocated(device, block, bytes);
   if (counters != nullptr && ++cache->slow_turns % kTurnsPerFold == 0) {
     const Held held(device->totals.lock);
     device->totals.Fold(counters);
@@ -156,7 +156,7 @@ CUresult Core::PollWaiting(Arena* arena, std::size_t limit) noexcept {
 }
 
 Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept {
-  if (thorough) EmptyMagazines(arena);
+  if (thorough) caches.Empty(arena);
   bool polled = false;
   for (int turn = 0; turn < 3; ++turn) {
     {
@@ -185,13 +185,13 @@ Block* Core::TakeReady(Arena* arena, const Request& request, bool thorough, CUre
 
 // What other streams left: that were retired, or any when the options allow.
 Block* Core::TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept {
-  for (Arena* other = arenas.load(std::memory_order_acquire); other != nullptr; other = other->next_all) {
+  for (Arena* other = arenas.First(); other != nullptr; other = other->next_all) {
     const bool retired = other->stream->retired.load(std::memory_order_acquire);
     if (other == arena || other->device != arena->device || other->pool != arena->pool) continue;
     if (!retired && options.cross_stream == CrossStream::Never) continue;
     // A graph keeps what its capture was given: that comes from no memory that serves others, and goes to none.
     if (!request.stream->SharesScope(*other->stream)) continue;
-    EmptyMagazines(other);
+    caches.Empty(other);
     Block* block = nullptr;
     {
       const Held held(other->lock);

@@ -77,7 +77,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   if (Traced())
     arena->Trace(TraceAction::FreeRequested, address, block->size, block->requested.load(std::memory_order_relaxed), CaptureStack(),
                  block->stream->id);
-  CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  caches.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
   CUresult first = CUDA_SUCCESS;
   for (const Use& use : block->recorded.entries()) {
     CUresult result = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
@@ -93,7 +93,7 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
   }
   block->recorded.Clear();
   if ((state & kForeign) != 0) Owe(block, block->stream);
-  ThreadCache* const cache = Cache();
+  ThreadCache* const cache = caches.Mine();
   Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
   if (magazine != nullptr && !magazine->is_passed_by() && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
     block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);
@@ -122,7 +122,7 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     // The handle means this thread's stream, which need not be the one that was named.
     StreamRef here;
     const CUresult result =
-        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
+        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : identities.Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
@@ -138,13 +138,13 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
 
 CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   CaptureView view;
-  CUresult result = LookAt(stream, stream->handle, &view);
+  CUresult result = streams.LookAt(stream, stream->handle, &view);
   if (result != CUDA_SUCCESS) return result;
   if (view.id != 0) {
     if (IsOwner(block, stream, view.id)) return CUDA_SUCCESS;
-    Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
+    Pool* const routed = stream->device == nullptr ? &pools.shared : pools.RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
-    Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
+    Capture* const capture = use == nullptr ? nullptr : streams.captures.FindOrMake(view.id);
     if (capture == nullptr) {
       delete use;
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -159,7 +159,7 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
     use->next = block->captured;
     block->captured = use;
     block->noted.store(true, std::memory_order_relaxed);
-    NoteCapture(routed, capture);
+    pools.NoteCapture(routed, capture);
     uses_captured.fetch_add(1, std::memory_order_relaxed);
     return CUDA_SUCCESS;
   }
@@ -187,7 +187,7 @@ CUresult Core::FindNamed(StreamRecord* named, StreamRecord** out) noexcept {
   unsigned long long id = 0;
   const CUresult result = driver.StreamGetId(named->handle, &id);
   if (result != CUDA_SUCCESS) return result;
-  StreamRecord* const known = FindStream(id);
+  StreamRecord* const known = streams.Find(id);
   if (named->scope == Scope::Stream && known != named) return CUDA_ERROR_INVALID_HANDLE;
   if (known != nullptr && known->handle == named->handle && known->index <= named->index) *out = known;
   return CUDA_SUCCESS;
@@ -231,7 +231,7 @@ bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) n
 // the stream did before the capture may be a use, too.
 CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view, bool may_owe) noexcept {
   std::unique_ptr<CapturedUse> use(new (std::nothrow) CapturedUse);
-  Capture* const capture = use == nullptr ? nullptr : captures.FindOrMake(view.id);
+  Capture* const capture = use == nullptr ? nullptr : streams.captures.FindOrMake(view.id);
   if (capture == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   use->stream = stream;
   use->capture = capture;
@@ -240,13 +240,13 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   } catch (...) {
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   }
-  Pool* const routed = stream->device == nullptr ? &shared_pool : RouteOf(stream->device, stream);
+  Pool* const routed = stream->device == nullptr ? &pools.shared : pools.RouteOf(stream->device, stream);
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
   if (block == nullptr) return error;
   if (IsOwner(block, stream, view.id)) {
     EndEdit(block, 0);
-    CountUse(&ThreadCache::uses_own, &uses_own);
+    caches.CountUse(&ThreadCache::uses_own, &uses_own);
     return CUDA_SUCCESS;
   }
   if (may_owe && !OweEager(block, stream, view.id)) {
@@ -264,7 +264,7 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
     block->captured = use.release();
     block->noted.store(true, std::memory_order_relaxed);
   }
-  NoteCapture(routed, capture);
+  pools.NoteCapture(routed, capture);
   uses_captured.fetch_add(1, std::memory_order_relaxed);
   if (Traced())
     block->arena.load(std::memory_order_relaxed)->Trace(TraceAction::UseRecorded, address, block->size, 0, nullptr, stream->id, 0, view.id);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "allocator/pool_table.h"
+
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <utility>
 
-#include "allocator/core.h"
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
@@ -11,60 +13,68 @@ namespace {
 
 // The allocators whose route filters this thread is in, the innermost first.
 struct Asking {
-  const Core* core;
+  const PoolTable* table;
   const Asking* outer;
 };
 constinit thread_local const Asking* asking = nullptr;
 
 }  // namespace
 
-bool Core::IsAskingARoute() const noexcept {
+PoolTable::~PoolTable() {
+  for (Pool* pool = first_.load(); pool != nullptr;) {
+    pool->ForgetCaptures();
+    delete std::exchange(pool, pool->next);
+  }
+  while (known_options_ != nullptr) delete std::exchange(known_options_, known_options_->next);
+}
+
+bool PoolTable::IsAskingARoute() const noexcept {
   const Asking* one = asking;
-  while (one != nullptr && one->core != this) one = one->outer;
+  while (one != nullptr && one->table != this) one = one->outer;
   return one != nullptr;
 }
 
-Pool* Core::FindPool(PoolId id) noexcept {
-  const Held held(make_lock);
-  for (Pool* pool = pools.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
+Pool* PoolTable::Find(PoolId id) noexcept {
+  const Held held(lock_);
+  for (Pool* pool = first_.load(std::memory_order_relaxed); pool != nullptr; pool = pool->next) {
     if (pool->id() == id) return pool;
   }
   return nullptr;
 }
 
-// make_lock is held, so that the record does not become another pool's meanwhile.
-Pool* Core::FindUsed(PoolId id) noexcept {
-  Pool* pool = pools.load(std::memory_order_relaxed);
+// lock_ is held, so that the record does not become another pool's meanwhile.
+Pool* PoolTable::FindUsed(PoolId id) noexcept {
+  Pool* pool = first_.load(std::memory_order_relaxed);
   while (pool != nullptr && pool->id() != id) pool = pool->next;
   return pool == nullptr || pool->users.load(std::memory_order_relaxed) == 0 ? nullptr : pool;
 }
 
-// Options like these that are never changed; nullptr: no host memory. make_lock is held.
-const PoolOptions* Core::Know(const PoolOptions& wanted) noexcept {
-  for (const KnownOptions* known = known_options; known != nullptr; known = known->next) {
+// Options like these that are never changed; nullptr: no host memory. lock_ is held.
+const PoolOptions* PoolTable::Know(const PoolOptions& wanted) noexcept {
+  for (const KnownOptions* known = known_options_; known != nullptr; known = known->next) {
     if (known->options == wanted) return &known->options;
   }
-  KnownOptions* const known = new (std::nothrow) KnownOptions{wanted, known_options};
+  KnownOptions* const known = new (std::nothrow) KnownOptions{wanted, known_options_};
   if (known == nullptr) return nullptr;
-  known_options = known;
+  known_options_ = known;
   return &known->options;
 }
 
 // A pool without users and without memory lends its record to the next.
-CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept {
+CUresult PoolTable::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept {
   *out = PoolId();
-  const CUresult result = Usable("CreatePool");
+  const CUresult result = env_.Usable("CreatePool");
   if (result != CUDA_SUCCESS) return result;
   if ((pool_options.acquire == nullptr) != (pool_options.release == nullptr))
     return Refuse(CUDA_ERROR_INVALID_VALUE, "CreatePool: acquire and release come together, or neither");
-  const Held held(make_lock);
+  const Held held(lock_);
   const PoolOptions* const known = Know(pool_options);
   if (known == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "CreatePool: no host memory");
-  Pool* pool = pools.load(std::memory_order_relaxed);
+  Pool* pool = first_.load(std::memory_order_relaxed);
   for (; pool != nullptr; pool = pool->next) {
     bool empty = pool->users.load(std::memory_order_acquire) == 0;
     for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr && empty; arena = arena->next_of_pool) {
-      // Whoever has it may be waiting for make_lock. One that is busy counts as not empty.
+      // Whoever has it may be waiting for lock_. One that is busy counts as not empty.
       const std::unique_lock<Lock> arena_held(arena->lock, std::try_to_lock);
       empty = arena_held.owns_lock() && arena->segments == nullptr;
     }
@@ -74,10 +84,10 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
     pool = new (std::nothrow) Pool;
     if (pool == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "CreatePool: no host memory");
     pool->is_private = true;
-    pool->next = pools.load(std::memory_order_relaxed);
-    pools.store(pool, std::memory_order_release);
+    pool->next = first_.load(std::memory_order_relaxed);
+    first_.store(pool, std::memory_order_release);
   }
-  pool->number.store(next_pool.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  pool->number.store(next_++, std::memory_order_relaxed);
   pool->known.store(known, std::memory_order_release);
   pool->ForgetCaptures();
   pool->users.store(1, std::memory_order_release);
@@ -86,13 +96,13 @@ CUresult Core::CreatePool(const PoolOptions& pool_options, PoolId* out) noexcept
 }
 
 // While it has a route a pool has a user: ReleasePool leaves the last one then.
-CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) noexcept {
+CUresult PoolTable::BeginAllocateToPool(int device, PoolId id, const Route& route) noexcept {
   Device* target = nullptr;
-  CUresult result = devices.Find(device, "BeginAllocateToPool", &target);
+  CUresult result = devices_.Find(device, "BeginAllocateToPool", &target);
   if (result != CUDA_SUCCESS) return result;
   Pool* pool = nullptr;
   {
-    const Held held(make_lock);
+    const Held held(lock_);
     pool = FindUsed(id);
     if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "BeginAllocateToPool: no such pool, or it has no users any more");
     pool->users.fetch_add(1, std::memory_order_acq_rel);
@@ -101,29 +111,29 @@ CUresult Core::BeginAllocateToPool(int device, PoolId id, const Route& route) no
   const CUresult added = AddRoute(target, pool, route);
   if (added != CUDA_SUCCESS) {
     DropRoute(pool);
-    const Held held(make_lock);
+    const Held held(lock_);
     pool->users.fetch_sub(1, std::memory_order_acq_rel);
     return added;
   }
-  detours.fetch_add(1, std::memory_order_acq_rel);
+  env_.detours.fetch_add(1, std::memory_order_acq_rel);
   const Held settled(target->settling);  // who waits for the context has not seen the route: the caller's capture begins after that
   return CUDA_SUCCESS;
 }
 
 // The last one ends the pool's captures.
-void Core::DropRoute(Pool* pool) noexcept {
-  const Held held(make_lock);
+void PoolTable::DropRoute(Pool* pool) noexcept {
+  const Held held(lock_);
   if (pool->routes.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  for (const Capture* capture : pool->captures) EndCapture(capture->id);
+  for (const Capture* capture : pool->captures) streams_.EndCapture(capture->id);
   pool->ForgetCaptures();
   // As far as is known their streams are in none any more.
-  for (const StreamRecord* inside = streams.load(std::memory_order_acquire); inside != nullptr; inside = inside->next_all) {
+  for (const StreamRecord* inside = streams_.First(); inside != nullptr; inside = inside->next_all) {
     if (inside->scope != Scope::Pool || inside->scope_id != pool->id().second) continue;
-    if (const std::uint64_t capture = inside->capture.load(std::memory_order_acquire); capture != 0) EndCapture(capture);
+    if (const std::uint64_t capture = inside->capture.load(std::memory_order_acquire); capture != 0) streams_.EndCapture(capture);
   }
 }
 
-CUresult Core::AddRoute(Device* device, Pool* pool, const Route& route) noexcept {
+CUresult PoolTable::AddRoute(Device* device, Pool* pool, const Route& route) noexcept {
   const Held held(device->routes_lock);
   for (const std::unique_ptr<Routed>& routed : device->routes) {
     if (routed->pool == pool)
@@ -138,11 +148,11 @@ CUresult Core::AddRoute(Device* device, Pool* pool, const Route& route) noexcept
   return CUDA_SUCCESS;
 }
 
-CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
+CUresult PoolTable::EndAllocateToPool(int device, PoolId id) noexcept {
   Device* target = nullptr;
-  const CUresult result = devices.Find(device, "EndAllocateToPool", &target);
+  const CUresult result = devices_.Find(device, "EndAllocateToPool", &target);
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = FindPool(id);
+  Pool* const pool = Find(id);
   if (IsAskingARoute())
     return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EndAllocateToPool: called by the filter of a route, which it would wait for");
   Routed* ending = nullptr;
@@ -162,7 +172,7 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
     std::erase_if(target->routes, [ending](const std::unique_ptr<Routed>& routed) { return routed.get() == ending; });
     break;
   }
-  detours.fetch_sub(1, std::memory_order_acq_rel);
+  env_.detours.fetch_sub(1, std::memory_order_acq_rel);
   target->routed.fetch_sub(1, std::memory_order_acq_rel);
   DropRoute(pool);
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
@@ -173,10 +183,10 @@ CUresult Core::EndAllocateToPool(int device, PoolId id) noexcept {
   return CUDA_SUCCESS;
 }
 
-CUresult Core::ReleasePool(PoolId id) noexcept {
-  const CUresult result = Usable("ReleasePool");
+CUresult PoolTable::ReleasePool(PoolId id) noexcept {
+  const CUresult result = env_.Usable("ReleasePool");
   if (result != CUDA_SUCCESS) return result;
-  const Held held(make_lock);
+  const Held held(lock_);
   Pool* const pool = FindUsed(id);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "ReleasePool: no such pool, or it has no users any more");
   if (pool->users.load(std::memory_order_relaxed) == 1 && pool->routes.load(std::memory_order_relaxed) != 0)
@@ -185,8 +195,8 @@ CUresult Core::ReleasePool(PoolId id) noexcept {
   return CUDA_SUCCESS;
 }
 
-Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
-  if (device->routed.load(std::memory_order_acquire) == 0 || IsAskingARoute()) return &shared_pool;
+Pool* PoolTable::RouteOf(Device* device, StreamRecord* stream) noexcept {
+  if (device->routed.load(std::memory_order_acquire) == 0 || IsAskingARoute()) return &shared;
   for (std::uint64_t before = std::numeric_limits<std::uint64_t>::max();;) {
     Routed* asked = nullptr;
     {
@@ -194,7 +204,7 @@ Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
       for (auto at = device->routes.rbegin(); at != device->routes.rend() && asked == nullptr; ++at) {
         if ((*at)->number < before && !(*at)->is_ending) asked = at->get();
       }
-      if (asked == nullptr) return &shared_pool;
+      if (asked == nullptr) return &shared;
       if (asked->route.applies == nullptr) return asked->pool;
       ++asked->asking;  // so it stays
     }
@@ -212,11 +222,10 @@ Pool* Core::RouteOf(Device* device, StreamRecord* stream) noexcept {
   }
 }
 
-// The captures of the streams that a route applies to are the route's: they end with it. A pool that merely lent them blocks may be done
-// earlier.
-void Core::NoteCapture(Pool* pool, Capture* capture) noexcept {
+// A pool that merely lent them blocks may be done earlier.
+void PoolTable::NoteCapture(Pool* pool, Capture* capture) noexcept {
   if (pool->routes.load(std::memory_order_acquire) == 0) return;
-  const Held held(make_lock);
+  const Held held(lock_);
   std::vector<Capture*>& noted = pool->captures;
   if (std::find(noted.begin(), noted.end(), capture) != noted.end()) return;
   if (noted.size() == noted.capacity()) {  // a route that lasts sees many captures end
