@@ -90,9 +90,9 @@ bool Allocator::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* s
   return core_->FindBlock(address, base, size);
 }
 CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return core_->identities.RetireStream(device, stream); }
-CUresult Allocator::EmptyCache() noexcept { return core_->EmptyCache(nullptr); }
-CUresult Allocator::EmptyCache(PoolId pool) noexcept { return core_->EmptyCache(&pool); }
-CUresult Allocator::Trim(int device, std::size_t reserved_bytes) noexcept { return core_->Trim(device, reserved_bytes); }
+CUresult Allocator::EmptyCache() noexcept { return core_->cached.EmptyCache(nullptr); }
+CUresult Allocator::EmptyCache(PoolId pool) noexcept { return core_->cached.EmptyCache(&pool); }
+CUresult Allocator::Trim(int device, std::size_t reserved_bytes) noexcept { return core_->cached.Trim(device, reserved_bytes); }
 CUresult Allocator::SetMemoryFraction(int device, double fraction) noexcept { return core_->devices.SetMemoryFraction(device, fraction); }
 CUresult Allocator::CreatePool(const PoolOptions& options, PoolId* out) noexcept { return core_->pools.CreatePool(options, out); }
 CUresult Allocator::BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept {
@@ -117,28 +117,10 @@ void Allocator::SetTracer(const Tracer& tracer) noexcept {
 
 void Allocator::SetWarning(const Warning& warning) noexcept { core_->warning = warning; }
 
-CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept {
-  if (const CUresult result = core_->Usable("AddOomObserver"); result != CUDA_SUCCESS) return result;
-  const Held held(core_->observers_lock);
-  const std::size_t count = core_->oom_observer_count.load(std::memory_order_relaxed);
-  if (observer.on_oom == nullptr || count == std::size(core_->oom_observers))
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "AddOomObserver: at most 8 observers, each with a function");
-  core_->oom_observers[count] = observer;
-  core_->oom_observer_count.store(count + 1, std::memory_order_release);
-  return CUDA_SUCCESS;
-}
-
+CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept { return core_->ladder.AddOomObserver(observer); }
 CUresult Allocator::AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept {
-  if (const CUresult result = core_->Usable("AddFreeMemoryCallback"); result != CUDA_SUCCESS) return result;
-  const Held held(core_->observers_lock);
-  const std::size_t count = core_->free_callback_count.load(std::memory_order_relaxed);
-  if (callback.free_memory == nullptr || count == std::size(core_->free_callbacks))
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "AddFreeMemoryCallback: at most 8 callbacks, each with a function");
-  core_->free_callbacks[count] = callback;
-  core_->free_callback_count.store(count + 1, std::memory_order_release);
-  return CUDA_SUCCESS;
+  return core_->ladder.AddFreeMemoryCallback(callback);
 }
-
 const char* Allocator::LastErrorText() const noexcept { return LastRefusal(); }
 OutOfMemory Allocator::LastOutOfMemory() const noexcept { return LastAccount(); }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/core.h"
 
-#include <utility>
-
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
 #include "faults/driver/result.h"
@@ -11,29 +9,11 @@ namespace cuaudit::alloc {
 
 Core::Core(driver::DriverRef the_driver, const Options& the_options) noexcept : Environment(the_driver, the_options) {}
 
-Core::~Core() {
-  for (const std::unique_ptr<Device>& device : devices) {
-    for (Keeper* keeper = device->keepers.load(); keeper != nullptr;) delete std::exchange(keeper, keeper->next);
-  }
-}
-
 CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
   if (!Environment::Open()) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Create: no host memory");
   const CUresult result = devices.Open(configs, count);
   if (result != CUDA_SUCCESS) closed.store(true, std::memory_order_relaxed);
   return result;
-}
-
-// Everything, in live blocks too. What is left is for another try.
-CUresult Core::CloseSegments(Arena* arena) noexcept {
-  CUresult first = CUDA_SUCCESS;
-  for (Segment* segment = arena->segments; segment != nullptr;) {
-    Segment* const next = segment->next;
-    const CUresult result = segment->expandable ? DropRange(segment) : ReleaseSegment(segment);
-    if (result != CUDA_SUCCESS && first == CUDA_SUCCESS) first = result;
-    segment = next;
-  }
-  return first;
 }
 
 CUresult Core::Close(std::size_t* live_blocks) noexcept {
@@ -50,7 +30,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     caches.Empty(arena);
     if (!exiting.load(std::memory_order_relaxed)) {
-      const CUresult result = SyncArena(arena);
+      const CUresult result = synchronizer.SyncArena(arena);
       synced = synced && (result == CUDA_SUCCESS || driver::IsSticky(result));
       keep(result);
     }
@@ -67,7 +47,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (!synced) return first;  // the uses are not over, as far as is known; their events are still needed
   bool all_gone = true;
   for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
-    keep(CloseSegments(arena));
+    keep(source.CloseAll(arena));
     all_gone = all_gone && arena->segments == nullptr;
   }
   // The words are written to until the streams are through, also when no block waits for that.
@@ -83,14 +63,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   }
   std::uint64_t refused = 0;
   for (EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) keep(pool->DestroyAll(driver, &refused));
-  for (const std::unique_ptr<Device>& device : devices) {
-    for (Keeper* next = device->keepers.exchange(nullptr); next != nullptr;) {  // as with events: never twice
-      const std::unique_ptr<Keeper> keeper(std::exchange(next, next->next));
-      const CUresult result = driver.StreamDestroy(keeper->stream);
-      refused += result != CUDA_SUCCESS && !driver::IsSticky(result);
-      keep(result);
-    }
-  }
+  keep(keepers.DestroyAll(&refused));
   (*devices.begin())->refused.fetch_add(refused, std::memory_order_relaxed);
   if (written) keep(streams.words.Free());
   // It dies with the context: that is kept until there is nothing to try again.

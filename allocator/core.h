@@ -20,28 +20,25 @@
 
 #include "allocator/allocator.h"
 #include "allocator/arena_table.h"
+#include "allocator/cached_memory.h"
 #include "allocator/device.h"
 #include "allocator/environment.h"
 #include "allocator/identities.h"
+#include "allocator/keepers.h"
+#include "allocator/ladder.h"
 #include "allocator/pool_table.h"
+#include "allocator/requests.h"
+#include "allocator/search.h"
+#include "allocator/segment_source.h"
 #include "allocator/stream_table.h"
+#include "allocator/synchronizer.h"
 #include "allocator/thread_caches.h"
 
 namespace cuaudit::alloc {
 
-// A stream of KeepAliveUntil.
-struct Keeper {
-  CUstream stream = nullptr;
-  StreamRecord* record = nullptr;
-  Lock in_use{
-      LockRank::Keeper};  // by one call at a time, driver calls included; nobody waits for it: who finds it held takes another keeper
-  Keeper* next = nullptr;
-};
-
 class Core : public Environment {
  public:
   explicit Core(driver::DriverRef driver, const Options& options) noexcept;
-  ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -60,52 +57,8 @@ class Core : public Environment {
   bool TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
   void FreeDirectly(Arena* arena, Block* block) noexcept;
-  bool Turn(ThreadCache* cache, Arena* arena) noexcept;
-
-  // slow_path.cc
-  CUresult Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
-  Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
-  Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
-  Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
-  CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
-  CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
-  CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
-
-  // captured_requests.cc
-  CUresult LookAtCapture(const Pool* pool, Request* request) noexcept;
-  CUresult EnterCapture(const Pool* pool, CUstream live, Request* request) noexcept;
-  Block* TakeCaptured(Arena* arena, const Request& request, CUresult* error) noexcept;
-
-  // ladder.cc
-  CUresult Grow(Arena* arena, Request* request, Block** out) noexcept;
-  CUresult GrowOnce(Arena* arena, Request* request, Block** out) noexcept;
-  Block* BorrowFromPools(Arena* arena, const Request& request, CUresult* error) noexcept;
-  CUresult OutOfMemoryOf(Arena* arena, const Request& request, std::size_t segment, CUresult driver_result) noexcept;
-
-  // segments.cc, expandable.cc
-  std::size_t SegmentSize(const Arena* arena, std::size_t size) const noexcept;
-  CUresult AddSegment(Arena* arena, Request* request, Block** out) noexcept;
-  CUresult Extend(Arena* arena, Request* request, Block** out) noexcept;
-  CUresult ReleaseSegment(Segment* segment) noexcept;
-  CUresult MakeRange(Arena* arena, bool large) noexcept;
-  CUresult MapPages(Segment* segment, Block* block) noexcept;
-  bool DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept;
-  CUresult UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept;
-  CUresult UnmapPages(Block* block) noexcept;
-  void ForgetSegment(Segment* segment) noexcept;
-  CUresult DropRange(Segment* segment) noexcept;
-
-  // release.cc
-  bool MayCapture(Device* device) noexcept;
-  CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept;
-  CUresult SyncArena(Arena* arena) noexcept;
-  CUresult EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept;
-  CUresult EmptyDevice(Device* device, std::size_t until_reserved) noexcept;
-  CUresult EmptyCache(const PoolId* only) noexcept;
-  CUresult Trim(int device, std::size_t reserved_bytes) noexcept;
-  bool ReleaseOversize(Arena* arena, const Request& request) noexcept;
-  void CollectGarbage(Device* device, const Request& request) noexcept;
+  bool Turn(ThreadCache* cache, Arena* arena) noexcept;
 
   // uses.cc
   CUresult FreeSlow(CUdeviceptr address) noexcept;
@@ -119,9 +72,6 @@ class Core : public Environment {
   CUresult FindNamed(StreamRecord* named, StreamRecord** out) noexcept;
   static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
   bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
-  CUresult MakeKeeper(Device* device, Keeper** out) noexcept;
-  void LookAtKeepers(Device* device) noexcept;
-  CUresult WaitAsKeeper(Device* device, CUevent event, Keeper** out, CaptureView* view, std::uint64_t* sequence) noexcept;
   Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
   Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   void EndEdit(Block* block, std::uint64_t flags) noexcept;
@@ -156,18 +106,15 @@ class Core : public Environment {
   Identities identities{*this, devices, streams, pools};
   ArenaTable arenas{*this};
   ThreadCaches caches{*this};
-  Lock observers_lock;
-  std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
-      served_shared_pool{0};
+  Keepers keepers{*this, devices, streams};
+  Synchronizer synchronizer{*this, streams, keepers};
+  SegmentSource source{*this, synchronizer};
+  CachedMemory cached{*this, devices, pools, arenas, caches, synchronizer, source};
+  Search search{*this, streams, arenas, caches};
+  Ladder ladder{*this, pools, arenas, caches, search, synchronizer, cached, source};
+  Requests requests{*this, streams, pools, arenas, caches, search, ladder};
   Warning warning;
   std::atomic<bool> has_warned{false};
-  OomObserver oom_observers[8] = {};
-  std::atomic<std::size_t> oom_observer_count{0};
-  FreeMemoryCallback free_callbacks[8] = {};
-  std::atomic<std::size_t> free_callback_count{0};
-
- private:
-  CUresult CloseSegments(Arena* arena) noexcept;
 };
 
 }  // namespace cuaudit::alloc

@@ -41,6 +41,9 @@ struct Environment : ArenaEnvironment {
   std::uint64_t serial = 0;
   std::atomic<bool> exiting{false};
   std::atomic<bool> closed{false};
+  // Of the whole allocator, since a use may join two devices.
+  std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
+      served_shared_pool{0};
 
  private:
   CUresult WhyNot(const char* call) noexcept;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
-#include "allocator/core.h"
 #include "allocator/driver_scope.h"
-#include "allocator/errors.h"
+#include "allocator/segment_source.h"
 #include "faults/driver/result.h"
 
 namespace cuaudit::alloc {
@@ -16,21 +16,21 @@ constexpr std::size_t kLeastRange = std::size_t{64} << 20;
 }  // namespace
 
 // Address space for all that one pool kind of an arena can ever need: an eighth more than the device has, or as much as is granted.
-CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
+CUresult SegmentSource::MakeRange(Arena* arena, bool large) noexcept {
   Device* const device = arena->device;
-  const std::size_t page = large ? options.large_segment_size : kSmallSegment;
+  const std::size_t page = large ? env_.options.large_segment_size : kSmallSegment;
   std::unique_ptr<Segment> segment(new (std::nothrow) Segment);
-  Block* const block = segment == nullptr ? nullptr : store.Take();
+  Block* const block = segment == nullptr ? nullptr : env_.store.Take();
   if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::size_t bytes = (device->total + device->total / 8 + page - 1) / page * page;
   CUdeviceptr address = 0;
-  CUresult result = driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
+  CUresult result = env_.driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
   while (result == CUDA_ERROR_OUT_OF_MEMORY && bytes / 2 >= kLeastRange) {
     bytes = bytes / 2 / page * page;
-    result = driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
+    result = env_.driver.MemAddressReserve(&address, bytes, kRoundLarge, 0, 0);
   }
   if (result != CUDA_SUCCESS) {
-    store.Give(block);
+    env_.store.Give(block);
     return result;
   }
   segment->handles = static_cast<CUmemGenericAllocationHandle*>(std::calloc(bytes / page, sizeof(CUmemGenericAllocationHandle)));
@@ -71,7 +71,7 @@ CUresult Core::MakeRange(Arena* arena, bool large) noexcept {
 
 // One page; false: it stays for another try. Neither its memory nor its mapping is a context's: that one is said to be lost ends neither,
 // but nobody waits for a mapping then, nor Close for the memory. `*first` is the first error; that call may have been done all the same.
-bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept {
+bool SegmentSource::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept {
   Device* const device = segment->arena->device;
   unsigned char& state = segment->pages[page];
   CUmemGenericAllocationHandle& handle = segment->handles[page];
@@ -84,7 +84,7 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
     const bool is_mapped = (state & kPageMapped) != 0;
     bool was_tried = (state & kPageHandleRefused) != 0;
     const auto release = [&] {
-      const CUresult result = driver.MemRelease(handle);
+      const CUresult result = env_.driver.MemRelease(handle);
       const bool was_done = was_tried && result == CUDA_ERROR_INVALID_VALUE;  // the last time
       was_tried = true;
       return was_done ? CUDA_SUCCESS : result;
@@ -93,7 +93,7 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
     bool stays = failed(result);
     if (is_mapped && driver::IsSticky(result)) {
       result = release();
-      stays = failed(result) || (result != CUDA_SUCCESS && !closed.load(std::memory_order_relaxed));
+      stays = failed(result) || (result != CUDA_SUCCESS && !env_.closed.load(std::memory_order_relaxed));
     }
     (result == CUDA_SUCCESS ? device->frees : device->refused).fetch_add(1, std::memory_order_relaxed);
     if (is_mapped && stays) {
@@ -106,10 +106,10 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
   if (state == 0) return true;
   // The addresses are ours, and to unmap what is not mapped is no error: so a second try does no harm, and tells.
   const CUdeviceptr address = segment->address + page * segment->page;
-  CUresult result = driver.MemUnmap(address, segment->page);
+  CUresult result = env_.driver.MemUnmap(address, segment->page);
   bool stays = failed(result);
   if (result != CUDA_SUCCESS) {
-    result = driver.MemUnmap(address, segment->page);
+    result = env_.driver.MemUnmap(address, segment->page);
     stays = failed(result);
   }
   state = result == CUDA_SUCCESS ? 0 : kPageInDoubt;
@@ -118,24 +118,24 @@ bool Core::DropPage(Segment* segment, std::size_t page, CUresult* first) noexcep
 }
 
 // Pages `first` to `first + count`. Stops at the first that stays; `*done` pages are gone. The first error.
-CUresult Core::UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept {
+CUresult SegmentSource::UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept {
   CUresult error = CUDA_SUCCESS;
   for (*done = 0; *done < count && DropPage(segment, first + *done, &error);) ++*done;
   return error;
 }
 
 // Memory behind an unmapped block, in nobody's set, of whole pages. All of it or none; what cannot be undone is used by the next try.
-CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
+CUresult SegmentSource::MapPages(Segment* segment, Block* block) noexcept {
   Device* const device = segment->arena->device;
   const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
   const std::size_t first = (address - segment->address) / segment->page;
   const std::size_t count = block->size / segment->page;
-  if (!map.Prepare(address, block->size, segment->large)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!env_.map.Prepare(address, block->size, segment->large)) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = device->ordinal;
-  RelaxedCapture relaxed(driver);
+  RelaxedCapture relaxed(env_.driver);
   CUresult result = relaxed.result();
   if (result != CUDA_SUCCESS) return result;
   for (std::size_t page = first; page < first + count && result == CUDA_SUCCESS; ++page) {
@@ -145,19 +145,19 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
     result = CUDA_SUCCESS;  // of a call that was done, and the memory is there
     if (segment->handles[page] == 0) {
       CUmemGenericAllocationHandle handle = 0;
-      result = driver.MemCreate(&handle, segment->page, &properties, 0);
+      result = env_.driver.MemCreate(&handle, segment->page, &properties, 0);
       if (result != CUDA_SUCCESS) break;
       segment->handles[page] = handle;
       device->allocs.fetch_add(1, std::memory_order_relaxed);
     }
-    result = driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
+    result = env_.driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
     segment->pages[page] = result == CUDA_SUCCESS ? kPageMapped : kPageInDoubt;  // what failed may have been done all the same
   }
   if (result == CUDA_SUCCESS) {
     CUmemAccessDesc access{};
     access.location = properties.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    result = driver.MemSetAccess(address, block->size, &access, 1);
+    result = env_.driver.MemSetAccess(address, block->size, &access, 1);
   }
   CUresult left = CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) left = relaxed.Leave();
@@ -171,7 +171,7 @@ CUresult Core::MapPages(Segment* segment, Block* block) noexcept {
 }
 
 // As AddSegment, at the lowest address where there is room: behind free memory if that is there.
-CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
+CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noexcept {
   const std::size_t i = Index(request->large);
   Device* const device = arena->device;
   if (arena->expandable[i] == nullptr) {
@@ -223,7 +223,7 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
     const Held totals_held(device->totals.lock);
     AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
   }
-  if (Traced())
+  if (env_.Traced())
     arena->Trace(TraceAction::SegmentMap, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
   room->mapped = true;
   arena->Settle(room);
@@ -239,11 +239,11 @@ CUresult Core::Extend(Arena* arena, Request* request, Block** out) noexcept {
 }
 
 // The whole pages of a free block in nobody's set, whose uses by other streams are over; the rest stays free.
-CUresult Core::UnmapPages(Block* block) noexcept {
+CUresult SegmentSource::UnmapPages(Block* block) noexcept {
   Arena* const arena = block->arena;
   Device* const device = arena->device;
   Segment* const segment = block->segment;
-  Block* const spare = store.Take();
+  Block* const spare = env_.store.Take();
   std::size_t first = 0;
   std::size_t count = 0;
   {
@@ -259,7 +259,7 @@ CUresult Core::UnmapPages(Block* block) noexcept {
     }
     if (spare == nullptr || whole == nullptr || count == 0) {
       arena->Settle(block);
-      if (spare != nullptr) store.Give(spare);
+      if (spare != nullptr) env_.store.Give(spare);
       return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     block = whole;
@@ -267,22 +267,22 @@ CUresult Core::UnmapPages(Block* block) noexcept {
       Block* const after = arena->SplitAt(block, count * segment->page);
       if (after == nullptr) {
         arena->Settle(block);
-        store.Give(spare);
+        env_.store.Give(spare);
         return CUDA_ERROR_OUT_OF_MEMORY;
       }
       arena->Settle(after);
     }
   }
   std::size_t done = 0;
-  RelaxedCapture relaxed(driver);
+  RelaxedCapture relaxed(env_.driver);
   CUresult result = relaxed.result();
   bool settled = false;
-  if (result == CUDA_SUCCESS) result = SettleUse(arena->stream, block->own_sequence, arena, &settled);
+  if (result == CUDA_SUCCESS) result = synchronizer_.SettleUse(arena->stream, block->own_sequence, arena, &settled);
   if (result == CUDA_SUCCESS && settled) result = UnmapSpan(segment, first, count, &done);
   const CUresult left = relaxed.Leave();
   if (done != 0) {
     const std::size_t bytes = done * segment->page;
-    if (Traced())
+    if (env_.Traced())
       arena->Trace(TraceAction::SegmentUnmap, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
     device->Unreserve(bytes);
     const Held held(device->totals.lock);
@@ -291,8 +291,8 @@ CUresult Core::UnmapPages(Block* block) noexcept {
   const Held held(arena->lock);
   if (done == 0 && (segment->pages[first] & kPageMapped) != 0) {
     arena->Settle(block);
-    store.Give(spare);
-    return Note(result);
+    env_.store.Give(spare);
+    return env_.Note(result);
   }
   // A page that may be mapped or not is no memory any more: it is mapped anew before it is used.
   const std::size_t gone = done + (done < count && segment->pages[first + done] == kPageInDoubt ? 1 : 0);
@@ -305,26 +305,26 @@ CUresult Core::UnmapPages(Block* block) noexcept {
     Block* const rest = arena->SplitAt(block, gone * segment->page, spare);
     if (rest != nullptr) arena->Settle(rest);
   } else {
-    store.Give(spare);
+    env_.store.Give(spare);
   }
   arena->SettleUnmapped(block);
-  return result != CUDA_SUCCESS ? Note(result) : left;
+  return result != CUDA_SUCCESS ? env_.Note(result) : left;
 }
 
 // All of a range, whatever is in it, when its uses are over: cuMemUnmap waits for nothing. The addresses are freed once: refused or done,
 // nobody can say by the next try whose they are.
-CUresult Core::DropRange(Segment* segment) noexcept {
+CUresult SegmentSource::DropRange(Segment* segment) noexcept {
   Device* const device = segment->arena->device;
   CUresult first = CUDA_SUCCESS;
   bool all_gone = true;
   if (!segment->unusable) {
     const std::size_t pages = segment->size / segment->page;
     const std::uint64_t last = segment->arena->stream->begun.load(std::memory_order_acquire) + 1;
-    first = segment->arena->stream->Synchronize(driver, last);
+    first = segment->arena->stream->Synchronize(env_.driver, last);
     for (Block* block = segment->first; block != nullptr; block = block->next) {
       if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
       for (const Use& use : block->uses.entries()) {
-        if (first == CUDA_SUCCESS) first = use.stream->Synchronize(driver, use.sequence);
+        if (first == CUDA_SUCCESS) first = use.stream->Synchronize(env_.driver, use.sequence);
       }
     }
     if (first != CUDA_SUCCESS && !driver::IsSticky(first)) {
@@ -340,7 +340,7 @@ CUresult Core::DropRange(Segment* segment) noexcept {
     }
   }
   if (!all_gone) return first;
-  const CUresult freed = driver.MemAddressFree(segment->address, segment->size);
+  const CUresult freed = env_.driver.MemAddressFree(segment->address, segment->size);
   if (first == CUDA_SUCCESS) first = freed;
   if (freed != CUDA_SUCCESS && !driver::IsSticky(freed)) device->refused.fetch_add(1, std::memory_order_relaxed);
   std::size_t bytes = 0;

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "allocator/core.h"
+#include "allocator/driver_scope.h"
 
 namespace cuaudit::alloc {
 
@@ -173,6 +174,21 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
   cache->latest.counters = counters;
   cache->latest.magazine = magazine;
   return true;
+}
+
+// The default streams' handles mean streams of the current context.
+CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  *out = 0;
+  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || Forked())
+    return requests.Serve(bytes, stream, live, out);
+  CurrentContext current(driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return Note(current.result());
+  const CUresult result = requests.Serve(bytes, stream, live, out);
+  const CUresult left = current.Leave();
+  if (result != CUDA_SUCCESS || left == CUDA_SUCCESS) return result;
+  if (*out != 0) (void)Free(*out);
+  *out = 0;
+  return Note(left);
 }
 
 }  // namespace cuaudit::alloc

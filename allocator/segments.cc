@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: MIT
+#include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <new>
 
-#include "allocator/core.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
+#include "allocator/pool_table.h"
+#include "allocator/segment_source.h"
 #include "faults/driver/result.h"
 
 namespace cuaudit::alloc {
 
-std::size_t Core::SegmentSize(const Arena*, std::size_t size) const noexcept {
+std::size_t SegmentSource::SegmentSize(std::size_t size) const noexcept {
   if (size <= kSmallLimit) return kSmallSegment;
-  if (size < kMinLargeAlloc) return options.large_segment_size;
+  if (size < kMinLargeAlloc) return env_.options.large_segment_size;
   return (size + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
 }
 
+CUresult SegmentSource::Grow(Arena* arena, Request* request, Block** out) noexcept {
+  request->by_limit = request->no_room = false;
+  const bool expandable = env_.options.expandable_segments && arena->device->granularity != 0 && arena->pool->options().acquire == nullptr;
+  if (!expandable) return AddSegment(arena, request, out);
+  const CUresult result = Extend(arena, request, out);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || request->by_limit) return result;
+  const Segment* const range = arena->expandable[Index(request->large)];
+  if (range != nullptr && (!request->no_room || range->size >= arena->device->total)) return result;
+  // No address space was left for a range, or for one that can hold all of the device's memory: that need not be all in use.
+  arena->device->fallbacks.fetch_add(1, std::memory_order_relaxed);
+  return AddSegment(arena, request, out);
+}
+
 // A segment of its own from the driver, and the request's block out of it.
-CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept {
+CUresult SegmentSource::AddSegment(Arena* arena, Request* request, Block** out) noexcept {
   Device* const device = arena->device;
-  const std::size_t bytes = SegmentSize(arena, request->size);
+  const std::size_t bytes = SegmentSize(request->size);
   // What needs host memory comes first.
   std::unique_ptr<Segment> segment(new (std::nothrow) Segment);
-  Block* const block = segment == nullptr ? nullptr : store.Take();
+  Block* const block = segment == nullptr ? nullptr : env_.store.Take();
   if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!device->Reserve(bytes)) {
     request->by_limit = true;
-    store.Give(block);
+    env_.store.Give(block);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   CUdeviceptr address = 0;
@@ -32,12 +49,12 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   CUresult left = CUDA_SUCCESS;
   const PoolOptions& pool = arena->pool->options();
   {
-    CurrentContext current(driver, device->context);
-    RelaxedCapture relaxed(driver);
+    CurrentContext current(env_.driver, device->context);
+    RelaxedCapture relaxed(env_.driver);
     result = current.result() != CUDA_SUCCESS ? current.result() : relaxed.result();
     if (result == CUDA_SUCCESS) {
       result = pool.acquire != nullptr ? pool.acquire(pool.user, device->index, bytes, request->live, &address)
-                                       : driver.MemAlloc(&address, bytes);
+                                       : env_.driver.MemAlloc(&address, bytes);
     }
     left = relaxed.Leave();
     const CUresult popped = current.Leave();
@@ -45,11 +62,11 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
   }
   if (result != CUDA_SUCCESS) {
     device->Unreserve(bytes);
-    store.Give(block);
+    env_.store.Give(block);
     return result;
   }
   device->allocs.fetch_add(1, std::memory_order_relaxed);
-  const bool mapped = map.Prepare(address, bytes, request->large);
+  const bool mapped = env_.map.Prepare(address, bytes, request->large);
   segment->address = address;
   segment->size = bytes;
   segment->arena = arena;
@@ -66,9 +83,9 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
     const Held held(device->totals.lock);
     AddTo(device->totals.segment, request->large, 1);
     AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
-    if (options.max_split_size != 0 && bytes >= options.max_split_size) AddTo(&device->totals.oversize_segments, 1);
+    if (env_.options.max_split_size != 0 && bytes >= env_.options.max_split_size) AddTo(&device->totals.oversize_segments, 1);
   }
-  if (Traced()) arena->Trace(TraceAction::SegmentAlloc, address, bytes, 0, request->stack, arena->stream->id);
+  if (env_.Traced()) arena->Trace(TraceAction::SegmentAlloc, address, bytes, 0, request->stack, arena->stream->id);
   Segment* const added = segment.release();
   std::unique_lock<Lock> held(arena->lock);
   added->next = arena->segments;
@@ -95,7 +112,7 @@ CUresult Core::AddSegment(Arena* arena, Request* request, Block** out) noexcept 
 }
 
 // The segment's memory is no more: its records go.
-void Core::ForgetSegment(Segment* segment) noexcept {
+void SegmentSource::ForgetSegment(Segment* segment) noexcept {
   Arena* const arena = segment->arena;
   Device* const device = arena->device;
   {
@@ -106,8 +123,8 @@ void Core::ForgetSegment(Segment* segment) noexcept {
       Block* const next = block->next;
       arena->Remove(block);
       DropCaptured(block);
-      if (segment->expandable && !segment->unusable && block->mapped) map.Remove(block);
-      store.Give(block);
+      if (segment->expandable && !segment->unusable && block->mapped) env_.map.Remove(block);
+      env_.store.Give(block);
       block = next;
     }
     if (segment->expandable) arena->expandable[Index(segment->large)] = nullptr;
@@ -117,7 +134,7 @@ void Core::ForgetSegment(Segment* segment) noexcept {
     AddTo(device->totals.segment, segment->large, -1);
     if (!segment->expandable) {
       AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(segment->size));
-      if (options.max_split_size != 0 && segment->size >= options.max_split_size) AddTo(&device->totals.oversize_segments, -1);
+      if (env_.options.max_split_size != 0 && segment->size >= env_.options.max_split_size) AddTo(&device->totals.oversize_segments, -1);
     }
   }
   if (!segment->expandable) device->Unreserve(segment->size);
@@ -126,8 +143,7 @@ void Core::ForgetSegment(Segment* segment) noexcept {
   delete segment;
 }
 
-// Of one whole block in nobody's set; or, when the allocator closes, of whatever is in it.
-CUresult Core::ReleaseSegment(Segment* segment) noexcept {
+CUresult SegmentSource::ReleaseSegment(Segment* segment) noexcept {
   Arena* const arena = segment->arena;
   Device* const device = arena->device;
   Block* const block = segment->first;
@@ -135,27 +151,27 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
   // Before the driver may give the address to another thread's segment.
   if (!segment->unusable) {
     const Held held(arena->lock);
-    for (Block* one = segment->first; one != nullptr; one = one->next) map.Remove(one);
+    for (Block* one = segment->first; one != nullptr; one = one->next) env_.map.Remove(one);
   }
   CUresult result = CUDA_SUCCESS;
   if (pool.release != nullptr && !segment->unusable) {
     for (Block* one = segment->first; one != nullptr && result == CUDA_SUCCESS; one = one->next) {
       const bool is_live = (one->state.load(std::memory_order_relaxed) & kStatusMask) == kLive;
-      result = arena->stream->Synchronize(driver, is_live ? arena->stream->NextSequence() : one->own_sequence);
+      result = arena->stream->Synchronize(env_.driver, is_live ? arena->stream->NextSequence() : one->own_sequence);
       if (is_live && one->used.load(std::memory_order_relaxed)) ClaimUses(one);
       for (const Use& use : one->uses.entries()) {
-        if (result == CUDA_SUCCESS) result = use.stream->Synchronize(driver, use.sequence);
+        if (result == CUDA_SUCCESS) result = use.stream->Synchronize(env_.driver, use.sequence);
       }
     }
   }
   CUresult left = CUDA_SUCCESS;
   bool gone = false;
   if (result == CUDA_SUCCESS) {
-    CurrentContext current(driver, device->context);
-    RelaxedCapture relaxed(driver);
+    CurrentContext current(env_.driver, device->context);
+    RelaxedCapture relaxed(env_.driver);
     result = current.result() != CUDA_SUCCESS ? current.result() : relaxed.result();
     if (result == CUDA_SUCCESS && pool.release == nullptr) {
-      result = FreeOurs(driver, segment->address, &segment->tenure, &gone, [&] { return driver.MemFree(segment->address); });
+      result = FreeOurs(env_.driver, segment->address, &segment->tenure, &gone, [&] { return env_.driver.MemFree(segment->address); });
     } else if (result == CUDA_SUCCESS) {
       result = pool.release(pool.user, device->index, segment->address, segment->size);
       gone = result == CUDA_SUCCESS || driver::IsSticky(result);
@@ -170,12 +186,23 @@ CUresult Core::ReleaseSegment(Segment* segment) noexcept {
     const bool is_free = (block->state.load(std::memory_order_relaxed) & kStatusMask) == kFree;
     segment->unusable = segment->unusable || segment->tenure.in_doubt;
     if (!segment->unusable && is_free && block->place == Place::None) arena->Settle(block);
-    return Note(result);
+    return env_.Note(result);
   }
-  if (Traced()) arena->Trace(TraceAction::SegmentFree, segment->address, segment->size, 0, nullptr, arena->stream->id);
+  if (env_.Traced()) arena->Trace(TraceAction::SegmentFree, segment->address, segment->size, 0, nullptr, arena->stream->id);
   device->frees.fetch_add(1, std::memory_order_relaxed);
   ForgetSegment(segment);
   return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult SegmentSource::CloseAll(Arena* arena) noexcept {
+  CUresult first = CUDA_SUCCESS;
+  for (Segment* segment = arena->segments; segment != nullptr;) {
+    Segment* const next = segment->next;
+    const CUresult result = segment->expandable ? DropRange(segment) : ReleaseSegment(segment);
+    if (result != CUDA_SUCCESS && first == CUDA_SUCCESS) first = result;
+    segment = next;
+  }
+  return first;
 }
 
 }  // namespace cuaudit::alloc

@@ -209,6 +209,35 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
 
+CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  CUresult error = Usable("KeepAliveUntil");
+  if (error != CUDA_SUCCESS) return error;
+  Block* const block = Edit(address, "KeepAliveUntil", &error);
+  if (block == nullptr) return error;
+  Device* const device = block->arena.load(std::memory_order_relaxed)->device;
+  const bool room = block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block));
+  EndEdit(block, 0);
+  if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
+  CurrentContext current(driver, device->context);
+  CUresult result = current.result();
+  StreamRecord* keeper = nullptr;
+  CaptureView view;
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS) result = keepers.Wait(device, event, &keeper, &view, &sequence);
+  if (result == CUDA_SUCCESS && view.id != 0) {
+    result = RecordCaptured(address, "KeepAliveUntil", keeper, view, false);
+  } else if (result == CUDA_SUCCESS) {
+    std::uint64_t before = 0;
+    if (EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
+      result = AttachUse(block, "KeepAliveUntil", keeper, sequence, &before);
+    if (before != 0) caches.CountUse(&ThreadCache::uses_merged, &uses_merged);
+    if (result == CUDA_SUCCESS && Traced()) TraceUse(address, keeper, sequence);
+  }
+  const CUresult left = current.Leave();
+  return Note(result != CUDA_SUCCESS ? result : left);
+}
+
 // The block was given to what the stream is in this capture, and is told of by what the stream is outside.
 bool Core::IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept {
   const StreamRecord* const owner = block->stream;

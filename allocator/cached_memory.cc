@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "allocator/cached_memory.h"
+
 #include <algorithm>
 
-#include "allocator/core.h"
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
@@ -23,93 +24,11 @@ Segment* NextDoubted(Arena* arena) noexcept {
   return segment;
 }
 
-// To wait for that takes the whole context, which a capture in it forbids.
-bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
-  return !stream->IsOver(sequence) && (stream->word != nullptr || !stream->IsRecorded(sequence));
-}
-
 }  // namespace
-
-// Known, or soon to begin.
-bool Core::MayCapture(Device* device) noexcept {
-  if (device->routed.load(std::memory_order_acquire) != 0) return true;
-  LookAtKeepers(device);
-  for (const StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
-    if (InCapture(stream, device)) return true;
-  }
-  return false;
-}
-
-// Waits for the use. `*settled` false: it did not, since that takes the whole context and would end a capture there.
-CUresult Core::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept {
-  *settled = true;
-  if (!NeedsContext(stream, sequence)) return stream->Synchronize(driver, sequence);
-  Device* const device = stream->device != nullptr ? stream->device : arena->device;
-  const Held settling(device->settling);
-  *settled = !MayCapture(device);
-  if (*settled) return stream->Synchronize(driver, sequence);
-  arena->device->left.fetch_add(1, std::memory_order_relaxed);
-  return CUDA_SUCCESS;
-}
-
-// Waits for exactly the uses that blocks of the arena wait for; those of a capture stay, and so do those that only the end of a capture
-// can settle.
-CUresult Core::SyncArena(Arena* arena) noexcept {
-  // Each stream once, by index: what cannot be waited for now must not be tried for ever.
-  for (std::uint32_t from = 0;;) {
-    StreamRecord* next = nullptr;
-    std::uint64_t sequence = 0;
-    {
-      const Held held(arena->lock);
-      arena->Collect();
-      arena->Resettle(Arena::kEverything);
-      const auto look = [&](Block* block) {
-        arena->Recognize(block);
-        if (IsInCapture(block)) return;  // it stays whatever is over, and a capture may forbid to wait
-        for (const Use& use : block->uses.entries()) {
-          if (use.stream->index < from || (next != nullptr && use.stream->index > next->index) || use.stream->IsOver(use.sequence))
-            continue;
-          sequence = use.stream == next ? std::max(sequence, use.sequence) : use.sequence;
-          next = use.stream;
-        }
-      };
-      for (Block* block = arena->waiting; block != nullptr; block = block->link) look(block);
-      for (const FreeBins& set : arena->pending) {
-        for (Block* block = set.First(); block != nullptr; block = set.Next(block)) look(block);
-      }
-    }
-    if (next == nullptr) break;
-    from = next->index + 1;
-    bool settled = false;
-    const CUresult result = SettleUse(next, sequence, arena, &settled);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  const Held held(arena->lock);
-  for (FreeBins& set : arena->pending) {
-    Block* over = nullptr;
-    Block* following = set.First();
-    while (following != nullptr) {
-      Block* const block = following;
-      following = set.Next(block);
-      const auto uses = block->uses.entries();
-      if (!std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return arena->IsOver(use); })) continue;
-      arena->Remove(block);
-      block->link = over;
-      over = block;
-    }
-    while (over != nullptr) {
-      Block* const block = over;
-      over = block->link;
-      block->link = nullptr;
-      arena->Settle(block);
-    }
-  }
-  return CUDA_SUCCESS;
-}
 
 // What is free of the arena goes back to the driver, the largest first, until the device has no more than that reserved: unless its pool is
 // private and in use, or has become another than `only` meanwhile. Device::releasing is held.
-CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept {
+CUresult CachedMemory::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId* only) noexcept {
   Device* const device = arena->device;
   if (device->reserved.load(std::memory_order_relaxed) <= until_reserved) return CUDA_SUCCESS;
   // What could be neither freed nor asked about, the last time.
@@ -117,13 +36,13 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
   while (first == CUDA_SUCCESS) {
     Segment* const segment = NextDoubted(arena);
     if (segment == nullptr) break;
-    first = ReleaseSegment(segment);
+    first = source_.ReleaseSegment(segment);
   }
-  caches.Empty(arena);
-  const CUresult synced = SyncArena(arena);
+  caches_.Empty(arena);
+  const CUresult synced = synchronizer_.SyncArena(arena);
   if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
-  const bool may_capture = MayCapture(device);
+  const bool may_capture = synchronizer_.MayCapture(device);
   {
     const Held held(arena->lock);
     arena->Collect();
@@ -138,7 +57,7 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
         const bool waits = expandable || arena->pool->options().release != nullptr;
-        if (waits && may_capture && NeedsContext(arena->stream, block->own_sequence)) {
+        if (waits && may_capture && Synchronizer::NeedsContext(arena->stream, block->own_sequence)) {
           device->left.fetch_add(1, std::memory_order_relaxed);
           continue;
         }
@@ -157,16 +76,15 @@ CUresult Core::EmptyArena(Arena* arena, std::size_t until_reserved, const PoolId
       arena->Settle(block);
       continue;
     }
-    const CUresult result = block->segment->expandable ? UnmapPages(block) : ReleaseSegment(block->segment);
+    const CUresult result = source_.Release(block);
     if (first == CUDA_SUCCESS) first = result;
   }
   return first;
 }
 
-// Memory of a private pool stays: a graph may have its addresses. Its last user's leave frees it. Device::releasing is held.
-CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept {
+CUresult CachedMemory::EmptyDevice(Device* device, std::size_t until_reserved) noexcept {
   CUresult first = CUDA_SUCCESS;
-  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas_.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device || (arena->pool->is_private && arena->pool->users.load(std::memory_order_acquire) != 0)) continue;
     const CUresult result = EmptyArena(arena, until_reserved, nullptr);
     if (first == CUDA_SUCCESS) first = result;
@@ -174,43 +92,41 @@ CUresult Core::EmptyDevice(Device* device, std::size_t until_reserved) noexcept 
   return first;
 }
 
-CUresult Core::EmptyCache(const PoolId* only) noexcept {
-  CUresult first = Usable("EmptyCache");
+CUresult CachedMemory::EmptyCache(const PoolId* only) noexcept {
+  CUresult first = env_.Usable("EmptyCache");
   if (first != CUDA_SUCCESS) return first;
   if (only == nullptr) {
-    for (const std::unique_ptr<Device>& device : devices) {
+    for (const std::unique_ptr<Device>& device : devices_) {
       const Held releasing(device->releasing);
       const CUresult result = EmptyDevice(device.get(), 0);
       if (first == CUDA_SUCCESS) first = result;
     }
-    return Note(first);
+    return env_.Note(first);
   }
-  const Pool* const pool = pools.Find(*only);
+  const Pool* const pool = pools_.Find(*only);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "EmptyCache: no such pool");
   if (pool->routes.load(std::memory_order_acquire) != 0)
     return Refuse(CUDA_ERROR_ILLEGAL_STATE, "EmptyCache: allocations are being directed to the pool: end that first");
-  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas_.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->pool != pool) continue;
     const Held releasing(arena->device->releasing);
     const CUresult result = EmptyArena(arena, 0, only);
     if (first == CUDA_SUCCESS) first = result;
   }
-  return Note(first);
+  return env_.Note(first);
 }
 
-CUresult Core::Trim(int device, std::size_t reserved_bytes) noexcept {
+CUresult CachedMemory::Trim(int device, std::size_t reserved_bytes) noexcept {
   Device* target = nullptr;
-  CUresult result = devices.Find(device, "Trim", &target);
+  CUresult result = devices_.Find(device, "Trim", &target);
   if (result != CUDA_SUCCESS) return result;
   const Held releasing(target->releasing);
-  return Note(EmptyDevice(target, reserved_bytes));
+  return env_.Note(EmptyDevice(target, reserved_bytes));
 }
 
-// With max_split_size: cached oversize blocks of this stream, one that is large enough or the largest until they are. Not of a private
-// pool, as in EmptyDevice.
-bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
-  if (options.max_split_size == 0 || !request.large || arena->pool->is_private) return false;
-  const std::size_t wanted = std::max(request.size, options.max_split_size);
+bool CachedMemory::ReleaseOversize(Arena* arena, const Request& request) noexcept {
+  if (env_.options.max_split_size == 0 || !request.large || arena->pool->is_private) return false;
+  const std::size_t wanted = std::max(request.size, env_.options.max_split_size);
   std::size_t released = 0;
   while (released < wanted) {
     Block* block = nullptr;
@@ -219,26 +135,24 @@ bool Core::ReleaseOversize(Arena* arena, const Request& request) noexcept {
       const FreeBins& set = arena->ready[1];
       block = set.AtLeast(wanted - released);
       if (block == nullptr) block = set.Last();
-      while (block != nullptr && block->size >= options.max_split_size && (!IsWhole(block) || block->segment->expandable))
+      while (block != nullptr && block->size >= env_.options.max_split_size && (!IsWhole(block) || block->segment->expandable))
         block = set.Next(block);
-      if (block == nullptr || block->size < options.max_split_size) break;
+      if (block == nullptr || block->size < env_.options.max_split_size) break;
       arena->Remove(block);
     }
     const std::size_t bytes = block->size;
-    if (ReleaseSegment(block->segment) != CUDA_SUCCESS) break;
+    if (source_.Release(block) != CUDA_SUCCESS) break;
     released += bytes;
   }
   return released != 0;
 }
 
-// Large blocks of the device, whichever stream's, that have been passed over for longer than the average, without waiting for anything. Not
-// of a private pool.
-void Core::CollectGarbage(Device* device, const Request& request) noexcept {
+void CachedMemory::CollectGarbage(Device* device, const Request& request) noexcept {
   const std::size_t limit = std::min(device->limit.load(std::memory_order_relaxed), device->total);
-  const std::size_t threshold = static_cast<std::size_t>(options.garbage_collection_threshold * static_cast<double>(limit));
+  const std::size_t threshold = static_cast<std::size_t>(env_.options.garbage_collection_threshold * static_cast<double>(limit));
   const auto excess = [&] { return device->reserved.load(std::memory_order_relaxed) + request.size > threshold; };
   const auto visit = [&](auto look) {  // calls look(arena, age, block)
-    for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+    for (Arena* arena = arenas_.First(); arena != nullptr; arena = arena->next_all) {
       if (arena->device != device || arena->pool->is_private) continue;
       const Held held(arena->lock);
       arena->Collect();  // if nobody searched here since a block was freed, its age begins now
@@ -272,7 +186,7 @@ void Core::CollectGarbage(Device* device, const Request& request) noexcept {
       list = block->link;
       block->link = nullptr;
       if (excess()) {
-        any = ReleaseSegment(block->segment) == CUDA_SUCCESS || any;
+        any = source_.Release(block) == CUDA_SUCCESS || any;
       } else {
         Arena* const arena = block->arena.load(std::memory_order_relaxed);
         const Held held(arena->lock);
