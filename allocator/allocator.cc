@@ -35,7 +35,7 @@ Allocator::~Allocator() {
 }
 
 CUresult Allocator::Close(std::size_t* live_blocks) noexcept { return core_->Close(live_blocks); }
-const Options& Allocator::options() const noexcept { return core_->options; }
+const Options& Allocator::options() const noexcept { return core_->environment.options; }
 int Allocator::device_count() const noexcept { return static_cast<int>(core_->devices.size()); }
 CUresult Allocator::Identify(int device, CUstream stream, StreamRef* out) noexcept {
   return core_->identities.Identify(device, stream, out);
@@ -47,7 +47,7 @@ CUresult Allocator::Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* o
 
 CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
   *out = 0;
-  if (bytes == 0) return core_->Usable("Allocate");
+  if (bytes == 0) return core_->environment.Usable("Allocate");
   if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
   if (core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
   StreamRef ref;
@@ -63,7 +63,7 @@ CUresult Allocator::Free(CUdeviceptr address) noexcept { return core_->Free(addr
 
 // The default streams are those of the block's device.
 int Allocator::DeviceOf(CUdeviceptr address) const noexcept {
-  const Block* const block = core_->map.Find(address);
+  const Block* const block = core_->environment.map.Find(address);
   const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
   return arena == nullptr ? 0 : arena->device->index;
 }
@@ -72,22 +72,24 @@ CUresult Allocator::RecordStream(CUdeviceptr address, CUstream stream) noexcept 
   if (address == 0) return CUDA_SUCCESS;
   StreamRef ref;
   const CUresult result = core_->identities.Identify(DeviceOf(address), stream, &ref);
-  return result != CUDA_SUCCESS ? result : core_->RecordStream(address, ref.record());
+  return result != CUDA_SUCCESS ? result : core_->uses.RecordStream(address, ref.record());
 }
 
-CUresult Allocator::RecordStream(CUdeviceptr address, StreamRef stream) noexcept { return core_->RecordStream(address, stream.record()); }
+CUresult Allocator::RecordStream(CUdeviceptr address, StreamRef stream) noexcept {
+  return core_->uses.RecordStream(address, stream.record());
+}
 
 CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
   return address == 0 ? CUDA_SUCCESS : core_->RecordUseByHandle(address, DeviceOf(address), stream);
 }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {
-  return core_->RecordUse(address, stream.record(), stream.record() == nullptr ? nullptr : stream.record()->LiveHandle());
+  return core_->uses.RecordUse(address, stream.record(), stream.record() == nullptr ? nullptr : stream.record()->LiveHandle());
 }
 
-CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept { return core_->KeepAliveUntil(address, event); }
+CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept { return core_->uses.KeepAliveUntil(address, event); }
 bool Allocator::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept {
-  return core_->FindBlock(address, base, size);
+  return core_->report.FindBlock(address, base, size);
 }
 CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return core_->identities.RetireStream(device, stream); }
 CUresult Allocator::EmptyCache() noexcept { return core_->cached.EmptyCache(nullptr); }
@@ -100,22 +102,22 @@ CUresult Allocator::BeginAllocateToPool(int device, PoolId pool, const Route& ro
 }
 CUresult Allocator::EndAllocateToPool(int device, PoolId pool) noexcept { return core_->pools.EndAllocateToPool(device, pool); }
 CUresult Allocator::ReleasePool(PoolId pool) noexcept { return core_->pools.ReleasePool(pool); }
-CUresult Allocator::TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept { return core_->TakeCheckpoint(device, pool, out); }
+CUresult Allocator::TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept { return core_->checkpoints.Take(device, pool, out); }
 CUresult Allocator::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
-  return core_->RestoreCheckpoint(checkpoint, out);
+  return core_->checkpoints.Restore(checkpoint, out);
 }
-void Allocator::GetStatistics(int device, Statistics* out) const noexcept { core_->GetStatistics(device, out); }
-void Allocator::ResetPeaks(int device) noexcept { core_->ResetPeaks(device); }
-void Allocator::ResetAccumulated(int device) noexcept { core_->ResetAccumulated(device); }
-CUresult Allocator::TakeSnapshot(Snapshot* out) const noexcept { return core_->TakeSnapshot(out); }
+void Allocator::GetStatistics(int device, Statistics* out) const noexcept { core_->report.GetStatistics(device, out); }
+void Allocator::ResetPeaks(int device) noexcept { core_->report.ResetPeaks(device); }
+void Allocator::ResetAccumulated(int device) noexcept { core_->report.ResetAccumulated(device); }
+CUresult Allocator::TakeSnapshot(Snapshot* out) const noexcept { return core_->report.TakeSnapshot(out); }
 
 void Allocator::SetTracer(const Tracer& tracer) noexcept {
-  if (core_->Traced()) core_->detours.fetch_sub(1, std::memory_order_acq_rel);
-  core_->tracer = tracer;
-  if (core_->Traced()) core_->detours.fetch_add(1, std::memory_order_acq_rel);
+  if (core_->environment.Traced()) core_->environment.detours.fetch_sub(1, std::memory_order_acq_rel);
+  core_->environment.tracer = tracer;
+  if (core_->environment.Traced()) core_->environment.detours.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void Allocator::SetWarning(const Warning& warning) noexcept { core_->warning = warning; }
+void Allocator::SetWarning(const Warning& warning) noexcept { core_->uses.warning = warning; }
 
 CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept { return core_->ladder.AddOomObserver(observer); }
 CUresult Allocator::AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept {

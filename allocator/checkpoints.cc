@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include "allocator/checkpoints.h"
 
-#include "allocator/core.h"
+#include <utility>
+
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
@@ -36,11 +37,11 @@ bool IsTiled(const CheckpointSegment& segment) noexcept {
 
 }  // namespace
 
-CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
+CUresult Checkpoints::Take(int device, PoolId id, Checkpoint* out) noexcept {
   Device* target = nullptr;
-  const CUresult result = devices.Find(device, "TakeCheckpoint", &target);
+  const CUresult result = devices_.Find(device, "TakeCheckpoint", &target);
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = pools.Find(id);
+  Pool* const pool = pools_.Find(id);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "TakeCheckpoint: no such pool");
   try {
     Checkpoint taken;
@@ -48,7 +49,7 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
     taken.pool = id;
     for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
       if (arena->device != target) continue;
-      caches.Empty(arena);
+      caches_.Empty(arena);
       const Held held(arena->lock);
       arena->Collect();
       arena->Resettle(Arena::kEverything);
@@ -75,11 +76,11 @@ CUresult Core::TakeCheckpoint(int device, PoolId id, Checkpoint* out) noexcept {
 }
 
 // Nobody else may use the pool meanwhile. All that can fail comes before the first change.
-CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
+CUresult Checkpoints::Restore(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
   Device* device = nullptr;
-  CUresult result = devices.Find(checkpoint.device, "RestoreCheckpoint", &device);
+  CUresult result = devices_.Find(checkpoint.device, "RestoreCheckpoint", &device);
   if (result != CUDA_SUCCESS) return result;
-  Pool* const pool = pools.Find(checkpoint.pool);
+  Pool* const pool = pools_.Find(checkpoint.pool);
   if (pool == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no such pool");
   Block* spares = nullptr;
   std::size_t found = 0;
@@ -97,7 +98,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
   }
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {
     if (arena->device != device) continue;
-    caches.Empty(arena);
+    caches_.Empty(arena);
     const Held held(arena->lock);
     arena->Collect();
     arena->Resettle(Arena::kEverything);
@@ -109,7 +110,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
       ++found;
       for (const CheckpointBlock& block : segment.blocks) {
         // What a thread's cache gives it out for next comes of this.
-        const std::size_t rounded = Round(block.requested);
+        const std::size_t rounded = env_.Round(block.requested);
         if (block.allocated && (rounded == 0 || rounded > block.size || (rounded > kSmallLimit) != run->large))
           return Refuse(CUDA_ERROR_INVALID_VALUE, "RestoreCheckpoint: no request for so many bytes gets such a block");
       }
@@ -135,7 +136,7 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
     result = CUDA_ERROR_OUT_OF_MEMORY;
   }
   for (std::size_t i = 0; i < cuts && result == CUDA_SUCCESS; ++i) {
-    Block* const spare = store.Take();
+    Block* const spare = env_.store.Take();
     if (spare == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (spare == nullptr) break;
     spare->link = spares;
@@ -149,19 +150,19 @@ CUresult Core::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* ou
   while (spares != nullptr) {
     Block* const spare = spares;
     spares = spare->link;
-    store.Give(spare);
+    env_.store.Give(spare);
   }
   return result == CUDA_SUCCESS ? result : Refuse(result, "RestoreCheckpoint: no host memory");
 }
 
-void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept {
+void Checkpoints::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept {
   const Held held(arena->lock);
   const std::uint64_t own = arena->stream->NextSequence();
   for (Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
     for (Block* block = segment->first; block != nullptr; block = block->next) {
       if (!IsLive(block)) continue;
       out->freed.push_back(block->address.load(std::memory_order_relaxed));
-      caches.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+      caches_.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
       block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_release);
       arena->TakeBack(block, own);  // merged with its neighbours; it is `block` that stays
     }
@@ -190,11 +191,11 @@ void Core::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spar
       if (piece.allocated) {
         Request request;
         request.bytes = piece.requested;
-        request.size = Round(piece.requested);
+        request.size = env_.Round(piece.requested);
         request.large = block->large;
         request.stream = arena->stream;
         arena->GiveOut(block, request);
-        caches.CountAllocated(arena->device, block, piece.requested);
+        caches_.CountAllocated(arena->device, block, piece.requested);
         Raise(&arena->served_ready);
         out->allocated.push_back(piece.address);
       } else {

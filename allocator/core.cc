@@ -7,29 +7,29 @@
 
 namespace cuaudit::alloc {
 
-Core::Core(driver::DriverRef the_driver, const Options& the_options) noexcept : Environment(the_driver, the_options) {}
+Core::Core(driver::DriverRef the_driver, const Options& the_options) noexcept : environment(the_driver, the_options) {}
 
 CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
-  if (!Environment::Open()) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Create: no host memory");
+  if (!environment.Open()) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Create: no host memory");
   const CUresult result = devices.Open(configs, count);
-  if (result != CUDA_SUCCESS) closed.store(true, std::memory_order_relaxed);
+  if (result != CUDA_SUCCESS) environment.closed.store(true, std::memory_order_relaxed);
   return result;
 }
 
 CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (live_blocks != nullptr) *live_blocks = 0;
-  if (Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Close: in a forked child: the driver is not called");
-  if (!closed.exchange(true)) detours.fetch_add(1, std::memory_order_relaxed);
+  if (environment.Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Close: in a forked child: the driver is not called");
+  if (!environment.closed.exchange(true)) environment.detours.fetch_add(1, std::memory_order_relaxed);
   std::size_t live = 0;
-  CUresult first = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
+  CUresult first = environment.exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
   const auto keep = [&](CUresult result) {
-    (void)Note(result);  // also behind another error
+    (void)environment.Note(result);  // also behind another error
     if (first == CUDA_SUCCESS) first = result;
   };
   bool synced = true;
   for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     caches.Empty(arena);
-    if (!exiting.load(std::memory_order_relaxed)) {
+    if (!environment.exiting.load(std::memory_order_relaxed)) {
       const CUresult result = synchronizer.SyncArena(arena);
       synced = synced && (result == CUDA_SUCCESS || driver::IsSticky(result));
       keep(result);
@@ -42,7 +42,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     }
   }
   if (live_blocks != nullptr) *live_blocks = live;
-  if (exiting.load(std::memory_order_relaxed))
+  if (environment.exiting.load(std::memory_order_relaxed))
     return Refuse(CUDA_ERROR_DEINITIALIZED, "Close: the driver is shut down: its objects are left alone");
   if (!synced) return first;  // the uses are not over, as far as is known; their events are still needed
   bool all_gone = true;
@@ -53,7 +53,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   // The words are written to until the streams are through, also when no block waits for that.
   bool written = true;
   for (StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
-    const CUresult result = stream->SynchronizeWord(driver);
+    const CUresult result = stream->SynchronizeWord(environment.driver);
     keep(result);
     if (result != CUDA_SUCCESS && !driver::IsSticky(result)) {
       written = false;
@@ -62,7 +62,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     stream->ReleaseEvents();
   }
   std::uint64_t refused = 0;
-  for (EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) keep(pool->DestroyAll(driver, &refused));
+  for (EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) keep(pool->DestroyAll(environment.driver, &refused));
   keep(keepers.DestroyAll(&refused));
   (*devices.begin())->refused.fetch_add(refused, std::memory_order_relaxed);
   if (written) keep(streams.words.Free());

@@ -21,22 +21,25 @@
 #include "allocator/allocator.h"
 #include "allocator/arena_table.h"
 #include "allocator/cached_memory.h"
+#include "allocator/checkpoints.h"
 #include "allocator/device.h"
 #include "allocator/environment.h"
 #include "allocator/identities.h"
 #include "allocator/keepers.h"
 #include "allocator/ladder.h"
 #include "allocator/pool_table.h"
+#include "allocator/report.h"
 #include "allocator/requests.h"
 #include "allocator/search.h"
 #include "allocator/segment_source.h"
 #include "allocator/stream_table.h"
 #include "allocator/synchronizer.h"
 #include "allocator/thread_caches.h"
+#include "allocator/use_recorder.h"
 
 namespace cuaudit::alloc {
 
-class Core : public Environment {
+class Core {
  public:
   explicit Core(driver::DriverRef driver, const Options& options) noexcept;
   Core(const Core&) = delete;
@@ -58,63 +61,26 @@ class Core : public Environment {
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
   void FreeDirectly(Arena* arena, Block* block) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept;
   bool Turn(ThreadCache* cache, Arena* arena) noexcept;
 
-  // uses.cc
-  CUresult FreeSlow(CUdeviceptr address) noexcept;
-  CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
-  CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
-  CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
-                          bool may_owe = true) noexcept;
-  CUresult RecordFor(Block* block, StreamRecord* stream) noexcept;
-  CUresult RecordAtFree(Block* block, StreamRecord* stream) noexcept;
-  void Owe(Block* block, StreamRecord* stream) noexcept;
-  CUresult FindNamed(StreamRecord* named, StreamRecord** out) noexcept;
-  static bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept;
-  bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept;
-  Block* Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept;
-  Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
-  void EndEdit(Block* block, std::uint64_t flags) noexcept;
-
-  // record_use.cc
-  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  CUresult RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept;  // fast_path.cc
-  void WarnOfSharing() noexcept;
-  CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
-  void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
-  CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
-  CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept;
-  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-
-  // checkpoint.cc
-  CUresult TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept;
-  CUresult RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept;
-  void RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block** spares, RestoreResult* out) noexcept;
-
-  // report.cc
-  void GetStatistics(int device, Statistics* out) noexcept;
-  void ResetPeaks(int device) noexcept;
-  void ResetAccumulated(int device) noexcept;
-  CUresult TakeSnapshot(Snapshot* out) noexcept;
-  bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept;
-
-  Devices devices{*this};
-  StreamTable streams{*this, devices};
-  PoolTable pools{*this, devices, streams};
-  Identities identities{*this, devices, streams, pools};
-  ArenaTable arenas{*this};
-  ThreadCaches caches{*this};
-  Keepers keepers{*this, devices, streams};
-  Synchronizer synchronizer{*this, streams, keepers};
-  SegmentSource source{*this, synchronizer};
-  CachedMemory cached{*this, devices, pools, arenas, caches, synchronizer, source};
-  Search search{*this, streams, arenas, caches};
-  Ladder ladder{*this, pools, arenas, caches, search, synchronizer, cached, source};
-  Requests requests{*this, streams, pools, arenas, caches, search, ladder};
-  Warning warning;
-  std::atomic<bool> has_warned{false};
+  Environment environment;
+  Devices devices{environment};
+  StreamTable streams{environment, devices};
+  PoolTable pools{environment, devices, streams};
+  Identities identities{environment, devices, streams, pools};
+  ArenaTable arenas{environment};
+  ThreadCaches caches{environment};
+  Keepers keepers{environment, devices, streams};
+  Synchronizer synchronizer{environment, streams, keepers};
+  SegmentSource source{environment, synchronizer};
+  CachedMemory cached{environment, devices, pools, arenas, caches, synchronizer, source};
+  Search search{environment, streams, arenas, caches};
+  Ladder ladder{environment, pools, arenas, caches, search, synchronizer, cached, source};
+  Requests requests{environment, streams, pools, arenas, caches, search, ladder};
+  UseRecorder uses{environment, streams, pools, identities, caches, keepers};
+  Checkpoints checkpoints{environment, devices, pools, caches};
+  Report report{environment, devices, streams, arenas, caches};
 };
 
 }  // namespace cuaudit::alloc

@@ -22,7 +22,7 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 
 // As Serve would, from what is free for certain, where no uses are to be looked at first. nullptr: Serve has to.
 [[gnu::noinline]] Block* Core::TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept {
-  if (!serves_directly || stream->IsStampDue()) return nullptr;
+  if (!environment.serves_directly || stream->IsStampDue()) return nullptr;
   const std::size_t size = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
   const std::size_t i = Index(size > kSmallLimit);
   const Held held(arena->lock);
@@ -46,15 +46,16 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 
 // False: neither from what this thread has cached nor, after some misses, from what is free for certain.
 [[gnu::always_inline]] inline bool Core::TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
-  const std::uint64_t mine = *serial_at;
+  const std::uint64_t mine = *environment.serial_at;
   const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (bytes - 1 >= kMostFast || known.serial != mine || detours.load(std::memory_order_relaxed) != 0 || stream == nullptr) [[unlikely]]
+  if (bytes - 1 >= kMostFast || known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0 || stream == nullptr)
+      [[unlikely]]
     return false;
   ThreadCache::Latest& latest = known.cache->latest;
   Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
     return false;
-  if (latest.magazine == nullptr || ++latest.asked_ago >= check_interval) [[unlikely]]
+  if (latest.magazine == nullptr || ++latest.asked_ago >= environment.check_interval) [[unlikely]]
     return false;
   const std::uint32_t key = static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock);
   Magazine& magazine = *latest.magazine;
@@ -77,9 +78,9 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 }
 
 inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
-  const std::uint64_t mine = *serial_at;
+  const std::uint64_t mine = *environment.serial_at;
   const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (known.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  if (known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return nullptr;
   ThreadCache::Named& named = known.cache->NamedAt(stream);
   if (named.left == 0 || named.handle != stream || named.device != device || named.record->retired.load(std::memory_order_relaxed))
@@ -90,9 +91,9 @@ inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
 
 // What a handle is in a capture is asked each time: nothing but the driver tells when that is over.
 void Core::Remember(int device, CUstream stream, StreamRecord* record) noexcept {
-  if (options.handle_check_interval == 1 || record->scope != Scope::Stream || record->device == nullptr) return;
+  if (environment.options.handle_check_interval == 1 || record->scope != Scope::Stream || record->device == nullptr) return;
   ThreadCache* const cache = record->device->index == device ? caches.Mine() : nullptr;
-  if (cache != nullptr) cache->NamedAt(stream) = {stream, record, device, options.handle_check_interval - 1};
+  if (cache != nullptr) cache->NamedAt(stream) = {stream, record, device, environment.options.handle_check_interval - 1};
 }
 
 bool Core::AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
@@ -106,14 +107,14 @@ CUresult Core::RecordUseByHandle(CUdeviceptr address, int device, CUstream strea
   StreamRecord* record = Remembered(device, stream);
   if (record != nullptr && !record->is_default) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (driver.StreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE)
-      return RecordUse(address, record, stream);
+    if (environment.driver.StreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE)
+      return uses.RecordUse(address, record, stream);
   }
   StreamRef ref;
   const CUresult result = identities.Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
   Remember(device, stream, ref.record());
-  return RecordUse(address, ref.record(), stream);
+  return uses.RecordUse(address, ref.record(), stream);
 }
 
 CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
@@ -129,23 +130,23 @@ CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, 
 }
 
 CUresult Core::Free(CUdeviceptr address) noexcept {
-  const std::uint64_t mine = *serial_at;
+  const std::uint64_t mine = *environment.serial_at;
   const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (known.serial != mine || detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    return FreeSlow(address);
+  if (known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return uses.Free(address);
   ThreadCache::Latest& latest = known.cache->latest;
   Block* block = latest.block;  // records live as long as the allocator: which block it is now is read below
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
-    block = map.Find(address);
+    block = environment.map.Find(address);
     if (block == nullptr) [[unlikely]]
-      return FreeSlow(address);
+      return uses.Free(address);
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   const bool is_plain = (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed);
   if (!is_plain || block->address.load(std::memory_order_relaxed) != address) [[unlikely]]
-    return FreeSlow(address);
+    return uses.Free(address);
   if (!block->state.compare_exchange_strong(state, (state & ~kFlagMask) | kCached, std::memory_order_acq_rel)) [[unlikely]]
-    return FreeSlow(address);
+    return uses.Free(address);
   Arena* const arena = block->arena.load(std::memory_order_relaxed);
   const std::size_t requested = block->requested.load(std::memory_order_relaxed);
   if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]] {
@@ -159,7 +160,7 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
     FreeDirectly(arena, block);
     return CUDA_SUCCESS;
   }
-  if (latest.magazine == nullptr || !latest.magazine->Put(block, cache_bytes)) [[unlikely]]
+  if (latest.magazine == nullptr || !latest.magazine->Put(block, environment.cache_bytes)) [[unlikely]]
     arena->Return(block);
   return CUDA_SUCCESS;
 }
@@ -179,16 +180,16 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
 // The default streams' handles mean streams of the current context.
 CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
   *out = 0;
-  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || Forked())
+  if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || environment.Forked())
     return requests.Serve(bytes, stream, live, out);
-  CurrentContext current(driver, stream->context);
-  if (current.result() != CUDA_SUCCESS) return Note(current.result());
+  CurrentContext current(environment.driver, stream->context);
+  if (current.result() != CUDA_SUCCESS) return environment.Note(current.result());
   const CUresult result = requests.Serve(bytes, stream, live, out);
   const CUresult left = current.Leave();
   if (result != CUDA_SUCCESS || left == CUDA_SUCCESS) return result;
   if (*out != 0) (void)Free(*out);
   *out = 0;
-  return Note(left);
+  return environment.Note(left);
 }
 
 }  // namespace cuaudit::alloc

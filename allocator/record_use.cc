@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
-// A use is recorded now, on the stream that it was made on.
 #include <cstdio>
 
-#include "allocator/core.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
+#include "allocator/use_recorder.h"
 
 namespace cuaudit::alloc {
 
 // Once: a loop that records faster than the stream works would say it each time.
-[[gnu::cold]] void Core::WarnOfSharing() noexcept {
-  if (has_warned.exchange(true, std::memory_order_relaxed)) return;
+[[gnu::cold]] void UseRecorder::WarnOfSharing() noexcept {
+  if (has_warned_.exchange(true, std::memory_order_relaxed)) return;
   char text[200];
   (void)std::snprintf(
       text, sizeof(text),
       "RecordUse: a stream has %u recorded uses that are not over (max_stamps_per_stream): older ones now share a stamp, and "
       "count as over later than they are",
-      options.max_stamps_per_stream);
+      env_.options.max_stamps_per_stream);
   warning.warn(warning.self, text);
 }
 
 // Adds to a block that Edit answered, and ends that. `before` gets what the stream's entry was.
-CUresult Core::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept {
+CUresult UseRecorder::AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence,
+                                std::uint64_t* before) noexcept {
   const bool done = block->uses.Add(stream, sequence, RoomBeyond(block), before);
   if (done) block->noted.store(true, std::memory_order_relaxed);
   EndEdit(block, done ? kHasUses : 0);
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
 }
 
-void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
+void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept {
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, "RecordUse", &error);
   if (block == nullptr) return;
@@ -38,7 +38,7 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 
 // Gives the stream a slot of the block: another stream's that has not used this life of the block. If all have, the last slot goes from one
 // stream to the next, which are so served as quickly as the others unless they take turns.
-[[gnu::cold]] CUresult Core::MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept {
+[[gnu::cold]] CUresult UseRecorder::MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (EditFound(block, address, "RecordUse", &result) == nullptr) return result;
   UseSlots& slots = block->slots;
@@ -69,12 +69,12 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
 }
 
 // The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-[[gnu::noinline]] CUresult Core::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+[[gnu::noinline]] CUresult UseRecorder::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (block->slots.Find(stream) == UseSlots::kCount) result = MakeSlot(block, address, stream);
   if (result != CUDA_SUCCESS) return result;
   Recording recording;
-  result = stream->Begin(driver, &recording, &block->slots);
+  result = stream->Begin(env_.driver, &recording, &block->slots);
   if (result != CUDA_SUCCESS) return result;
   const bool in_slot = recording.slot != UseSlots::kCount;
   if (in_slot) {
@@ -86,7 +86,7 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
     stream->Cancel(recording);
     return result;
   }
-  result = stream->Send(driver, live, recording);
+  result = stream->Send(env_.driver, live, recording);
   if (result == CUDA_SUCCESS) {
     CountRecorded(address, stream, recording);
     return result;
@@ -102,26 +102,28 @@ void Core::TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64
   return result;
 }
 
-inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
-  caches.CountUse(&ThreadCache::uses_recorded, &uses_recorded);
-  if (recording.before != 0) caches.CountUse(&ThreadCache::uses_merged, &uses_merged);
-  if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned.load(std::memory_order_relaxed))
+inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
+  caches_.CountUse(&ThreadCache::uses_recorded, &env_.uses_recorded);
+  if (recording.before != 0) caches_.CountUse(&ThreadCache::uses_merged, &env_.uses_merged);
+  if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned_.load(std::memory_order_relaxed))
       [[unlikely]]
     WarnOfSharing();
-  if (Traced()) [[unlikely]]
+  if (env_.Traced()) [[unlikely]]
     TraceUse(address, stream, recording.sequence);
 }
 
-[[gnu::always_inline]] inline CUresult Core::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+[[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream,
+                                                              CUstream live) noexcept {
   // The cheapest question first, and mostly the answer is no.
-  const bool was_captured = stream->capture.load(std::memory_order_acquire) != 0 || captured_streams.load(std::memory_order_acquire) != 0;
+  const bool was_captured =
+      stream->capture.load(std::memory_order_acquire) != 0 || env_.captured_streams.load(std::memory_order_acquire) != 0;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = was_captured ? CUDA_SUCCESS : driver.StreamIsCapturing(live, &status);
+  CUresult result = was_captured ? CUDA_SUCCESS : env_.driver.StreamIsCapturing(live, &status);
   if (result != CUDA_SUCCESS) [[unlikely]]
     return result;
   if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
     CaptureView view;
-    result = streams.LookAt(stream, live, &view);
+    result = streams_.LookAt(stream, live, &view);
     if (result != CUDA_SUCCESS) return result;
     if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
   }
@@ -130,7 +132,7 @@ inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream,
   if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
     return RecordNoted(block, address, stream, live);
   if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
-  result = driver.EventRecord(recording.event, live);
+  result = env_.driver.EventRecord(recording.event, live);
   if (result != CUDA_SUCCESS) [[unlikely]] {
     stream->Cancel(recording);
     return result;
@@ -141,8 +143,8 @@ inline void Core::CountRecorded(CUdeviceptr address, const StreamRecord* stream,
 }
 
 // For default streams; and where a driver insists on a current context and there was none.
-CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
-  CurrentContext current(driver, stream->context, !stream->is_default);
+CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  CurrentContext current(env_.driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
   if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
   const CUresult result = RecordNow(block, address, stream, live);
@@ -150,9 +152,9 @@ CUresult Core::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* 
   return result != CUDA_SUCCESS ? result : left;
 }
 
-CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  CUresult error = Usable("RecordUse");
+  CUresult error = env_.Usable("RecordUse");
   if (error != CUDA_SUCCESS) [[unlikely]]
     return error;
   if (stream == nullptr) [[unlikely]]
@@ -160,10 +162,10 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
   if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
   // What the thread was given last is mostly what it uses; which block the record is now is read below.
-  ThreadCache* const cache = caches.Mine();
+  ThreadCache* const cache = caches_.Mine();
   Block* block = cache == nullptr ? nullptr : cache->latest.block;
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
-    block = map.Find(address);
+    block = env_.map.Find(address);
     if (cache != nullptr) cache->latest.block = block;
   }
   const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
@@ -180,7 +182,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
     EndEdit(block, 0);
   }
   if (own) {
-    caches.CountUse(&ThreadCache::uses_own, &uses_own);
+    caches_.CountUse(&ThreadCache::uses_own, &env_.uses_own);
     return CUDA_SUCCESS;
   }
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
@@ -189,7 +191,7 @@ CUresult Core::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream liv
     result = RecordNow(block, address, stream, live);
   if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
     result = RecordInContext(block, address, stream, live);
-  return result == CUDA_SUCCESS ? result : Note(result);
+  return result == CUDA_SUCCESS ? result : env_.Note(result);
 }
 
 }  // namespace cuaudit::alloc

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include "allocator/report.h"
 
-#include "allocator/core.h"
+#include <algorithm>
+#include <utility>
+
 #include "allocator/errors.h"
+#include "allocator/pool_table.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -35,16 +38,16 @@ void ReportBlock(const Block* block, SnapshotSegment* segment) {
 
 }  // namespace
 
-void Core::GetStatistics(int index, Statistics* out) noexcept {
+void Report::GetStatistics(int index, Statistics* out) noexcept {
   *out = Statistics();
-  if (Forked()) return;  // a lock may have been held by a thread that is not here
-  Device* const device = devices.At(index);
+  if (env_.Forked()) return;  // a lock may have been held by a thread that is not here
+  Device* const device = devices_.At(index);
   if (device == nullptr) return;
   std::int64_t split[2][kPoolKinds] = {};
-  for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+  for (Arena* arena = arenas_.First(); arena != nullptr; arena = arena->next_all) {
     if (arena->device != device) continue;
     const Held held(arena->lock);
-    if (!closed.load(std::memory_order_relaxed)) arena->Collect();
+    if (!env_.closed.load(std::memory_order_relaxed)) arena->Collect();
     for (const FreeBins* sets : {arena->ready, arena->pending}) {
       for (std::size_t i = 0; i < 2; ++i) {
         for (const Block* block = sets[i].First(); block != nullptr; block = sets[i].Next(block)) {
@@ -65,8 +68,8 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
     out->served_capture_order += arena->served_capture.load(std::memory_order_relaxed);
     out->served_grown += arena->served_grown.load(std::memory_order_relaxed);
   }
-  caches.FoldAll(device);
-  for (ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) {
+  caches_.FoldAll(device);
+  for (ThreadCache* cache = caches_.First(); cache != nullptr; cache = cache->next) {
     ++out->thread_caches;
   }
   {
@@ -85,7 +88,7 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
           }
         };
         add(&device->shared);
-        for (ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) add(cache->counters(index));
+        for (ThreadCache* cache = caches_.First(); cache != nullptr; cache = cache->next) add(cache->counters(index));
         if (m == kCount && k == 0) out->served_thread_cache = static_cast<std::uint64_t>(added);
         (*measured[m])[k] = Stat{totals.current[m][k], totals.peak[m][k], added - totals.base_added[m][k], taken - totals.base_taken[m][k]};
       }
@@ -120,42 +123,42 @@ void Core::GetStatistics(int index, Statistics* out) noexcept {
   out->fallbacks = device->fallbacks.load(std::memory_order_relaxed);
   out->releases_refused = device->refused.load(std::memory_order_relaxed);
   out->left_for_captures = device->left.load(std::memory_order_relaxed);
-  out->max_split_size = options.max_split_size;
+  out->max_split_size = env_.options.max_split_size;
   // Every allocation is counted once; those that an arena served, once more.
   const std::uint64_t slow =
       out->served_own_ready + out->served_other_ready + out->served_pending + out->served_capture_order + out->served_grown;
   out->served_thread_cache -= std::min(out->served_thread_cache, slow);
   // Of the whole allocator, since a use may join two devices.
-  out->served_shared_pool = served_shared_pool.load(std::memory_order_relaxed);
-  out->uses_recorded = uses_recorded.load(std::memory_order_relaxed);
-  out->uses_own_stream = uses_own.load(std::memory_order_relaxed);
-  out->uses_merged = uses_merged.load(std::memory_order_relaxed);
-  for (const ThreadCache* cache = caches.First(); cache != nullptr; cache = cache->next) {
+  out->served_shared_pool = env_.served_shared_pool.load(std::memory_order_relaxed);
+  out->uses_recorded = env_.uses_recorded.load(std::memory_order_relaxed);
+  out->uses_own_stream = env_.uses_own.load(std::memory_order_relaxed);
+  out->uses_merged = env_.uses_merged.load(std::memory_order_relaxed);
+  for (const ThreadCache* cache = caches_.First(); cache != nullptr; cache = cache->next) {
     out->uses_recorded += cache->uses_recorded.load(std::memory_order_relaxed);
     out->uses_own_stream += cache->uses_own.load(std::memory_order_relaxed);
     out->uses_merged += cache->uses_merged.load(std::memory_order_relaxed);
   }
-  for (const StreamRecord* stream = streams.First(); stream != nullptr; stream = stream->next_all) {
+  for (const StreamRecord* stream = streams_.First(); stream != nullptr; stream = stream->next_all) {
     out->stamps_shared += stream->shared.load(std::memory_order_relaxed);
     out->streams_in_capture += InCapture(stream, device);
   }
-  out->uses_captured = uses_captured.load(std::memory_order_relaxed);
-  out->waits_issued = stamp_counts.waits.load(std::memory_order_relaxed);
-  out->waits_elided = stamp_counts.elided.load(std::memory_order_relaxed);
-  out->polls = stamp_counts.polls.load(std::memory_order_relaxed);
-  for (const EventPool* pool = streams.events.First(); pool != nullptr; pool = pool->next) {
+  out->uses_captured = env_.uses_captured.load(std::memory_order_relaxed);
+  out->waits_issued = env_.stamp_counts.waits.load(std::memory_order_relaxed);
+  out->waits_elided = env_.stamp_counts.elided.load(std::memory_order_relaxed);
+  out->polls = env_.stamp_counts.polls.load(std::memory_order_relaxed);
+  for (const EventPool* pool = streams_.events.First(); pool != nullptr; pool = pool->next) {
     out->events_created += pool->created();
     out->events_live += pool->live();
   }
-  out->double_frees = double_frees.load(std::memory_order_relaxed);
-  out->foreign_pointers = foreign_pointers.load(std::memory_order_relaxed);
+  out->double_frees = env_.double_frees.load(std::memory_order_relaxed);
+  out->foreign_pointers = env_.foreign_pointers.load(std::memory_order_relaxed);
 }
 
-void Core::ResetPeaks(int index) noexcept {
-  if (Forked()) return;
-  Device* const device = devices.At(index);
+void Report::ResetPeaks(int index) noexcept {
+  if (env_.Forked()) return;
+  Device* const device = devices_.At(index);
   if (device == nullptr) return;
-  caches.FoldAll(device);
+  caches_.FoldAll(device);
   const Held held(device->totals.lock);
   Totals& totals = device->totals;
   const auto reset = [](Stat& stat) { stat.peak = stat.current; };
@@ -173,11 +176,11 @@ void Core::ResetPeaks(int index) noexcept {
   reset(totals.oversize_segments);
 }
 
-void Core::ResetAccumulated(int index) noexcept {
+void Report::ResetAccumulated(int index) noexcept {
   Statistics now;
   GetStatistics(index, &now);
-  if (Forked()) return;
-  Device* const device = devices.At(index);
+  if (env_.Forked()) return;
+  Device* const device = devices_.At(index);
   if (device == nullptr) return;
   const Held held(device->totals.lock);
   Totals& totals = device->totals;
@@ -194,12 +197,12 @@ void Core::ResetAccumulated(int index) noexcept {
     count->store(0, std::memory_order_relaxed);
 }
 
-CUresult Core::TakeSnapshot(Snapshot* out) noexcept {
-  if (Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "TakeSnapshot: in a forked child");
-  if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "TakeSnapshot: the allocator is closed");
+CUresult Report::TakeSnapshot(Snapshot* out) noexcept {
+  if (env_.Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "TakeSnapshot: in a forked child");
+  if (env_.closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "TakeSnapshot: the allocator is closed");
   try {
     Snapshot taken;
-    for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
+    for (Arena* arena = arenas_.First(); arena != nullptr; arena = arena->next_all) {
       const Held held(arena->lock);
       arena->Collect();
       for (const Segment* segment = arena->segments; segment != nullptr; segment = segment->next) {
@@ -233,9 +236,9 @@ CUresult Core::TakeSnapshot(Snapshot* out) noexcept {
   }
 }
 
-bool Core::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept {
-  if (Forked()) return false;
-  const Block* const block = map.LiveAtOrBelow(address);
+bool Report::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept {
+  if (env_.Forked()) return false;
+  const Block* const block = env_.map.LiveAtOrBelow(address);
   Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
   if (arena == nullptr) return false;
   const Held held(arena->lock);  // a block of somebody else's may be freed meanwhile

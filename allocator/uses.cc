@@ -1,29 +1,56 @@
 // SPDX-License-Identifier: MIT
+#include <memory>
 #include <new>
+#include <utility>
 
-#include "allocator/core.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
+#include "allocator/use_recorder.h"
 
 namespace cuaudit::alloc {
 namespace {
 
 void* Shown(CUdeviceptr address) noexcept { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
 
+// What the stream was given until now is over when its next recording is.
+void Owe(Block* block, StreamRecord* stream) noexcept {
+  const std::uint64_t sequence = stream->NextSequence();
+  (void)block->uses.Add(stream, sequence);
+  block->noted.store(true, std::memory_order_relaxed);
+  stream->Want(sequence);
+}
+
+// The block was given to what the stream is in this capture, and is told of by what the stream is outside.
+bool IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept {
+  const StreamRecord* const owner = block->stream;
+  return block->given_in == capture && owner->scope != Scope::Stream && owner->handle == stream->handle && !owner->own_thread;
+}
+
+// A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
+bool OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
+  if (block->given_in == capture) return true;
+  if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
+  const std::uint64_t sequence = stream->NextSequence();
+  std::uint64_t before = 0;
+  if (!block->uses.Add(stream, sequence, RoomBeyond(block), &before)) return false;
+  block->noted.store(true, std::memory_order_relaxed);
+  stream->Want(sequence);
+  return true;
+}
+
 }  // namespace
 
-// The live block that begins there, kept from being freed or edited until EndEdit.
-Block* Core::Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept {
-  Block* const block = map.Find(address);
+Block* UseRecorder::Edit(CUdeviceptr address, const char* call, CUresult* error) noexcept {
+  Block* const block = env_.map.Find(address);
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) [[unlikely]] {
-    foreign_pointers.fetch_add(1, std::memory_order_relaxed);
+    env_.foreign_pointers.fetch_add(1, std::memory_order_relaxed);
     *error = Refuse(CUDA_ERROR_INVALID_VALUE, "%s: %p: no block of this allocator begins there", call, Shown(address));
     return nullptr;
   }
   return EditFound(block, address, call, error);
 }
 
-Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
+Block* UseRecorder::EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept {
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) [[unlikely]] {
@@ -46,23 +73,24 @@ Block* Core::EditFound(Block* block, CUdeviceptr address, const char* call, CUre
   return block;
 }
 
-void Core::EndEdit(Block* block, std::uint64_t flags) noexcept {
+void UseRecorder::EndEdit(Block* block, std::uint64_t flags) noexcept {
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kEditing) | flags, std::memory_order_release);
 }
 
-CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
+CUresult UseRecorder::Free(CUdeviceptr address) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  if (Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Free: in a forked child: memory of the parent's allocator is not the child's");
-  if (closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "Free: the allocator is closed");
-  Block* const block = map.Find(address);
+  if (env_.Forked())
+    return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Free: in a forked child: memory of the parent's allocator is not the child's");
+  if (env_.closed.load(std::memory_order_relaxed)) return Refuse(CUDA_ERROR_ILLEGAL_STATE, "Free: the allocator is closed");
+  Block* const block = env_.map.Find(address);
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
-    foreign_pointers.fetch_add(1, std::memory_order_relaxed);
+    env_.foreign_pointers.fetch_add(1, std::memory_order_relaxed);
     return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: no block of this allocator begins there", Shown(address));
   }
   std::uint64_t state = block->state.load(std::memory_order_acquire);
   for (Waiter waiter;;) {
     if ((state & kStatusMask) != kLive) {
-      double_frees.fetch_add(1, std::memory_order_relaxed);
+      env_.double_frees.fetch_add(1, std::memory_order_relaxed);
       return Refuse(CUDA_ERROR_INVALID_VALUE, "Free: %p: the block has been freed already", Shown(address));
     }
     if ((state & kEditing) != 0) {  // a use is being added by a call that should have come first
@@ -74,13 +102,13 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
     }
   }
   Arena* const arena = block->arena;
-  if (Traced())
-    arena->Trace(TraceAction::FreeRequested, address, block->size, block->requested.load(std::memory_order_relaxed), CaptureStack(),
+  if (env_.Traced())
+    arena->Trace(TraceAction::FreeRequested, address, block->size, block->requested.load(std::memory_order_relaxed), env_.CaptureStack(),
                  block->stream->id);
-  caches.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  caches_.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
   CUresult first = CUDA_SUCCESS;
   for (const Use& use : block->recorded.entries()) {
-    CUresult result = exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
+    CUresult result = env_.exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);
     if (result == CUDA_SUCCESS) continue;
     // Then it is told by whatever the stream records next, or by synchronising everything.
     Owe(block, use.stream);
@@ -89,30 +117,22 @@ CUresult Core::FreeSlow(CUdeviceptr address) noexcept {
                       "Free: %p: the handle of a stream of RecordStream is not that stream's any more: streams live until Free, or "
                       "RetireStream",
                       Shown(address));
-    if (first == CUDA_SUCCESS) first = Note(result);
+    if (first == CUDA_SUCCESS) first = env_.Note(result);
   }
   block->recorded.Clear();
   if ((state & kForeign) != 0) Owe(block, block->stream);
-  ThreadCache* const cache = caches.Mine();
-  Magazine* const magazine = cache == nullptr || Traced() ? nullptr : cache->Find(arena->index);
+  ThreadCache* const cache = caches_.Mine();
+  Magazine* const magazine = cache == nullptr || env_.Traced() ? nullptr : cache->Find(arena->index);
   if (magazine != nullptr && !magazine->is_passed_by() && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
     block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);
-    if (magazine->Put(block, cache_bytes)) return first;
+    if (magazine->Put(block, env_.cache_bytes)) return first;
   }
   arena->Return(block);
   return first;
 }
 
-// What the stream was given until now is over when its next recording is.
-void Core::Owe(Block* block, StreamRecord* stream) noexcept {
-  const std::uint64_t sequence = stream->NextSequence();
-  (void)block->uses.Add(stream, sequence);
-  block->noted.store(true, std::memory_order_relaxed);
-  stream->Want(sequence);
-}
-
 // RecordStream's promise is due: what the stream was given until now.
-CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
+CUresult UseRecorder::RecordFor(Block* block, StreamRecord* stream) noexcept {
   StreamRecord* const as = stream->retired_as.load(std::memory_order_acquire);
   if (as != nullptr || stream->retired.load(std::memory_order_acquire)) {  // it was due then, and the stream may be gone
     Owe(block, as != nullptr ? as : stream);
@@ -122,13 +142,13 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
     // The handle means this thread's stream, which need not be the one that was named.
     StreamRef here;
     const CUresult result =
-        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : identities.Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
+        stream->device == nullptr ? CUDA_ERROR_INVALID_CONTEXT : identities_.Identify(stream->device->index, CU_STREAM_PER_THREAD, &here);
     if (result != CUDA_SUCCESS || here.record() != stream) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
   }
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
   if (!stream->is_default) result = RecordAtFree(block, stream);
   if (result != CUDA_ERROR_INVALID_CONTEXT) return result;
-  CurrentContext current(driver, stream->context, !stream->is_default);
+  CurrentContext current(env_.driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
   if (!stream->is_default && !current.has_pushed()) return result;
   result = RecordAtFree(block, stream);
@@ -136,15 +156,15 @@ CUresult Core::RecordFor(Block* block, StreamRecord* stream) noexcept {
   return result != CUDA_SUCCESS ? result : left;
 }
 
-CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
+CUresult UseRecorder::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
   CaptureView view;
-  CUresult result = streams.LookAt(stream, stream->handle, &view);
+  CUresult result = streams_.LookAt(stream, stream->handle, &view);
   if (result != CUDA_SUCCESS) return result;
   if (view.id != 0) {
     if (IsOwner(block, stream, view.id)) return CUDA_SUCCESS;
-    Pool* const routed = stream->device == nullptr ? &pools.shared : pools.RouteOf(stream->device, stream);
+    Pool* const routed = stream->device == nullptr ? &pools_.shared : pools_.RouteOf(stream->device, stream);
     CapturedUse* const use = new (std::nothrow) CapturedUse;
-    Capture* const capture = use == nullptr ? nullptr : streams.captures.FindOrMake(view.id);
+    Capture* const capture = use == nullptr ? nullptr : streams_.captures.FindOrMake(view.id);
     if (capture == nullptr) {
       delete use;
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -159,8 +179,8 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
     use->next = block->captured;
     block->captured = use;
     block->noted.store(true, std::memory_order_relaxed);
-    pools.NoteCapture(routed, capture);
-    uses_captured.fetch_add(1, std::memory_order_relaxed);
+    pools_.NoteCapture(routed, capture);
+    env_.uses_captured.fetch_add(1, std::memory_order_relaxed);
     return CUDA_SUCCESS;
   }
   StreamRecord* const named = stream;
@@ -170,11 +190,11 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
     return CUDA_SUCCESS;
   }
   std::uint64_t sequence = 0;
-  result = stream->Record(driver, named->handle, &sequence);
+  result = stream->Record(env_.driver, named->handle, &sequence);
   if (result != CUDA_SUCCESS) return result;
   (void)block->uses.Add(stream, sequence);
   block->noted.store(true, std::memory_order_relaxed);
-  if (Traced())
+  if (env_.Traced())
     block->arena.load(std::memory_order_relaxed)
         ->Trace(TraceAction::UseRecorded, block->address.load(std::memory_order_relaxed), block->size, 0, nullptr, stream->id, 0, sequence);
   return CUDA_SUCCESS;
@@ -182,20 +202,20 @@ CUresult Core::RecordAtFree(Block* block, StreamRecord* stream) noexcept {
 
 // The stream that was named, as it is outside captures; INVALID_HANDLE if its handle is another's. What was named in a capture is known
 // only if it had been known before: else nobody can say whose handle it is now (nullptr).
-CUresult Core::FindNamed(StreamRecord* named, StreamRecord** out) noexcept {
+CUresult UseRecorder::FindNamed(StreamRecord* named, StreamRecord** out) noexcept {
   *out = nullptr;
   unsigned long long id = 0;
-  const CUresult result = driver.StreamGetId(named->handle, &id);
+  const CUresult result = env_.driver.StreamGetId(named->handle, &id);
   if (result != CUDA_SUCCESS) return result;
-  StreamRecord* const known = streams.Find(id);
+  StreamRecord* const known = streams_.Find(id);
   if (named->scope == Scope::Stream && known != named) return CUDA_ERROR_INVALID_HANDLE;
   if (known != nullptr && known->handle == named->handle && known->index <= named->index) *out = known;
   return CUDA_SUCCESS;
 }
 
-CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
+CUresult UseRecorder::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  CUresult error = Usable("RecordStream");
+  CUresult error = env_.Usable("RecordStream");
   if (error != CUDA_SUCCESS) return error;
   if (stream == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordStream: an empty StreamRef: Identify makes one");
   if (stream->retired.load(std::memory_order_acquire))
@@ -209,9 +229,9 @@ CUresult Core::RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept 
   return done ? CUDA_SUCCESS : Refuse(CUDA_ERROR_OUT_OF_MEMORY, "RecordStream: no host memory");
 }
 
-CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
+CUresult UseRecorder::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  CUresult error = Usable("KeepAliveUntil");
+  CUresult error = env_.Usable("KeepAliveUntil");
   if (error != CUDA_SUCCESS) return error;
   Block* const block = Edit(address, "KeepAliveUntil", &error);
   if (block == nullptr) return error;
@@ -219,48 +239,31 @@ CUresult Core::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept {
   const bool room = block->uses.Reserve(block->uses.size() + 1 + RoomBeyond(block));
   EndEdit(block, 0);
   if (!room) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "KeepAliveUntil: no host memory");
-  CurrentContext current(driver, device->context);
+  CurrentContext current(env_.driver, device->context);
   CUresult result = current.result();
   StreamRecord* keeper = nullptr;
   CaptureView view;
   std::uint64_t sequence = 0;
-  if (result == CUDA_SUCCESS) result = keepers.Wait(device, event, &keeper, &view, &sequence);
+  if (result == CUDA_SUCCESS) result = keepers_.Wait(device, event, &keeper, &view, &sequence);
   if (result == CUDA_SUCCESS && view.id != 0) {
     result = RecordCaptured(address, "KeepAliveUntil", keeper, view, false);
   } else if (result == CUDA_SUCCESS) {
     std::uint64_t before = 0;
     if (EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
       result = AttachUse(block, "KeepAliveUntil", keeper, sequence, &before);
-    if (before != 0) caches.CountUse(&ThreadCache::uses_merged, &uses_merged);
-    if (result == CUDA_SUCCESS && Traced()) TraceUse(address, keeper, sequence);
+    if (before != 0) caches_.CountUse(&ThreadCache::uses_merged, &env_.uses_merged);
+    if (result == CUDA_SUCCESS && env_.Traced()) TraceUse(address, keeper, sequence);
   }
   const CUresult left = current.Leave();
-  return Note(result != CUDA_SUCCESS ? result : left);
-}
-
-// The block was given to what the stream is in this capture, and is told of by what the stream is outside.
-bool Core::IsOwner(const Block* block, const StreamRecord* stream, std::uint64_t capture) noexcept {
-  const StreamRecord* const owner = block->stream;
-  return block->given_in == capture && owner->scope != Scope::Stream && owner->handle == stream->handle && !owner->own_thread;
-}
-
-// A block that the capture was not given may have been used by the stream before it, and there only its next recording tells of that.
-bool Core::OweEager(Block* block, StreamRecord* stream, std::uint64_t capture) noexcept {
-  if (block->given_in == capture) return true;
-  if (StreamRecord* const same = stream->same.load(std::memory_order_acquire); same != nullptr) stream = same;
-  const std::uint64_t sequence = stream->NextSequence();
-  std::uint64_t before = 0;
-  if (!block->uses.Add(stream, sequence, RoomBeyond(block), &before)) return false;
-  block->noted.store(true, std::memory_order_relaxed);
-  stream->Want(sequence);
-  return true;
+  return env_.Note(result != CUDA_SUCCESS ? result : left);
 }
 
 // A use by captured work: known only to the graph. The stream's later end in the same capture stands for the earlier one. `may_owe`: what
 // the stream did before the capture may be a use, too.
-CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view, bool may_owe) noexcept {
+CUresult UseRecorder::RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
+                                     bool may_owe) noexcept {
   std::unique_ptr<CapturedUse> use(new (std::nothrow) CapturedUse);
-  Capture* const capture = use == nullptr ? nullptr : streams.captures.FindOrMake(view.id);
+  Capture* const capture = use == nullptr ? nullptr : streams_.captures.FindOrMake(view.id);
   if (capture == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   use->stream = stream;
   use->capture = capture;
@@ -269,13 +272,13 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   } catch (...) {
     return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "%s: no host memory", call);
   }
-  Pool* const routed = stream->device == nullptr ? &pools.shared : pools.RouteOf(stream->device, stream);
+  Pool* const routed = stream->device == nullptr ? &pools_.shared : pools_.RouteOf(stream->device, stream);
   CUresult error = CUDA_SUCCESS;
   Block* const block = Edit(address, call, &error);
   if (block == nullptr) return error;
   if (IsOwner(block, stream, view.id)) {
     EndEdit(block, 0);
-    caches.CountUse(&ThreadCache::uses_own, &uses_own);
+    caches_.CountUse(&ThreadCache::uses_own, &env_.uses_own);
     return CUDA_SUCCESS;
   }
   if (may_owe && !OweEager(block, stream, view.id)) {
@@ -287,15 +290,15 @@ CUresult Core::RecordCaptured(CUdeviceptr address, const char* call, StreamRecor
   while (same != nullptr && (same->stream != stream || same->capture != capture)) same = same->next;
   if (same != nullptr) {
     same->nodes.swap(use->nodes);
-    uses_merged.fetch_add(1, std::memory_order_relaxed);
+    env_.uses_merged.fetch_add(1, std::memory_order_relaxed);
   } else {
     use->next = block->captured;
     block->captured = use.release();
     block->noted.store(true, std::memory_order_relaxed);
   }
-  pools.NoteCapture(routed, capture);
-  uses_captured.fetch_add(1, std::memory_order_relaxed);
-  if (Traced())
+  pools_.NoteCapture(routed, capture);
+  env_.uses_captured.fetch_add(1, std::memory_order_relaxed);
+  if (env_.Traced())
     block->arena.load(std::memory_order_relaxed)->Trace(TraceAction::UseRecorded, address, block->size, 0, nullptr, stream->id, 0, view.id);
   EndEdit(block, kHasUses);
   return CUDA_SUCCESS;
