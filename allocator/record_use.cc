@@ -69,7 +69,8 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
 }
 
 // The use is noted before the driver is called, since until the recording returns nobody can take it for over.
-[[gnu::noinline]] CUresult UseRecorder::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+[[gnu::noinline]] CUresult UseRecorder::RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                    ThreadCache* cache) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (block->slots.Find(stream) == UseSlots::kCount) result = MakeSlot(block, address, stream);
   if (result != CUDA_SUCCESS) return result;
@@ -88,7 +89,7 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
   }
   result = stream->Send(env_.driver, live, recording);
   if (result == CUDA_SUCCESS) {
-    CountRecorded(address, stream, recording);
+    CountRecorded(address, stream, recording, cache);
     return result;
   }
   CUresult error = CUDA_SUCCESS;
@@ -102,9 +103,10 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
   return result;
 }
 
-inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept {
-  caches_.CountUse(&ThreadCache::uses_recorded, &env_.uses_recorded);
-  if (recording.before != 0) caches_.CountUse(&ThreadCache::uses_merged, &env_.uses_merged);
+[[gnu::always_inline]] inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording,
+                                                              ThreadCache* cache) noexcept {
+  CountUse(cache, &ThreadCache::uses_recorded, &env_.uses_recorded);
+  if (recording.before != 0) CountUse(cache, &ThreadCache::uses_merged, &env_.uses_merged);
   if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned_.load(std::memory_order_relaxed))
       [[unlikely]]
     WarnOfSharing();
@@ -112,8 +114,8 @@ inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* 
     TraceUse(address, stream, recording.sequence);
 }
 
-[[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream,
-                                                              CUstream live) noexcept {
+[[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                              ThreadCache* cache) noexcept {
   // The cheapest question first, and mostly the answer is no.
   const bool was_captured =
       stream->capture.load(std::memory_order_acquire) != 0 || env_.captured_streams.load(std::memory_order_acquire) != 0;
@@ -130,7 +132,7 @@ inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* 
   const std::size_t slot = block->slots.Find(stream);
   Recording recording;
   if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
-    return RecordNoted(block, address, stream, live);
+    return RecordNoted(block, address, stream, live, cache);
   if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
   result = env_.driver.EventRecord(recording.event, live);
   if (result != CUDA_SUCCESS) [[unlikely]] {
@@ -138,16 +140,16 @@ inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* 
     return result;
   }
   stream->Returned(recording.sequence);
-  CountRecorded(address, stream, recording);
+  CountRecorded(address, stream, recording, cache);
   return CUDA_SUCCESS;
 }
 
 // For default streams; and where a driver insists on a current context and there was none.
-CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept {
   CurrentContext current(env_.driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
   if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
-  const CUresult result = RecordNow(block, address, stream, live);
+  const CUresult result = RecordNow(block, address, stream, live, cache);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
 }
@@ -182,15 +184,15 @@ CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstr
     EndEdit(block, 0);
   }
   if (own) {
-    caches_.CountUse(&ThreadCache::uses_own, &env_.uses_own);
+    CountUse(cache, &ThreadCache::uses_own, &env_.uses_own);
     return CUDA_SUCCESS;
   }
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
   // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
   if (!stream->is_default) [[likely]]
-    result = RecordNow(block, address, stream, live);
+    result = RecordNow(block, address, stream, live, cache);
   if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
-    result = RecordInContext(block, address, stream, live);
+    result = RecordInContext(block, address, stream, live, cache);
   return result == CUDA_SUCCESS ? result : env_.Note(result);
 }
 

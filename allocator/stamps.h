@@ -148,7 +148,7 @@ struct StreamRecord {
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
   // Begin with `slot`, where all is as usual: the slot is the stream's, there is an event and room for a stamp, and all recordings have
   // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or Cancel.
-  bool BeginQuick(UseSlots* slots, std::size_t slot, Recording* out) noexcept {
+  [[gnu::always_inline]] bool BeginQuick(UseSlots* slots, std::size_t slot, Recording* out) noexcept {
     if (word != nullptr) [[unlikely]]
       return false;
     const Held held(lock_);

@@ -29,14 +29,6 @@ class ThreadCaches {
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
   void FoldAll(Device* device) noexcept;
-  // Without a locked instruction, where the thread has a cache.
-  void CountUse(std::atomic<std::uint64_t> ThreadCache::*mine, std::atomic<std::uint64_t>* everybodys) noexcept {
-    if (ThreadCache* const cache = Mine(); cache != nullptr) {
-      (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    } else {
-      everybodys->fetch_add(1, std::memory_order_relaxed);
-    }
-  }
 
  private:
   ThreadCache* FindOrMake() noexcept;
@@ -44,5 +36,15 @@ class ThreadCaches {
   std::atomic<ThreadCache*> first_{nullptr};
   Lock lock_;  // one is made, or taken over, at a time
 };
+
+// Without a locked instruction, where the thread has a cache.
+[[gnu::always_inline]] inline void CountUse(ThreadCache* cache, std::atomic<std::uint64_t> ThreadCache::*mine,
+                                            std::atomic<std::uint64_t>* everybodys) noexcept {
+  if (cache == nullptr) {
+    everybodys->fetch_add(1, std::memory_order_relaxed);
+  } else {
+    (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
 
 }  // namespace cuaudit::alloc

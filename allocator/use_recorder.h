@@ -36,10 +36,10 @@ class UseRecorder {
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
   CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
-  CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording) noexcept;
-  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
-  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
+  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording, ThreadCache* cache) noexcept;
+  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
+  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   // uses.cc
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
                           bool may_owe = true) noexcept;

@@ -251,7 +251,7 @@ CUresult UseRecorder::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcep
     std::uint64_t before = 0;
     if (EditFound(block, address, "KeepAliveUntil", &result) != nullptr)
       result = AttachUse(block, "KeepAliveUntil", keeper, sequence, &before);
-    if (before != 0) caches_.CountUse(&ThreadCache::uses_merged, &env_.uses_merged);
+    if (before != 0) CountUse(caches_.Mine(), &ThreadCache::uses_merged, &env_.uses_merged);
     if (result == CUDA_SUCCESS && env_.Traced()) TraceUse(address, keeper, sequence);
   }
   const CUresult left = current.Leave();
@@ -278,7 +278,7 @@ CUresult UseRecorder::RecordCaptured(CUdeviceptr address, const char* call, Stre
   if (block == nullptr) return error;
   if (IsOwner(block, stream, view.id)) {
     EndEdit(block, 0);
-    caches_.CountUse(&ThreadCache::uses_own, &env_.uses_own);
+    CountUse(caches_.Mine(), &ThreadCache::uses_own, &env_.uses_own);
     return CUDA_SUCCESS;
   }
   if (may_owe && !OweEager(block, stream, view.id)) {
