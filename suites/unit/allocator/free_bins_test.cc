@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Free blocks by size and address: the same answers as an ordered set gives, whatever is put in and taken out.
-#include "allocator/free_bins.h"
+#include "allocator/blocks/free_bins.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What it costs to find the records of a handle: not more the more streams there are.
 #define __CUDA_API_VERSION_INTERNAL
-#include "allocator/core.h"
+#include "allocator/core/core.h"
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::handles_test {
