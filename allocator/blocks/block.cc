@@ -11,6 +11,19 @@ namespace {
 constexpr std::size_t kBlocksPerChunk = 64;
 }
 
+void Segment::Hold(Arena* whose, Block* block, CUdeviceptr from, std::size_t bytes, bool is_large) noexcept {
+  address = from;
+  size = bytes;
+  arena = whose;
+  large = is_large;
+  first = block;
+  block->address.store(from, std::memory_order_relaxed);
+  block->size = bytes;
+  block->large = is_large;
+  block->arena = whose;
+  block->segment = this;
+}
+
 struct BlockStore::Chunk {
   Chunk* next = nullptr;
   Block blocks[kBlocksPerChunk];

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "allocator/fate.h"
 #include "allocator/lock.h"
@@ -103,6 +104,16 @@ inline constexpr unsigned char kPageInDoubt = 2;        // cuMemMap failed, or c
 inline constexpr unsigned char kPageHandleRefused = 4;  // cuMemRelease of its handle failed while it was mapped
 
 struct Segment {
+  Segment() = default;
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment() {
+    std::free(handles);
+    std::free(pages);
+  }
+  // It is these addresses, and `block` is all of them.
+  void Hold(Arena* whose, Block* block, CUdeviceptr from, std::size_t bytes, bool is_large) noexcept;
+
   CUdeviceptr address = 0;
   std::size_t size = 0;
   Arena* arena = nullptr;

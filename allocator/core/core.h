@@ -40,7 +40,7 @@ class Core {
   Identities identities{environment, devices, streams, pools};
   ArenaTable arenas{environment};
   ThreadCaches caches{environment};
-  Keepers keepers{environment, devices, streams};
+  Keepers keepers{environment, streams};
   Synchronizer synchronizer{environment, streams, keepers};
   SegmentSource source{environment, synchronizer};
   CachedMemory cached{environment, devices, pools, arenas, caches, synchronizer, source};

@@ -35,30 +35,16 @@ CUresult SegmentSource::MakeRange(Arena* arena, bool large) noexcept {
   }
   segment->handles = static_cast<CUmemGenericAllocationHandle*>(std::calloc(bytes / page, sizeof(CUmemGenericAllocationHandle)));
   segment->pages = static_cast<unsigned char*>(std::calloc(bytes / page, 1));
-  segment->address = address;
-  segment->size = bytes;
-  segment->arena = arena;
-  segment->large = large;
   segment->expandable = true;
   segment->page = page;
-  segment->first = block;
   segment->unusable = segment->handles == nullptr || segment->pages == nullptr;
-  block->address.store(address, std::memory_order_relaxed);
-  block->size = bytes;
-  block->large = large;
   block->mapped = false;
-  block->arena = arena;
-  block->segment = segment.get();
-  {
-    const Held held(device->totals.lock);
-    AddTo(device->totals.segment, large, 1);
-  }
   Segment* const added = segment.release();
+  added->Hold(arena, block, address, bytes, large);
+  device->CountSegments(large, 1, 0);
   {
     const Held held(arena->lock);
-    added->next = arena->segments;
-    if (arena->segments != nullptr) arena->segments->back = added;
-    arena->segments = added;
+    arena->AddSegment(added);
     if (!added->unusable) {
       arena->expandable[Index(large)] = added;
       arena->Insert(block, Place::Unmapped);
@@ -219,10 +205,7 @@ CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noex
     arena->SettleUnmapped(room);
     return result;
   }
-  {
-    const Held totals_held(device->totals.lock);
-    AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
-  }
+  device->CountSegments(request->large, 0, static_cast<std::int64_t>(bytes));
   if (env_.Traced())
     arena->Trace(TraceAction::SegmentMap, room->address.load(std::memory_order_relaxed), bytes, 0, request->stack, arena->stream->id);
   room->mapped = true;
@@ -285,8 +268,7 @@ CUresult SegmentSource::UnmapPages(Block* block) noexcept {
     if (env_.Traced())
       arena->Trace(TraceAction::SegmentUnmap, block->address.load(std::memory_order_relaxed), bytes, 0, nullptr, arena->stream->id);
     device->Unreserve(bytes);
-    const Held held(device->totals.lock);
-    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
+    device->CountSegments(segment->large, 0, -static_cast<std::int64_t>(bytes));
   }
   const Held held(arena->lock);
   if (done == 0 && (segment->pages[first] & kPageMapped) != 0) {
@@ -298,8 +280,7 @@ CUresult SegmentSource::UnmapPages(Block* block) noexcept {
   const std::size_t gone = done + (done < count && segment->pages[first + done] == kPageInDoubt ? 1 : 0);
   if (gone > done) {
     device->Unreserve(segment->page);
-    const Held totals_held(device->totals.lock);
-    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(segment->page));
+    device->CountSegments(segment->large, 0, -static_cast<std::int64_t>(segment->page));
   }
   if (gone < count) {
     Block* const rest = arena->SplitAt(block, gone * segment->page, spare);
@@ -346,10 +327,7 @@ CUresult SegmentSource::DropRange(Segment* segment) noexcept {
   std::size_t bytes = 0;
   for (const Block* block = segment->first; block != nullptr; block = block->next) bytes += block->mapped ? block->size : 0;
   device->Unreserve(bytes);
-  {
-    const Held held(device->totals.lock);
-    AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(bytes));
-  }
+  device->CountSegments(segment->large, 0, -static_cast<std::int64_t>(bytes));
   ForgetSegment(segment);
   return first;
 }

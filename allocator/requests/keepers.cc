@@ -13,8 +13,8 @@
 namespace cuaudit::alloc {
 
 Keepers::~Keepers() {
-  for (const std::unique_ptr<Device>& device : devices_) {
-    for (Keeper* keeper = device->keepers.load(); keeper != nullptr;) delete std::exchange(keeper, keeper->next);
+  for (const std::atomic<Keeper*>& first : first_) {
+    for (Keeper* keeper = first.load(); keeper != nullptr;) delete std::exchange(keeper, keeper->next);
   }
 }
 
@@ -31,16 +31,16 @@ CUresult Keepers::Make(Device* device, Keeper** out) noexcept {
     return result;
   }
   (void)keeper->in_use.try_lock();  // the caller's; nobody else knows it yet
-  keeper->next = device->keepers.load(std::memory_order_relaxed);
+  keeper->next = first_[device->index].load(std::memory_order_relaxed);
   *out = keeper.release();
-  while (!device->keepers.compare_exchange_weak((*out)->next, *out, std::memory_order_acq_rel)) {
+  while (!first_[device->index].compare_exchange_weak((*out)->next, *out, std::memory_order_acq_rel)) {
   }
   return CUDA_SUCCESS;
 }
 
 CUresult Keepers::Wait(Device* device, CUevent event, StreamRecord** out, CaptureView* view, std::uint64_t* sequence) noexcept {
   CUresult result = CUDA_SUCCESS;
-  Keeper* keeper = device->keepers.load(std::memory_order_acquire);
+  Keeper* keeper = first_[device->index].load(std::memory_order_acquire);
   std::unique_lock<Lock> in_use;
   for (; keeper != nullptr; keeper = keeper->next) {
     in_use = std::unique_lock<Lock>(keeper->in_use, std::try_to_lock);
@@ -64,7 +64,7 @@ CUresult Keepers::Wait(Device* device, CUevent event, StreamRecord** out, Captur
 }
 
 void Keepers::LookAt(Device* device) noexcept {
-  for (Keeper* keeper = device->keepers.load(std::memory_order_acquire); keeper != nullptr; keeper = keeper->next) {
+  for (Keeper* keeper = first_[device->index].load(std::memory_order_acquire); keeper != nullptr; keeper = keeper->next) {
     if (keeper->record->capture.load(std::memory_order_acquire) == 0) continue;
     const std::unique_lock<Lock> in_use(keeper->in_use, std::try_to_lock);
     if (!in_use.owns_lock()) continue;
@@ -76,8 +76,8 @@ void Keepers::LookAt(Device* device) noexcept {
 
 CUresult Keepers::DestroyAll(std::uint64_t* refused) noexcept {
   CUresult first = CUDA_SUCCESS;
-  for (const std::unique_ptr<Device>& device : devices_) {
-    for (Keeper* next = device->keepers.exchange(nullptr); next != nullptr;) {
+  for (std::atomic<Keeper*>& list : first_) {
+    for (Keeper* next = list.exchange(nullptr); next != nullptr;) {
       const std::unique_ptr<Keeper> keeper(std::exchange(next, next->next));
       const CUresult result = env_.Note(env_.driver.StreamDestroy(keeper->stream));
       *refused += result != CUDA_SUCCESS && !driver::IsSticky(result);

@@ -21,10 +21,7 @@ struct Keeper {
 
 class Keepers {
  public:
-  Keepers(Environment& environment, const Devices& devices, StreamTable& streams) noexcept
-      : env_(environment), devices_(devices), streams_(streams) {}
-  Keepers(const Keepers&) = delete;
-  Keepers& operator=(const Keepers&) = delete;
+  Keepers(Environment& environment, StreamTable& streams) noexcept : env_(environment), streams_(streams) {}
   ~Keepers();
   // A stream of ours waits for the callers' events, so they need not outlive the call; later ones stand behind earlier ones. Calls that
   // come at once each have one. An event of a capture takes the stream that waits for it into the capture, where it may not wait for
@@ -38,8 +35,8 @@ class Keepers {
  private:
   CUresult Make(Device* device, Keeper** out) noexcept;
   Environment& env_;
-  const Devices& devices_;
   StreamTable& streams_;
+  std::atomic<Keeper*> first_[kMaxDevices] = {};  // of each device
 };
 
 }  // namespace cuaudit::alloc

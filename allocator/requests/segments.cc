@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -67,30 +66,14 @@ CUresult SegmentSource::AddSegment(Arena* arena, Request* request, Block** out) 
   }
   device->allocs.fetch_add(1, std::memory_order_relaxed);
   const bool mapped = env_.map.Prepare(address, bytes, request->large);
-  segment->address = address;
-  segment->size = bytes;
-  segment->arena = arena;
   segment->source = &pool;
-  segment->large = request->large;
   segment->stack = request->stack;
-  segment->first = block;
-  block->address.store(address, std::memory_order_relaxed);
-  block->size = bytes;
-  block->large = request->large;
-  block->arena = arena;
-  block->segment = segment.get();
-  {
-    const Held held(device->totals.lock);
-    AddTo(device->totals.segment, request->large, 1);
-    AddTo(device->totals.reserved, request->large, static_cast<std::int64_t>(bytes));
-    if (env_.options.max_split_size != 0 && bytes >= env_.options.max_split_size) AddTo(&device->totals.oversize_segments, 1);
-  }
-  if (env_.Traced()) arena->Trace(TraceAction::SegmentAlloc, address, bytes, 0, request->stack, arena->stream->id);
   Segment* const added = segment.release();
+  added->Hold(arena, block, address, bytes, request->large);
+  device->CountSegments(request->large, 1, static_cast<std::int64_t>(bytes), env_.IsOversize(bytes));
+  if (env_.Traced()) arena->Trace(TraceAction::SegmentAlloc, address, bytes, 0, request->stack, arena->stream->id);
   std::unique_lock<Lock> held(arena->lock);
-  added->next = arena->segments;
-  if (arena->segments != nullptr) arena->segments->back = added;
-  arena->segments = added;
+  arena->AddSegment(added);
   ++arena->growths;
   if (!mapped || left != CUDA_SUCCESS) {
     // It cannot be given out, or the caller must hear of its context: then it is a cached segment, or goes back.
@@ -117,8 +100,7 @@ void SegmentSource::ForgetSegment(Segment* segment) noexcept {
   Device* const device = arena->device;
   {
     const Held held(arena->lock);
-    (segment->back == nullptr ? arena->segments : segment->back->next) = segment->next;
-    if (segment->next != nullptr) segment->next->back = segment->back;
+    arena->RemoveSegment(segment);
     for (Block* block = segment->first; block != nullptr;) {
       Block* const next = block->next;
       arena->Remove(block);
@@ -129,17 +111,10 @@ void SegmentSource::ForgetSegment(Segment* segment) noexcept {
     }
     if (segment->expandable) arena->expandable[Index(segment->large)] = nullptr;
   }
-  {
-    const Held held(device->totals.lock);
-    AddTo(device->totals.segment, segment->large, -1);
-    if (!segment->expandable) {
-      AddTo(device->totals.reserved, segment->large, -static_cast<std::int64_t>(segment->size));
-      if (env_.options.max_split_size != 0 && segment->size >= env_.options.max_split_size) AddTo(&device->totals.oversize_segments, -1);
-    }
-  }
-  if (!segment->expandable) device->Unreserve(segment->size);
-  std::free(segment->handles);
-  std::free(segment->pages);
+  const bool is_plain = !segment->expandable;
+  const std::int64_t bytes = is_plain ? -static_cast<std::int64_t>(segment->size) : 0;
+  device->CountSegments(segment->large, -1, bytes, is_plain && env_.IsOversize(segment->size));
+  if (is_plain) device->Unreserve(segment->size);
   delete segment;
 }
 

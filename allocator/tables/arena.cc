@@ -207,7 +207,7 @@ void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
   if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
   ++stamped_frees;
   stamped_bytes += block->size;
-  if (environment->options.max_split_size != 0 && block->size >= environment->options.max_split_size) {
+  if (environment->IsOversize(block->size)) {
     const Held held(device->totals.lock);
     AddTo(&device->totals.oversize_allocations, -1);
   }
@@ -349,7 +349,7 @@ inline void Arena::Hand(Block* block, std::size_t bytes, std::size_t size, Strea
   const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
   block->state.store(life | kLive | (to == stream ? 0 : kForeign), std::memory_order_release);
   environment->map.Put(block);
-  if (environment->options.max_split_size != 0 && block->size >= environment->options.max_split_size) {
+  if (environment->IsOversize(block->size)) {
     const Held held(device->totals.lock);
     AddTo(&device->totals.oversize_allocations, 1);
   }

@@ -50,6 +50,7 @@ struct ArenaEnvironment {
   std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   Tracer tracer;
 
+  bool IsOversize(std::size_t size) const noexcept { return options.max_split_size != 0 && size >= options.max_split_size; }
   bool Traced() const noexcept { return tracer.record != nullptr; }
   void* CaptureStack() const noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
 };
@@ -117,6 +118,8 @@ struct alignas(64) Arena {
   void Resettle(std::size_t limit) noexcept;
   // Pending blocks whose uses are over, likewise.
   void Promote(std::size_t limit) noexcept;
+  void AddSegment(Segment* segment) noexcept;
+  void RemoveSegment(Segment* segment) noexcept;
   void Insert(Block* block, Place place) noexcept;
   void Remove(Block* block) noexcept;
   void SettleUnmapped(Block* block) noexcept;

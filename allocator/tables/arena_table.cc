@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/tables/arena_table.h"
 
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <utility>
@@ -17,8 +16,6 @@ ArenaTable::~ArenaTable() {
     while (arena->segments != nullptr) {
       Segment* const segment = std::exchange(arena->segments, arena->segments->next);
       for (Block* block = segment->first; block != nullptr; block = block->next) DropCaptured(block);
-      std::free(segment->handles);
-      std::free(segment->pages);
       delete segment;
     }
     delete std::exchange(arena, arena->next_all);
@@ -72,6 +69,17 @@ void Arena::Trace(TraceAction action, CUdeviceptr address, std::size_t size, std
   event.pool = pool->id();
   event.stack = stack;
   environment->tracer.record(environment->tracer.self, event);
+}
+
+void Arena::AddSegment(Segment* segment) noexcept {
+  segment->next = segments;
+  if (segments != nullptr) segments->back = segment;
+  segments = segment;
+}
+
+void Arena::RemoveSegment(Segment* segment) noexcept {
+  (segment->back == nullptr ? segments : segment->back->next) = segment->next;
+  if (segment->next != nullptr) segment->next->back = segment->back;
 }
 
 void Arena::CountElided(const Block* block, const StreamRecord* waiter, const Use& use) const noexcept {

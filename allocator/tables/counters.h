@@ -19,6 +19,8 @@
 
 namespace cuaudit::alloc {
 
+inline constexpr std::size_t kMaxDevices = 64;
+
 enum Measure : std::size_t { kCount, kBytes, kRequested, kMeasures };
 
 // What one thread added and took away, small and large; and the most that there was at once since it was last folded in, of all and of

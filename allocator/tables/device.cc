@@ -15,6 +15,13 @@ bool Device::Reserve(std::size_t bytes) noexcept {
   return true;
 }
 
+void Device::CountSegments(bool large, int count, std::int64_t bytes, bool is_oversize) noexcept {
+  const Held held(totals.lock);
+  if (count != 0) AddTo(totals.segment, large, count);
+  if (bytes != 0) AddTo(totals.reserved, large, bytes);
+  if (is_oversize) AddTo(&totals.oversize_segments, count);
+}
+
 CUresult Devices::OpenDevice(const DeviceConfig& config, Device* device) noexcept {
   device->ordinal = config.device;
   CUresult result = CUDA_SUCCESS;

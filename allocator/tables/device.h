@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // device.h: one device of an allocator: its context, its limit and what is reserved of it, its figures.
 //
-//   Owns      a reference to the primary context unless a context was given, until ReleaseContext.
+//   Owns      a reference to the primary context unless a context was given, until ReleaseContexts.
 //   Threads   any thread; `releasing`, `settling` and `routes_lock` as lock_order.def says.
 //   Units     bytes.
-//   Faults    Open: DevicePrimaryCtxRetain, DeviceGetAttribute, MemGetAllocationGranularity, DeviceTotalMem. ReleaseContext:
+//   Faults    Open: DevicePrimaryCtxRetain, DeviceGetAttribute, MemGetAllocationGranularity, DeviceTotalMem. ReleaseContexts:
 //             DevicePrimaryCtxRelease.
 #pragma once
 
@@ -23,7 +23,6 @@
 namespace cuaudit::alloc {
 
 struct DeviceConfig;
-struct Keeper;
 struct Pool;
 
 // Under Device::routes_lock, but for `pool` and `route`, which never change.
@@ -40,6 +39,9 @@ struct Device {
   bool Reserve(std::size_t bytes) noexcept;
   void Unreserve(std::size_t bytes) noexcept { reserved.fetch_sub(bytes, std::memory_order_relaxed); }
 
+  // So many more of them, and of their bytes, in the figures.
+  void CountSegments(bool large, int count, std::int64_t bytes, bool is_oversize = false) noexcept;
+
   int index = 0;
   CUdevice ordinal = 0;
   CUcontext context = nullptr;
@@ -55,8 +57,6 @@ struct Device {
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
   Lock releasing{LockRank::Releasing};
-  std::atomic<Keeper*> keepers{nullptr};
-  std::atomic<StreamRecord*> legacy{nullptr};  // with trust_stream_handles
   // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
   Lock settling{LockRank::Settling};
   Lock routes_lock;

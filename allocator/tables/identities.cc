@@ -14,7 +14,7 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
   if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
   const bool is_default = IsDefaultStream(stream);
   if (env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
-    StreamRecord* const known = is_default ? target->legacy.load(std::memory_order_acquire)
+    StreamRecord* const known = is_default ? legacy_[target->index].load(std::memory_order_acquire)
                                            : by_handle_[StreamTable::HandleBucket(stream)].load(std::memory_order_acquire);
     if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
       *out = StreamRef(known);
@@ -52,7 +52,7 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
   if ((result = current.Leave()) != CUDA_SUCCESS) return env_.Note(result);
   if (env_.options.trust_stream_handles) {
     if (!is_default) by_handle_[StreamTable::HandleBucket(stream)].store(found, std::memory_order_release);
-    if (is_default && stream != CU_STREAM_PER_THREAD) target->legacy.store(found, std::memory_order_release);
+    if (is_default && stream != CU_STREAM_PER_THREAD) legacy_[target->index].store(found, std::memory_order_release);
   }
   *out = StreamRef(found);
   return CUDA_SUCCESS;

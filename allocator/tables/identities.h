@@ -25,6 +25,7 @@ class Identities {
   StreamTable& streams_;
   PoolTable& pools_;
   std::atomic<StreamRecord*> by_handle_[StreamTable::kBuckets] = {};
+  std::atomic<StreamRecord*> legacy_[kMaxDevices] = {};  // the legacy stream of each device
 };
 
 }  // namespace cuaudit::alloc

@@ -25,7 +25,6 @@
 namespace cuaudit::alloc {
 
 inline constexpr std::size_t kSlots = 16;
-inline constexpr std::size_t kMaxDevices = 64;
 
 // A magazine that keeps missing is passed by: blocks go to and from the arena at once, and the magazine only remembers what it would have
 // had. When that would have served several requests in a row, it keeps blocks again.

@@ -34,7 +34,6 @@
 namespace cuaudit::alloc {
 
 struct Arena;
-class Core;
 struct Device;
 
 struct Stamp {
