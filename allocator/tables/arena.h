@@ -44,11 +44,11 @@ struct Request {
 struct ArenaEnvironment {
   explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
   const Options options;
-  AddressMap map;
-  BlockStore store;
-  StampCounts stamp_counts;
-  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   Tracer tracer;
+  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
+  AddressMap map;
+  alignas(64) BlockStore store;  // written often, unlike what is above
+  StampCounts stamp_counts;
 
   bool IsOversize(std::size_t size) const noexcept { return options.max_split_size != 0 && size >= options.max_split_size; }
   bool Traced() const noexcept { return tracer.record != nullptr; }

@@ -41,14 +41,16 @@ struct Environment : ArenaEnvironment {
   std::uint64_t serial = 0;
   std::atomic<bool> exiting{false};
   std::atomic<bool> closed{false};
-  // Of the whole allocator, since a use may join two devices.
-  std::atomic<std::uint64_t> uses_recorded{0}, uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0},
-      served_shared_pool{0};
 
  private:
   CUresult WhyNot(const char* call) noexcept;
   bool wipes_ = false;  // a forked child finds serial_at wiped
   int process_ = 0;
+
+ public:
+  // Of the whole allocator, since a use may join two devices; written often, unlike what is above.
+  alignas(64) std::atomic<std::uint64_t> uses_recorded{0};
+  std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
 };
 
 }  // namespace cuaudit::alloc
