@@ -50,7 +50,7 @@ struct DeviceConfig {
   CUcontext context = nullptr;  // borrowed; null: the device's primary context, retained until Close
 };
 
-class Core;  // all of it
+class Core;  // all parts of it
 
 class Allocator final : public Backend {
  public:

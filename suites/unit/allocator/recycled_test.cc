@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "allocator/core.h"
+#include "allocator/core/core.h"
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/recycled_handle.h"
 
@@ -305,24 +305,24 @@ double VisitedAfterACapture(std::size_t count) {
   std::vector<CUstream> streams;
   for (std::size_t i = 0; i < count; ++i) {
     streams.push_back(a.Stream());
-    EXPECT_OK(core.Identify(0, streams.back(), &ref));
+    EXPECT_OK(core.identities.Identify(0, streams.back(), &ref));
   }
-  EXPECT_EQ(core.records_visited.load(), 0U) << "before any capture";
+  EXPECT_EQ(core.streams.records_visited(), 0U) << "before any capture";
 
   const CUstream captured = a.Stream();
   EXPECT_OK(a.d.StreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
-  EXPECT_OK(core.Identify(0, captured, &ref));
+  EXPECT_OK(core.identities.Identify(0, captured, &ref));
   const StreamRef inside = ref;
   CUgraph graph = nullptr;
   EXPECT_OK(a.d.StreamEndCapture(captured, &graph));
   EXPECT_OK(a.d.GraphDestroy(graph));
   EXPECT_NE(inside.record()->capture.load(), 0U);
-  EXPECT_OK(core.Identify(0, captured, &ref));
+  EXPECT_OK(core.identities.Identify(0, captured, &ref));
   EXPECT_EQ(inside.record()->capture.load(), 0U) << "seen outside";
 
-  const std::uint64_t before = core.records_visited.load();
-  for (const CUstream stream : streams) EXPECT_OK(core.Identify(0, stream, &ref));
-  const std::uint64_t visited = core.records_visited.load() - before;
+  const std::uint64_t before = core.streams.records_visited();
+  for (const CUstream stream : streams) EXPECT_OK(core.identities.Identify(0, stream, &ref));
+  const std::uint64_t visited = core.streams.records_visited() - before;
   EXPECT_GE(visited, count) << "its own record";
   std::size_t live = 0;
   EXPECT_OK(core.Close(&live));

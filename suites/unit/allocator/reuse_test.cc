@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/free_bins.h"
+#include "allocator/blocks/free_bins.h"
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::reuse_test {

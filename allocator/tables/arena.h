@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// arena.h: the segments of one (device, pool, stream): splitting, merging, and who may have what.
+//
+//   Owns      its segments' place in the books; their memory belongs to who talks to the driver (segment_source.h).
+//   Threads   `lock` guards everything but the atomics; methods that say so are called with it held. Return takes no lock.
+//   Streams   never touched. What the arena's own stream did with a block needs no order for that stream's next use of it.
+//   Units     bytes.
+//   Errors    none: splitting that lacks host memory gives out the whole block instead.
+//   Faults    makes no driver calls.
+//   Source    PyTorch c10/cuda/CUDACachingAllocator.cpp: get_free_block, should_split, try_merge_blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator/blocks/address_map.h"
+#include "allocator/blocks/block.h"
+#include "allocator/blocks/free_bins.h"
+#include "allocator/options.h"
+#include "allocator/trace.h"
+#include "allocator/uses/stamps.h"
+
+namespace cuaudit::alloc {
+
+struct Pool;
+
+// What an allocation is looking for.
+struct Request {
+  std::size_t bytes = 0;  // as asked for
+  std::size_t size = 0;   // rounded
+  bool large = false;
+  StreamRecord* stream = nullptr;
+  CUstream live = nullptr;    // the handle that the call was handed
+  bool can_touch = false;     // it means `stream` on this thread
+  std::uint64_t growths = 0;  // the arena's, before it was searched
+  std::uint64_t capture = 0;  // that the stream is in, if that was asked
+  bool may_be_fast = false;   // the next one need not be asked
+  bool by_limit = false;      // refused by the limit, not the driver
+  bool no_room = false;       // refused for want of addresses in the arena's range
+  void* stack = nullptr;
+};
+
+// What the arenas of one allocator share; it has no way to the driver.
+struct ArenaEnvironment {
+  explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
+  const Options options;
+  Tracer tracer;
+  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
+  AddressMap map;
+  alignas(64) BlockStore store;  // written often, unlike what is above
+  StampCounts stamp_counts;
+
+  bool IsOversize(std::size_t size) const noexcept { return options.max_split_size != 0 && size >= options.max_split_size; }
+  bool Traced() const noexcept { return tracer.record != nullptr; }
+  void* CaptureStack() const noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
+};
+
+struct alignas(64) Arena {
+  // Set once.
+  ArenaEnvironment* environment = nullptr;
+  Device* device = nullptr;
+  Pool* pool = nullptr;
+  StreamRecord* stream = nullptr;
+  std::uint32_t index = 0;
+  Arena* next_all = nullptr;
+  Arena* next_of_pool = nullptr;
+
+  alignas(64) std::atomic<Block*> returned{nullptr};  // freed by whomever, not yet looked at
+
+  std::atomic<std::uint64_t> growths{0};
+
+  alignas(64) Lock lock{LockRank::Arena};
+  FreeBins ready[2], pending[2];  // [large]
+  BlockTree<false> unmapped[2];
+  Block* waiting = nullptr;  // oldest first
+  Block* waiting_last = nullptr;
+  std::size_t waiting_count = 0;
+  std::size_t looked_at = 0;      // of them, when somebody last looked
+  std::size_t waiting_large = 0;  // of them, in the large pool
+  Segment* segments = nullptr;
+  Segment* expandable[2] = {nullptr, nullptr};
+  std::uint64_t stamped_frees = 0;  // frees since the last stamp for others
+  std::uint64_t stamped_bytes = 0;
+  Lock growing{LockRank::Growing};  // held across the driver calls that grow it; taken before `lock`
+
+  // Written under `lock`.
+  std::atomic<std::uint64_t> served_ready{0}, served_other{0}, served_pending{0}, served_capture{0}, served_grown{0};
+
+  // Takes the block off its user's hands: it is looked at when somebody next searches. No lock.
+  void Return(Block* block) noexcept {
+    block->state.store((block->state.load(std::memory_order_relaxed) & ~kStatusMask) | kReturned, std::memory_order_relaxed);
+    Block* head = returned.load(std::memory_order_relaxed);
+    do {
+      block->link = head;
+    } while (!returned.compare_exchange_weak(head, block, std::memory_order_release, std::memory_order_relaxed));
+  }
+
+  bool Init() noexcept;  // false: no host memory
+
+  void Trace(TraceAction action, CUdeviceptr address, std::size_t size, std::size_t requested, void* stack, std::uint64_t stream_id,
+             std::uint64_t other = 0, std::uint64_t sequence = 0) const noexcept;
+  // `waiter` need not wait for the use of the block, since it has waited for as much already.
+  void CountElided(const Block* block, const StreamRecord* waiter, const Use& use) const noexcept;
+  // Whether to look at the uses of freed blocks though others may fit. Of large ones always, else larger ones are cut up meanwhile, and the
+  // pieces stay; small ones are too many for that, and at most some segments of theirs are made too many. `lock` is held.
+  bool IsLookDue(bool large) const noexcept {
+    if (waiting_count >= looked_at + kGlance / 2) return true;
+    return large && (waiting_large != 0 || (!environment->options.deterministic && !pending[1].empty()));
+  }
+  static constexpr std::size_t kGlance = 16;  // waiting blocks that an ordinary search looks at
+  static constexpr std::size_t kEverything = ~std::size_t{0};
+
+  // All below: `lock` is held.
+  void Collect() noexcept;                                  // looks at what was returned
+  void TakeBack(Block* block, std::uint64_t own) noexcept;  // one block; `own`: the number that ends the stream's work until now
+  void Settle(Block* block) noexcept;                       // a free block in nobody's set gets its place, merged with its neighbours
+  // Blocks that wait, as far as is known without asking the driver; `limit` of those that still must are looked at.
+  void Resettle(std::size_t limit) noexcept;
+  // Pending blocks whose uses are over, likewise.
+  void Promote(std::size_t limit) noexcept;
+  void AddSegment(Segment* segment) noexcept;
+  void RemoveSegment(Segment* segment) noexcept;
+  void Insert(Block* block, Place place) noexcept;
+  void Remove(Block* block) noexcept;
+  void SettleUnmapped(Block* block) noexcept;
+  Block* FindIn(const FreeBins* set, const Request& request) const noexcept;
+  bool MayServe(const Block* block, const Request& request) const noexcept;
+  Block* FindImplied(const Request& request) const noexcept;
+  bool ShouldSplit(const Block* block, std::size_t size) const noexcept;
+  // Cuts what is too much off a block in nobody's set; the rest is free and has its place. The block stays in nobody's set.
+  void Split(Block* block, std::size_t size) noexcept;
+  Block* SplitAt(Block* block, std::size_t size, Block* spare = nullptr) noexcept;  // the rest, in nobody's set; nullptr: no host memory
+  void GiveOut(Block* block, const Request& request) noexcept;
+  void GiveOut(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept;  // outside captures, untraced
+  // Merges pending blocks with ready neighbours; true when that made any.
+  bool MergeMixed() noexcept;
+  bool IsOver(const Use& use) const noexcept;
+  void Recognize(Block* block) const noexcept;  // uses by what a stream was in a capture, as uses by the stream, where that is known
+
+  // Records for blocks; some are kept here, so that arenas do not meet at the store.
+  Block* TakeRecord() noexcept;
+  void GiveRecord(Block* block) noexcept;
+
+ private:
+  Block* records_ = nullptr;
+  std::size_t record_count_ = 0;
+  bool TakeIn(Block* block, Block* neighbour) noexcept;
+  bool AbsorbBefore(Block* block) noexcept;
+  bool AbsorbBehind(Block* block) noexcept;
+  bool AbsorbBoth(Block* block, Place place) noexcept;
+  void InsertElsewhere(Block* block, Place place) noexcept;
+  void RemoveElsewhere(Block* block, Place place) noexcept;
+  Place PlaceOf(Block* block) noexcept;
+  void Hand(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept;
+  void CountPending(Block* block, bool is_pending) noexcept;
+};
+
+// Of a counter that is written under a lock.
+inline void Raise(std::atomic<std::uint64_t>* counter) noexcept {
+  counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline std::size_t Index(bool large) noexcept { return large ? 1 : 0; }
+
+}  // namespace cuaudit::alloc

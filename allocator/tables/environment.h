@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// environment.h: what the parts of one allocator share: the driver, the options, whether calls may go on, and the records of blocks.
+//
+//   Owns      what ArenaEnvironment owns, and a page that a forked child finds wiped.
+//   Threads   any thread; driver, options and tracer are set while there is only one.
+//   Errors    Usable: NOT_INITIALIZED (a forked child), ILLEGAL_STATE (closed), DEINITIALIZED (the process is exiting).
+//   Faults    makes no driver calls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "allocator/tables/arena.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+struct Environment : ArenaEnvironment {
+  Environment(driver::DriverRef the_driver, const Options& the_options) noexcept : ArenaEnvironment(the_options), driver(the_driver) {}
+  ~Environment();
+
+  bool Open() noexcept;  // false: no host memory
+  CUresult Usable(const char* call) noexcept {
+    const bool is_well =
+        wipes_ && *serial_at == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
+    return is_well ? CUDA_SUCCESS : WhyNot(call);
+  }
+  CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
+  bool Forked() const noexcept;
+  std::size_t Round(std::size_t bytes) const noexcept;  // what a request for so many is given at least
+
+  // What the fast path reads, on one line.
+  alignas(64) const std::uint64_t* serial_at = nullptr;  // in the page that a forked child finds wiped
+  std::atomic<std::uint32_t> detours{0};                 // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
+  std::uint32_t check_interval = 0;
+  std::size_t cache_bytes = 0;
+  bool serves_directly = false;  // no option asks for more than the best fit among what is free for certain
+
+  const driver::DriverRef driver;
+  std::uint64_t serial = 0;
+  std::atomic<bool> exiting{false};
+  std::atomic<bool> closed{false};
+
+ private:
+  CUresult WhyNot(const char* call) noexcept;
+  bool wipes_ = false;  // a forked child finds serial_at wiped
+  int process_ = 0;
+
+ public:
+  // Of the whole allocator, since a use may join two devices; written often, unlike what is above.
+  alignas(64) std::atomic<std::uint64_t> uses_recorded{0};
+  std::atomic<std::uint64_t> uses_own{0}, uses_merged{0}, uses_captured{0}, double_frees{0}, foreign_pointers{0}, served_shared_pool{0};
+};
+
+}  // namespace cuaudit::alloc

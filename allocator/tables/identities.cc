@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "allocator/tables/identities.h"
+
+#include "allocator/driver_scope.h"
+#include "allocator/errors.h"
+
+namespace cuaudit::alloc {
+
+CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexcept {
+  *out = StreamRef();
+  CUresult result = env_.Usable("Identify");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = devices_.At(device);
+  if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
+  const bool is_default = IsDefaultStream(stream);
+  if (env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
+    StreamRecord* const known = is_default ? legacy_[target->index].load(std::memory_order_acquire)
+                                           : by_handle_[StreamTable::HandleBucket(stream)].load(std::memory_order_acquire);
+    if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
+      *out = StreamRef(known);
+      return CUDA_SUCCESS;
+    }
+  }
+  unsigned long long id = 0;
+  CUcontext context = nullptr;
+  StreamRecord* found = nullptr;
+  CurrentContext current(env_.driver, target->context, !is_default);
+  if ((result = current.result()) != CUDA_SUCCESS) return env_.Note(result);
+  // On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  std::uint64_t capture = 0;
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(env_.driver, stream, &status, &capture);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+    result = IdentifyCaptured(target, stream, capture, &found);
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = left;
+    if (result == CUDA_SUCCESS) *out = StreamRef(found);
+    return env_.Note(result);
+  }
+  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) return env_.Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
+  found = streams_.Find(id);
+  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, target->context, found);
+  if (found == nullptr) {
+    context = target->context;
+    if (!is_default && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return env_.Note(result);
+    result = streams_.Make(id, stream, context, &found);
+    if (result != CUDA_SUCCESS) return env_.Note(result);
+  }
+  if ((result = current.Leave()) != CUDA_SUCCESS) return env_.Note(result);
+  if (env_.options.trust_stream_handles) {
+    if (!is_default) by_handle_[StreamTable::HandleBucket(stream)].store(found, std::memory_order_release);
+    if (is_default && stream != CU_STREAM_PER_THREAD) legacy_[target->index].store(found, std::memory_order_release);
+  }
+  *out = StreamRef(found);
+  return CUDA_SUCCESS;
+}
+
+// The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may
+// still be in use. Captures that share a private pool promise to be replayed one after the other, so there the handle stays itself.
+CUresult Identities::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept {
+  const bool own_thread = stream == CU_STREAM_PER_THREAD;
+  CUcontext context = device->context;
+  if (!own_thread) {
+    const CUresult result = ContextOf(env_.driver, stream, &context);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Scope scope = Scope::Capture;
+  std::uint64_t scope_id = capture;
+  for (const std::unique_ptr<Device>& each : devices_) {
+    if (own_thread || each->context != context || each->routed.load(std::memory_order_acquire) == 0) continue;
+    StreamRecord asked;
+    asked.handle = stream;
+    asked.context = context;
+    asked.device = each.get();
+    if (const Pool* const pool = pools_.RouteOf(each.get(), &asked); pool != &pools_.shared) {
+      scope = Scope::Pool;
+      scope_id = pool->id().second;
+    }
+  }
+  streams_.NoteCaptured(stream, context, capture);
+  const CUresult result = streams_.MakeCaptured(stream, context, scope, scope_id, out);
+  if (result == CUDA_SUCCESS) (*out)->capture.store(capture, std::memory_order_release);
+  return result;
+}
+
+CUresult Identities::RetireStream(int device, CUstream stream) noexcept {
+  StreamRef ref;
+  CUresult result = Identify(device, stream, &ref);
+  if (result != CUDA_SUCCESS) return result;
+  StreamRecord* const record = ref.record();
+  if (record->device == nullptr || record->retired.load(std::memory_order_acquire)) return CUDA_SUCCESS;
+  CurrentContext current(env_.driver, record->context);
+  result = current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result == CUDA_SUCCESS) result = env_.driver.StreamIsCapturing(stream, &status);
+  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE)
+    result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS) result = record->Record(env_.driver, stream, &sequence);
+  // Whoever is told of an error goes on using the stream: so nothing that may fail comes after this.
+  const CUresult left = current.Leave();
+  if (result == CUDA_SUCCESS) result = left;
+  if (result != CUDA_SUCCESS) return env_.Note(result);
+  record->retired.store(true, std::memory_order_release);
+  record->ForgetWaits();
+  streams_.NoteRetired(record, stream);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuaudit::alloc

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
+//
+//   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
+//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a
+//   slot
+//             has the block.
+//   Units     keys are rounded sizes in units of 512 bytes.
+//   Errors    none; a magazine that host memory cannot make is done without.
+//   Faults    makes no driver calls.
+#pragma once
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "allocator/blocks/block.h"
+#include "allocator/tables/counters.h"
+
+namespace cuaudit::alloc {
+
+inline constexpr std::size_t kSlots = 16;
+
+// A magazine that keeps missing is passed by: blocks go to and from the arena at once, and the magazine only remembers what it would have
+// had. When that would have served several requests in a row, it keeps blocks again.
+class alignas(64) Magazine {
+ public:
+  bool is_passed_by() const noexcept { return is_passed_by_; }  // then neither Take nor Put may be called
+
+  Block* Take(std::uint32_t key) noexcept {
+    // What was put last is mostly asked for next, and one key is read sooner than sixteen just after one of them was written.
+    if (key_[last_] == key) [[likely]] {
+      Block* const block = TakeAt(last_);
+      if (block != nullptr) [[likely]]
+        return block;
+    }
+    for (unsigned hits = Match(key); hits != 0; hits &= hits - 1) {
+      Block* const block = TakeAt(static_cast<unsigned>(__builtin_ctz(hits)));
+      if (block != nullptr) return block;
+    }
+    ++misses_;
+    return nullptr;
+  }
+  // After a miss, when all that was kept has gone back.
+  void NoteEmptied() noexcept {
+    if (misses_ < kMostMisses) return;
+    is_passed_by_ = true;
+    key_.fill(0);
+    misses_ = would_hit_ = 0;
+  }
+  // While it is passed by: what it would have been asked for and given.
+  void NoteRequest(std::uint32_t key) noexcept {
+    const unsigned hits = Match(key);
+    if (hits == 0) {
+      key_.fill(0);
+      would_hit_ = 0;
+      return;
+    }
+    key_[static_cast<unsigned>(__builtin_ctz(hits))] = 0;
+    if (++would_hit_ < kHitsToReturn) return;
+    is_passed_by_ = false;
+    key_.fill(0);
+    bytes_ = 0;
+  }
+  void NoteFreed(std::uint32_t key) noexcept {
+    key_[last_] = key;
+    last_ = (last_ + 1) % kSlots;
+  }
+
+  bool Put(Block* block, std::size_t limit) noexcept {
+    const std::size_t bytes = bytes_ + block->size;
+    unsigned i = last_;
+    if (key_[i] != 0 || bytes > limit) [[unlikely]] {
+      const unsigned room = Match(0);
+      if (room == 0 || bytes > limit) return Sweep(block->size, limit) && Put(block, limit);
+      i = static_cast<unsigned>(__builtin_ctz(room));
+      last_ = i;
+    }
+    key_[i] = block->key;
+    bytes_ = bytes;
+    size_[i] = block->size;
+    slot_[i].store(block, std::memory_order_release);
+    return true;
+  }
+
+  template <typename Visit>
+  void Empty(Visit visit) noexcept {
+    for (std::atomic<Block*>& slot : slot_) {
+      if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+      Block* const block = slot.exchange(nullptr, std::memory_order_acquire);
+      if (block != nullptr) visit(block);
+    }
+  }
+
+ private:
+  static constexpr unsigned kMostMisses = 8;    // in a row; a request that misses asks twice
+  static constexpr unsigned kHitsToReturn = 8;  // likewise
+
+  // One bit for each slot with that key.
+  unsigned Match(std::uint32_t key) const noexcept {
+#if defined(__SSE2__)
+    static_assert(kSlots == 16);
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(key));
+    const auto equal = [&](std::size_t i) {
+      return _mm_cmpeq_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(key_.data() + i)), wanted);
+    };
+    const __m128i all = _mm_packs_epi16(_mm_packs_epi32(equal(0), equal(4)), _mm_packs_epi32(equal(8), equal(12)));
+    return static_cast<unsigned>(_mm_movemask_epi8(all));
+#else
+    unsigned hits = 0;
+    for (unsigned i = 0; i < kSlots; ++i) hits |= static_cast<unsigned>(key_[i] == key) << i;
+    return hits;
+#endif
+  }
+  // nullptr: somebody emptied it.
+  Block* TakeAt(unsigned i) noexcept {
+    last_ = i;
+    key_[i] = 0;
+    Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+    if (block == nullptr) return nullptr;
+    bytes_ -= block->size;
+    misses_ = 0;
+    return block;
+  }
+  // Forgets what others have taken. True: that made room for so many bytes more.
+  bool Sweep(std::size_t bytes, std::size_t limit) noexcept {
+    bytes_ = 0;
+    bool any = false;
+    for (unsigned i = 0; i < kSlots; ++i) {
+      if (slot_[i].load(std::memory_order_relaxed) == nullptr) key_[i] = 0;
+      if (key_[i] != 0) {
+        bytes_ += size_[i];
+      } else {
+        any = true;
+        last_ = i;
+      }
+    }
+    return any && bytes_ + bytes <= limit;
+  }
+
+  alignas(16) std::array<std::uint32_t, kSlots> key_{};  // 0: empty; by the owner alone
+  std::array<std::atomic<Block*>, kSlots> slot_{};
+  std::size_t bytes_ = 0;
+  unsigned last_ = 0;  // the slot that was last used
+  unsigned misses_ = 0, would_hit_ = 0;
+  bool is_passed_by_ = false;
+  std::array<std::size_t, kSlots> size_{};
+};
+
+class ThreadCache {
+ public:
+  static constexpr std::size_t kPageBits = 6;
+  static constexpr std::size_t kPages = 64;  // 4096 arenas; more go without
+
+  explicit ThreadCache(std::uint64_t allocator) noexcept : serial(allocator) {}
+  ThreadCache(const ThreadCache&) = delete;
+  ThreadCache& operator=(const ThreadCache&) = delete;
+  ~ThreadCache();
+
+  Magazine* Find(std::uint32_t arena) const noexcept {
+    const std::size_t page = arena >> kPageBits;
+    if (page >= kPages) return nullptr;
+    const Page* const found = pages_[page].load(std::memory_order_acquire);
+    return found == nullptr ? nullptr : found->magazine[arena & (kPerPage - 1)].load(std::memory_order_acquire);
+  }
+  Magazine* FindOrMake(std::uint32_t arena) noexcept;
+  Counters* CountersOf(int device) noexcept;  // nullptr: no host memory
+  Counters* counters(int device) const noexcept { return counters_[static_cast<std::size_t>(device)].load(std::memory_order_acquire); }
+
+  // The thread's parts for the arena that it last used, and the block that it was last given: what saves the way there.
+  struct Latest {
+    Arena* arena = nullptr;
+    Magazine* magazine = nullptr;
+    Counters* counters = nullptr;
+    Block* block = nullptr;
+    std::uint32_t asked_ago = 0;  // allocations since one whose stream was asked whether it is being captured
+  };
+  Latest latest;  // by the owner alone
+
+  // Which streams handles were, when they were last asked about, and for how many calls that is believed.
+  struct Named {
+    CUstream handle = nullptr;
+    StreamRecord* record = nullptr;  // null: none
+    int device = 0;
+    std::uint32_t left = 0;
+  };
+  Named& NamedAt(CUstream handle) noexcept { return named_[(reinterpret_cast<std::uintptr_t>(handle) * 0x9E3779B97F4A7C15U) >> 61]; }
+  // Another thread takes it over, to whom a thread's default stream is another.
+  void ForgetNames() noexcept { named_.fill(Named()); }
+
+  const std::uint64_t serial;             // the allocator's; survives it
+  ThreadCache* next = nullptr;            // the allocator's list
+  ThreadCache* next_of_thread = nullptr;  // the thread's
+  std::atomic<bool> abandoned{false};     // its thread has ended
+  std::atomic<int> owners{2};
+  std::uint32_t slow_turns = 0;
+  // Of RecordUse, by the owner alone, read by anybody: that recorded; on the block's own stream; of a stream that had used the block
+  // before.
+  std::atomic<std::uint64_t> uses_recorded{0};
+  std::atomic<std::uint64_t> uses_own{0};
+  std::atomic<std::uint64_t> uses_merged{0};
+
+ private:
+  static constexpr std::size_t kPerPage = std::size_t{1} << kPageBits;
+  struct Page {
+    std::array<std::atomic<Magazine*>, kPerPage> magazine{};
+  };
+  std::array<std::atomic<Page*>, kPages> pages_{};
+  std::array<std::atomic<Counters*>, kMaxDevices> counters_{};
+  std::array<Named, 8> named_{};
+};
+
+// The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the
+// child finds the allocator's own wiped, which an empty entry does not match either.
+struct KnownCache {
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::uint64_t serial = kNobody;
+  ThreadCache* cache = nullptr;
+};
+inline constexpr std::size_t kKnownCaches = 4;
+// The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local std::array<KnownCache, kKnownCaches> known_caches;
+
+}  // namespace cuaudit::alloc
