@@ -16,7 +16,7 @@ Status Replay(const Subject& subject, const WorkDir& dir, const std::vector<std:
   const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
   const Result<Rehearsal> rehearsal = Rehearse(subject, dir, by_site ? 2 : 1, interrupted);
   if (!rehearsal.ok()) return rehearsal.status();
-  const std::string name = dir.File("replay");
+  const std::string name = dir.Journal("replay");
   const Subject trials = SubjectOfTrials(subject, *rehearsal);
   const Result<Launch> launch = PrepareRun(trials, name + ".journal", TrialCapacity(trials, rehearsal->run), faults, name + ".log");
   if (!launch.ok()) return launch.status();
