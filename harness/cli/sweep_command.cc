@@ -116,7 +116,13 @@ Exit SweepCommand(const Options& options) {
         Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
       if (engine.Finished() && engine.resumed() != 0) nothing_anew = NothingAnew(session->dir());
     }
+    bool told = false;
     while (status.ok() && !engine.Finished()) {
+      if (!told && engine.first_found() != nullptr) {
+        told = true;
+        progress.Clear();
+        Say(FirstFound(*engine.first_found(), engine.done(), engine.total()));
+      }
       progress.Show(engine.done(), engine.total());
       status = engine.Step();
     }

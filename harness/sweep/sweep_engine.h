@@ -154,7 +154,7 @@ class SweepEngine {
     bool settled = false;
   };
   std::unordered_map<std::uint64_t, std::size_t> claims_;  // in this round: way and state to the first trial known to lead there
-  std::map<std::uint64_t, Shape> shapes_;  // of this round
+  std::map<std::uint64_t, Shape> shapes_;                  // of this round
   std::vector<Shrinking> shrinking_;
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;

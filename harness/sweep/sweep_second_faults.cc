@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rounds of a SweepEngine that fail a second call while the program unwinds from the first: which of them, and what stands for the rest.
+// The rounds of a SweepEngine that fail a second call while the program unwinds from the first: which of them, and what stands for the
+// rest.
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -142,10 +142,11 @@ Json TrialRows::Steps(std::span<const NextFault> faults) {
       if (parts.occurrence != first.occurrence) break;
       ways.push_back(Number(kText, parts.text));
     }
-    steps.push_back(Number(
-        kStep, Json::array({begin->site, begin->step, static_cast<int>(begin->phase), begin->on_the_way_back, std::move(ways)})));
+    steps.push_back(
+        Number(kStep, Json::array({begin->site, begin->step, static_cast<int>(begin->phase), begin->on_the_way_back, std::move(ways)})));
     steps.push_back(first.occurrence);
-    for (std::uint64_t digits = 0, state = begin->state; digits < kStateDigits; ++digits, state >>= 6U) states += kDigits[state % kDigits.size()];
+    for (std::uint64_t digits = 0, state = begin->state; digits < kStateDigits; ++digits, state >>= 6U)
+      states += kDigits[state % kDigits.size()];
   }
   return Json{{"steps", std::move(steps)}, {"states", std::move(states)}};
 }

@@ -17,7 +17,8 @@
 //     way_back  its unwinding (unwinding.h). "steps" has two numbers for each call, step and occurrence, and "states" 11 characters
 //     new       rows that this line adds to the tables, each with the name of its table
 //
-// Tables: "s" texts, "k" shapes, "f" frames, "p" places, "r" what trials amount to, "h" hits, "n" findings, "w" steps with their ways to fail.
+// Tables: "s" texts, "k" shapes, "f" frames, "p" places, "r" what trials amount to, "h" hits, "n" findings, "w" steps with their ways to
+// fail.
 #pragma once
 
 #include <array>

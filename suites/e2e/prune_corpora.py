@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Sweeps programs and lifecycles with and without pruning and compares the defects: pruning must lose none.
 
-    prune_corpora.py --tool cuaudit --programs DIR [--reducers DIR] [--only WORD] [--lifecycles TEST...]
+    prune_corpora.py --tool cuaudit --programs DIR [--reducers DIR] [--all] [--only WORD] [--lifecycles TEST...]
 
-A defect is known by the fingerprint of its first finding's object and blame. Prints, per subject, the second faults that are possible, tried
-by default and tried without pruning. --lifecycles names test programs whose sweeps are compared as well, each lifecycle in turn.
+Prints for each subject the first faults; the second ones that are tried, of those that equal states leave, and of all. Defects are compared by
+their fingerprints. --lifecycles names test programs whose sweeps are compared as well, each lifecycle in turn.
 """
 import argparse
 import json
@@ -27,10 +27,14 @@ PROGRAMS = [
     "unattended condition", "turns", "looping", "misuse", "host_oom repaired", "host_oom defective", "host_path locked_mutex", "deaths abort", "idle",
 ]
 REDUCERS = [
-    "picture_pool_defective", "picture_pool_defective 12", "picture_pool_defective_marked 2", "picture_pool_repaired", "picture_pool_repaired_marked 2",
-    "preallocation_defective 2", "preallocation_repaired 2", "preallocation_only_a4 2", "graph_owner_defective", "graph_owner_defective_marked 2",
+    "graph_owner_defective", "graph_owner_defective_marked 2",
     "graph_owner_repaired", "graph_owner_repaired_marked 2", "early_returns_defective", "early_returns_defective_marked 2", "early_returns_repaired",
     "early_returns_repaired_marked 2", "host_state_defective", "host_state_repaired",
+]
+# Tens of thousands of trials without pruning.
+MANY = [
+    "picture_pool_defective", "picture_pool_defective_marked 2", "picture_pool_repaired", "picture_pool_repaired_marked 2", "preallocation_defective 2",
+    "preallocation_repaired 2", "preallocation_only_a4 2",
 ]
 
 
@@ -64,7 +68,7 @@ def compare(name, first, pruned, whole, wrong):
 
 
 def programs(arguments, wrong):
-    for folder, lines in ((arguments.programs, PROGRAMS), (arguments.reducers, REDUCERS)):
+    for folder, lines in ((arguments.programs, PROGRAMS), (arguments.reducers, REDUCERS + (MANY if arguments.all else []))):
         for line in lines if folder else []:
             name, *rest = line.split()
             if arguments.only and arguments.only not in line or not (folder / name).exists():
@@ -86,18 +90,19 @@ def long_programs(arguments, wrong):
             wrong.append(f"{line}: expected at most {100 * SHARE:.0f} % of the second faults to be tried")
 
 
+def swept(test, options):
+    """The reports of all lifecycles that a test program sweeps, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, CUAUDIT_SWEEP=f"{options} --format json={folder}/{{case}}.json", CUAUDIT_OPTIONS="driver=sim")
+        subprocess.run([test, "--gtest_brief=1"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return {path.stem: json.loads(path.read_text()) for path in Path(folder).glob("*.json")}
+
+
 def lifecycles(arguments, wrong):
     for test in arguments.lifecycles:
-        written = []
-        for options in ("--depth=1", "", "--no-prune"):
-            folder = Path(tempfile.mkdtemp())
-            environment = dict(os.environ, CUAUDIT_SWEEP=f"{options} --format json={folder}/{{case}}.json", CUAUDIT_OPTIONS="driver=sim")
-            subprocess.run([test, "--gtest_brief=1"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-            written.append({path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")})
-        for case in sorted(set(written[0]) & set(written[1]) & set(written[2])):
-            if case.endswith("_drift"):
-                continue
-            compare(f"{Path(test).name} {case}", written[0][case]["totals"]["trials"], written[1][case], written[2][case], wrong)
+        first, pruned, whole = (swept(test, options) for options in ("--depth=1", "", "--no-prune"))
+        for case in sorted(set(first) & set(pruned) & set(whole)):
+            compare(f"{Path(test).name} {case}", first[case]["totals"]["trials"], pruned[case], whole[case], wrong)
 
 
 def main():
@@ -105,7 +110,8 @@ def main():
     parser.add_argument("--tool", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--programs", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--reducers", type=lambda text: Path(text).resolve())
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="subjects whose line holds this word")
+    parser.add_argument("--all", action="store_true", help="also those with tens of thousands of trials")
     parser.add_argument("--lifecycles", nargs="*", default=[])
     arguments = parser.parse_args()
     wrong = []

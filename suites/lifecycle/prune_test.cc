@@ -60,30 +60,28 @@ Lifecycle ManyTurns(bool careless, bool late) {
     CUevent event[3] = {};
   };
   static Held held;
-  return Lifecycle("many_turns")
-      .WithCurrentContext()
-      .Init([careless, late](DriverRef driver) {
-        held = Held();
-        CUresult code = driver.StreamCreate(&held.stream, CU_STREAM_NON_BLOCKING);
-        if (code != CUDA_SUCCESS) return code;
-        for (CUevent& event : held.event) {
-          if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
-        }
-        volatile int turns = 40;
-        int turn = 0;
-        for (; turn < turns && code == CUDA_SUCCESS; ++turn) {
-          code = driver.EventRecord(held.event[0], held.stream);
-          if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(held.stream);
-        }
-        const bool failed = code != CUDA_SUCCESS;
-        const CUresult back = held.stream == nullptr ? CUDA_SUCCESS : driver.StreamDestroy(held.stream);
-        if (failed && back != CUDA_SUCCESS && careless && (!late || turn > 20)) return code;
-        for (const CUevent event : held.event) {
-          const CUresult one = event == nullptr ? CUDA_SUCCESS : driver.EventDestroy(event);
-          if (code == CUDA_SUCCESS) code = one;
-        }
-        return code == CUDA_SUCCESS ? back : code;
-      });
+  return Lifecycle("many_turns").WithCurrentContext().Init([careless, late](DriverRef driver) {
+    held = Held();
+    CUresult code = driver.StreamCreate(&held.stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    for (CUevent& event : held.event) {
+      if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    }
+    volatile int turns = 40;
+    int turn = 0;
+    for (; turn < turns && code == CUDA_SUCCESS; ++turn) {
+      code = driver.EventRecord(held.event[0], held.stream);
+      if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(held.stream);
+    }
+    const bool failed = code != CUDA_SUCCESS;
+    const CUresult back = held.stream == nullptr ? CUDA_SUCCESS : driver.StreamDestroy(held.stream);
+    if (failed && back != CUDA_SUCCESS && careless && (!late || turn > 20)) return code;
+    for (const CUevent event : held.event) {
+      const CUresult one = event == nullptr ? CUDA_SUCCESS : driver.EventDestroy(event);
+      if (code == CUDA_SUCCESS) code = one;
+    }
+    return code == CUDA_SUCCESS ? back : code;
+  });
 }
 
 TEST(Prune, EqualUnwindingsStandForEachOther) {

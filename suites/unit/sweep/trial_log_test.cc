@@ -147,8 +147,9 @@ TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
 
 TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   TrialResult trial = Sample(1);
-  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false, 77},
-                            {"cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse", 8, 0xffffffffffffffffU, faults::Phase::Any, true, 0}};
+  trial.unwinding.faults = {
+      {"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false, 77},
+      {"cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse", 8, 0xffffffffffffffffU, faults::Phase::Any, true, 0}};
   trial.unwinding.shape = 0x8000000000000001U;
   trial.unwinding.left_out = {{trial.unwinding.faults[0], Reason::SecondKilled}};
   trial.unwinding.pruned = {{Reason::SecondAsFirst, 3}};
