@@ -56,6 +56,36 @@ Json ResultOf(const TrialResult& trial) {
               {"keyed", trial.later_keys.size()}};
 }
 
+// Equal keys are equal rows of ResultOf.
+std::string ResultKey(const TrialResult& trial) {
+  std::string key;
+  const auto add = [&key](auto number) { key.append(std::to_string(static_cast<std::int64_t>(number))) += ' '; };
+  add(trial.verdict);
+  add(trial.missed);
+  add(trial.fired);
+  add(trial.isolation);
+  add(trial.ending.exit_status);
+  add(trial.ending.signal);
+  add(trial.ending.timed_out);
+  add(trial.ending.left_behind);
+  add(trial.ending.survived);
+  add(trial.host_left_out);
+  add(trial.said);
+  add(trial.recovery);
+  add(trial.later_keys.size());
+  for (const std::size_t fault : trial.unfired) add(fault);
+  key += ';';
+  for (const std::size_t number : trial.benign) add(number);
+  key += ';';
+  for (const Reason why : trial.skipped) add(why);
+  for (const Because& why : trial.fallback) {
+    key += ';';
+    add(why.reason);
+    key += why.of;
+  }
+  return key;
+}
+
 bool SameStep(const NextFault& a, const NextFault& b) {
   return a.site == b.site && a.step == b.step && a.phase == b.phase && a.on_the_way_back == b.on_the_way_back && a.state == b.state;
 }
@@ -74,14 +104,31 @@ std::size_t TrialRows::Number(Table table, const Json& content) {
   return known->second;
 }
 
+std::size_t TrialRows::TextRow(const std::string& text) {
+  const auto known = texts_.find(text);
+  return known != texts_.end() ? known->second : texts_.emplace(text, Number(kText, text)).first->second;
+}
+
+std::size_t TrialRows::ResultRow(const TrialResult& trial) {
+  const std::string key = ResultKey(trial);
+  const auto known = results_.find(key);
+  return known != results_.end() ? known->second : results_.emplace(key, Number(kResult, ResultOf(trial))).first->second;
+}
+
+std::size_t TrialRows::HitRow(std::uint64_t key, const PlaceText& place) {
+  const std::pair<std::uint64_t, std::size_t> hit(key, PlaceRow(place));
+  const auto known = hits_.find(hit);
+  return known != hits_.end() ? known->second : hits_.emplace(hit, Number(kHit, Json::array({key, hit.second}))).first->second;
+}
+
 Json TrialRows::FaultRow(std::string_view text) {
   const FaultParts parts = PartsOf(text);
-  return Json::array({Number(kText, parts.text), parts.occurrence});
+  return Json::array({TextRow(parts.text), parts.occurrence});
 }
 
 std::size_t TrialRows::FrameRow(const report::Frame& frame) {
-  return Number(kFrame, Json::array({Number(kText, frame.module), Number(kText, frame.function), Number(kText, frame.file), frame.line,
-                                     frame.offset, frame.start}));
+  return Number(kFrame,
+                Json::array({TextRow(frame.module), TextRow(frame.function), TextRow(frame.file), frame.line, frame.offset, frame.start}));
 }
 
 std::size_t TrialRows::PlaceRow(const PlaceText& place) {
@@ -121,10 +168,10 @@ Json TrialRows::Findings(const std::vector<TrialFindingText>& findings) {
 
 Json TrialRows::Hits(const TrialResult& trial) {
   Json hits = Json::array();
-  hits.push_back(Number(kHit, Json::array({trial.fault_key, PlaceRow(trial.fault_site)})));
+  hits.push_back(HitRow(trial.fault_key, trial.fault_site));
   for (std::size_t i = 0; i < trial.later_sites.size(); ++i) {
     const std::uint64_t key = i < trial.later_keys.size() ? trial.later_keys[i] : 0;
-    hits.push_back(Number(kHit, Json::array({key, PlaceRow(trial.later_sites[i])})));
+    hits.push_back(HitRow(key, trial.later_sites[i]));
   }
   return hits;
 }
@@ -140,7 +187,7 @@ Json TrialRows::Steps(std::span<const NextFault> faults) {
     for (; next != faults.end() && SameStep(*next, *begin); ++next) {
       const FaultParts parts = PartsOf(next->fault);
       if (parts.occurrence != first.occurrence) break;
-      ways.push_back(Number(kText, parts.text));
+      ways.push_back(TextRow(parts.text));
     }
     steps.push_back(
         Number(kStep, Json::array({begin->site, begin->step, static_cast<int>(begin->phase), begin->on_the_way_back, std::move(ways)})));
@@ -177,7 +224,7 @@ std::string TrialRows::Write(const TrialResult& trial) {
     for (Json& part : FaultRow(fault)) faults.push_back(std::move(part));
   }
   row["faults"] = std::move(faults);
-  row["as"] = Number(kResult, ResultOf(trial));
+  row["as"] = ResultRow(trial);
   row["at"] = Hits(trial);
   if (!trial.findings.empty()) row["findings"] = Findings(trial.findings);
   if (!trial.notes.empty()) row["notes"] = Findings(trial.notes);

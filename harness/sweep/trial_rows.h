@@ -24,6 +24,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -57,6 +58,9 @@ class TrialRows {
   std::size_t Number(Table table, const Json& content);
   const Json& Content(Table table, const Json& number) const;
 
+  std::size_t TextRow(const std::string& text);
+  std::size_t ResultRow(const TrialResult& trial);
+  std::size_t HitRow(std::uint64_t key, const PlaceText& place);
   Json FaultRow(std::string_view text);
   std::size_t FrameRow(const report::Frame& frame);
   std::size_t PlaceRow(const PlaceText& place);
@@ -78,9 +82,13 @@ class TrialRows {
 
   std::array<std::unordered_map<std::string, std::size_t>, kTables.size()> numbers_;
   std::array<std::vector<Json>, kTables.size()> contents_;
-  std::unordered_map<const report::Acquired*, std::pair<PlaceText, std::size_t>> written_;  // places
-  std::vector<std::optional<PlaceText>> read_;                                              // places: trials share one text
-  Json new_ = Json::array();                                                                // rows of the line being written
+  // What most lines name again, by keys that are cheaper to make than the rows.
+  std::unordered_map<const report::Acquired*, std::pair<PlaceText, std::size_t>> written_;
+  std::unordered_map<std::string, std::size_t> texts_;
+  std::unordered_map<std::string, std::size_t> results_;
+  std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
+  std::vector<std::optional<PlaceText>> read_;                         // places: trials share one text
+  Json new_ = Json::array();                                           // rows of the line being written
 };
 
 }  // namespace cuaudit::harness
