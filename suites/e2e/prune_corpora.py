@@ -65,6 +65,7 @@ def compare(name, first, pruned, whole, wrong):
     more = {key: what for key, what in defects_of(pruned).items() if key not in defects_of(whole)}
     if lost or more:
         wrong.append(f"{name}: only without pruning {lost}, only with pruning {more}")
+        print(wrong[-1], flush=True)
 
 
 def programs(arguments, wrong):
