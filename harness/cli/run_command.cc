@@ -39,7 +39,7 @@ std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
 }
 
 Result<Observation> RunInForeground(const Session& session, int* interrupted) {
-  const std::string journal = session.dir().File("run.journal");
+  const std::string journal = session.dir().Journal("run.journal");
   Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
   if (!launch.ok()) return launch.status();
   // A JSON or JUnit report must be alone on stdout.

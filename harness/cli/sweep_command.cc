@@ -121,7 +121,13 @@ Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal re
     carried.nothing_anew = engine.Finished() && engine.resumed() != 0;
   }
   Progress progress;
+  bool told = !only.empty();
   while (status.ok() && !engine.Finished()) {
+    if (!told && engine.first_found() != nullptr) {
+      told = true;
+      progress.Clear();
+      Say(FirstFound(*engine.first_found(), engine.done(), engine.total()));
+    }
     progress.Show(engine.done(), engine.total());
     status = engine.Step();
   }

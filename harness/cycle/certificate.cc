@@ -98,7 +98,7 @@ class Certifier {
   }
 
  private:
-  std::string Name(const char* arm, int round) const { return dir_.File(std::string(arm) + "-" + std::to_string(round)); }
+  std::string Name(const char* arm, int round) const { return dir_.Journal(std::string(arm) + "-" + std::to_string(round)); }
 
   std::uint64_t Wanted(const Arms& arms) const {
     return options_.detect == 0 ? 0 : CyclesForAll(arms.subject, arms.control, arms.step, options_.detect);
@@ -110,7 +110,7 @@ class Certifier {
     const Result<Subject> nothing = ControlOf(subject_, options_.control);
     if (!nothing.ok()) return nothing.status();
     Result<RunMeters> control =
-        MetersOfRun(*nothing, dir_.File("control"), options_.warm_up + std::max(cycles, kControlCycles), interrupted_);
+        MetersOfRun(*nothing, dir_.Journal("control"), options_.warm_up + std::max(cycles, kControlCycles), interrupted_);
     if (!control.ok()) return control.status();
     arms->control = std::move(control->at_cycles);
     DropWarmUp(options_.warm_up, &arms->control);

@@ -19,7 +19,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
     for (const std::uint64_t count : counts) {
       Subject once = subject;
       once.command = WithCount(subject.command, count);
-      const Result<Observation> seen = RunOnce(once, dir.File("cycles-" + std::to_string(count)), &progress->interrupted);
+      const Result<Observation> seen = RunOnce(once, dir.Journal("cycles-" + std::to_string(count)), &progress->interrupted);
       if (!seen.ok()) {
         if (snapshots.size() > 1) CompareSnapshots(snapshots, reproduce, run);
         return seen.status();
@@ -33,7 +33,7 @@ Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<s
     }
   } else {
     progress->planned = 1;
-    const Result<Observation> seen = RunOnce(subject, dir.File("cycles"), &progress->interrupted);
+    const Result<Observation> seen = RunOnce(subject, dir.Journal("cycles"), &progress->interrupted);
     if (!seen.ok()) return seen.status();
     progress->done = 1;
     snapshots = MarkedSnapshots(*seen, Moments::FirstAndLast, &sites);

@@ -2,16 +2,22 @@
 #include "harness/process/work_dir.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace cuaudit::harness {
 
@@ -31,12 +37,21 @@ const char* Chosen() {
   return variable != nullptr && *variable != '\0' ? variable : nullptr;
 }
 
-std::string FreshParent(bool in_memory) {
+std::string FreshParent() {
   if (Chosen() != nullptr) return Chosen();
+  std::vector<std::string> parents = {"/tmp", "/var/tmp"};
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache != nullptr && *cache != '\0') parents.emplace_back(cache);
+  if (home != nullptr && *home != '\0') parents.push_back(std::string(home) + "/.cache");
+  const std::string disk = WorkDir::OnDisk(parents);
+  return disk.empty() ? parents.front() : disk;
+}
+
+bool HasSpareMemory() {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(kMemory, error);
-  if (in_memory && !error && space.available >= kSpareBytes && access(kMemory, W_OK) == 0) return kMemory;
-  return "/tmp";
+  return !error && space.available >= kSpareBytes && access(kMemory, W_OK) == 0;
 }
 
 // Removes a directory that a cuaudit of this user made and meant to remove, and that nobody has locked. The maker holds the lock until it
@@ -75,54 +90,84 @@ std::size_t RemoveStaleIn(const std::string& parent) {
 
 std::size_t WorkDir::RemoveStale() {
   if (Chosen() != nullptr) return RemoveStaleIn(Chosen());
-  return RemoveStaleIn(kMemory) + RemoveStaleIn("/tmp");
+  std::size_t removed = 0;
+  for (const std::string& parent : std::set<std::string>{kMemory, "/tmp", FreshParent()}) removed += RemoveStaleIn(parent);
+  return removed;
 }
 
-Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep) {
+bool WorkDir::InMemory(const std::string& path) {
+  struct statfs facts = {};
+  return statfs(path.c_str(), &facts) == 0 && (facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC);
+}
+
+std::string WorkDir::OnDisk(std::span<const std::string> parents) {
+  const auto found = std::find_if(parents.begin(), parents.end(), [](const std::string& parent) {
+    std::error_code error;
+    return std::filesystem::is_directory(parent, error) && access(parent.c_str(), W_OK | X_OK) == 0 && !InMemory(parent);
+  });
+  return found == parents.end() ? std::string() : *found;
+}
+
+Result<WorkDir> WorkDir::Fresh(const std::string& parent, bool keep) {
   WorkDir dir;
+  std::string pattern = parent + "/" + std::string(kPrefix) + "XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + SystemWords(errno));
   std::error_code error;
-  if (path.empty()) {
-    std::string pattern = FreshParent(in_memory) + "/" + std::string(kPrefix) + "XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) return Status(Exit::Usage, pattern + ": cannot create: " + SystemWords(errno));
-    dir.path_ = std::filesystem::absolute(pattern, error).string();
-    dir.fresh_ = true;
-  } else {
-    if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-      return Status(Exit::Usage, path + ": cannot create the work directory: " + SystemWords(errno));
-    }
-    if (!std::filesystem::is_directory(path, error)) return Status(Exit::Usage, path + ": the work directory is not a directory");
-    dir.path_ = std::filesystem::canonical(path, error).string();
-    if (error) return Status(Exit::Usage, path + ": cannot open the work directory: " + error.message());
-  }
-  if (dir.path_.find(';') != std::string::npos) {
+  dir.path_ = std::filesystem::absolute(pattern, error).string();
+  dir.fresh_ = true;
+  Status locked = dir.Lock(keep);
+  if (!locked.ok()) {
     dir.Remove();
-    return Status(Exit::Usage, dir.path_ + ": a work directory may have no ';' in its path");
-  }
-  const std::string lock = dir.File("lock");
-  dir.lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!dir.lock_.valid()) return Status(Exit::Usage, dir.path_ + ": cannot write into the work directory: " + SystemWords(errno));
-  // A child of a sweep that was just killed may hold the lock until it is dead, too.
-  constexpr int kTries = 25;
-  constexpr useconds_t kPauseUs = 20000;
-  int locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
-  for (int i = 1; i < kTries && locked != 0 && errno == EWOULDBLOCK; ++i) {
-    usleep(kPauseUs);
-    locked = flock(dir.lock_.get(), LOCK_EX | LOCK_NB);
-  }
-  if (locked != 0) {
-    if (errno == EWOULDBLOCK) return Status(Exit::Usage, dir.path_ + ": another cuaudit is using this work directory");
-    return Status(Exit::Failure, lock + ": cannot lock: " + SystemWords(errno));
-  }
-  // A directory that the user names belongs to the user from then on, whoever made it.
-  if (ftruncate(dir.lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + SystemWords(errno));
-  if (dir.fresh_ && !keep) {
-    Status marked = WriteAll(dir.lock_.get(), kTransient, lock);
-    if (!marked.ok()) return marked;
+    return locked;
   }
   return dir;
 }
 
+Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep) {
+  if (path.empty()) {
+    Result<WorkDir> dir = Fresh(FreshParent(), keep);
+    if (!dir.ok() || keep || !in_memory || Chosen() != nullptr || !HasSpareMemory()) return dir;
+    Result<WorkDir> memory = Fresh(kMemory, keep);
+    if (memory.ok()) dir->memory_ = std::make_unique<WorkDir>(std::move(*memory));
+    return dir;
+  }
+  WorkDir dir;
+  std::error_code error;
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Status(Exit::Usage, path + ": cannot create the work directory: " + SystemWords(errno));
+  }
+  if (!std::filesystem::is_directory(path, error)) return Status(Exit::Usage, path + ": the work directory is not a directory");
+  dir.path_ = std::filesystem::canonical(path, error).string();
+  if (error) return Status(Exit::Usage, path + ": cannot open the work directory: " + error.message());
+  Status locked = dir.Lock(keep);
+  if (!locked.ok()) return locked;
+  return dir;
+}
+
+Status WorkDir::Lock(bool keep) {
+  if (path_.find(';') != std::string::npos) return Status(Exit::Usage, path_ + ": a work directory may have no ';' in its path");
+  const std::string lock = File("lock");
+  lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock_.valid()) return Status(Exit::Usage, path_ + ": cannot write into the work directory: " + SystemWords(errno));
+  // A child of a sweep that was just killed may hold the lock until it is dead, too.
+  constexpr int kTries = 25;
+  constexpr useconds_t kPauseUs = 20000;
+  int locked = flock(lock_.get(), LOCK_EX | LOCK_NB);
+  for (int i = 1; i < kTries && locked != 0 && errno == EWOULDBLOCK; ++i) {
+    usleep(kPauseUs);
+    locked = flock(lock_.get(), LOCK_EX | LOCK_NB);
+  }
+  if (locked != 0) {
+    if (errno == EWOULDBLOCK) return Status(Exit::Usage, path_ + ": another cuaudit is using this work directory");
+    return Status(Exit::Failure, lock + ": cannot lock: " + SystemWords(errno));
+  }
+  // A directory that the user names belongs to the user from then on, whoever made it.
+  if (ftruncate(lock_.get(), 0) != 0) return Status(Exit::Failure, lock + ": cannot write: " + SystemWords(errno));
+  return fresh_ && !keep ? WriteAll(lock_.get(), kTransient, lock) : Status();
+}
+
 void WorkDir::Remove() const noexcept {
+  if (memory_ != nullptr) memory_->Remove();
   if (!fresh_) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);

@@ -41,7 +41,7 @@ Status SweepEngine::PrepareOne(Rehearsal rehearsal, std::vector<std::string> fau
   round_ = options_.depth;
   possible_ = 1;
   std::vector<std::uint64_t> sites(faults.size());
-  plan_.push_back({std::move(faults), std::move(sites), false});
+  plan_.push_back({std::move(faults), std::move(sites)});
   return GiveRound(0);
 }
 
@@ -106,7 +106,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
     if (!log.ok()) return log.status();
     log_ = std::move(*log);
   }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}, false});
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}});
   return {};
 }
 
@@ -153,9 +153,10 @@ TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[
 bool SweepEngine::PlanNext() {
   if (single_) return false;
   const std::size_t from = plan_.size();
+  PlanUnlikeShapes();
+  if (plan_.size() != from) return true;
   if (round_ < options_.depth) {
     PlanUnwinding();
-    ++round_;
     if (plan_.size() != from) return true;
   }
   if (!options_.shrink) return false;
@@ -171,72 +172,12 @@ bool SweepEngine::PlanNext() {
   }
 }
 
-// Drops next faults that an earlier trial of the plan stands for. They are dropped at once, because a loop has many ways back and few new
-// ones.
-// The trial that comes first in the plan stands for the others.
-void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
-  if (options_.plan.prune == Prune::None) return;
-  std::erase_if(unwinding->faults, [&](const NextFault& next) {
-    if (!IsChosen(options_.plan, next.fault)) return false;
-    const auto [claim, fresh] = claims_.try_emplace(WayAt(next.fault, next.state), index);
-    if (fresh || claim->second >= index) {
-      claim->second = index;
-      return false;
-    }
-    ++unwinding->pruned[Reason::SecondSameState];
-    return true;
-  });
-}
-
-// Plans the next round: every way in which the trials of this round can fail again while unwinding, each place and state once.
-void SweepEngine::PlanUnwinding() {
-  std::unordered_set<std::uint64_t> known;
-  claims_.clear();
-  const std::size_t end = plan_.size();
-  for (std::size_t index = 0; index < end; ++index) {
-    if (plan_[index].faults.size() != static_cast<std::size_t>(round_)) continue;
-    Unwinding unwinding = std::move(results_.at(index).unwinding);
-    results_.at(index).unwinding = Unwinding();
-    for (const auto& [reason, count] : unwinding.pruned) {
-      pruned_[reason] += count;
-      possible_ += count;
-    }
-    for (const LeftOut& one : unwinding.left_out) {
-      coverage_.LeaveOut({one.fault.fault, one.fault.site, one.fault.phase, one.fault.on_the_way_back}, one.why);
-      ++skipped_[one.why];
-    }
-    for (NextFault& next : unwinding.faults) {
-      const WayToFail way = {next.fault, next.site, next.phase, next.on_the_way_back};
-      if (!IsChosen(options_.plan, next.fault)) {
-        coverage_.LeaveOut(way, Reason::SecondNotChosen);
-        ++skipped_[Reason::SecondNotChosen];
-        continue;
-      }
-      const bool same = options_.plan.prune != Prune::None && !known.insert(WayAt(next.fault, next.state)).second;
-      ++possible_;
-      if (same) {
-        ++pruned_[Reason::SecondSameState];
-        continue;
-      }
-      if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
-        coverage_.LeaveOut(way, Reason::BeyondLimit);
-        ++skipped_[Reason::BeyondLimit];
-        continue;
-      }
-      coverage_.Plan(way, plan_.size());
-      PlannedTrial trial = plan_[index];
-      trial.faults.push_back(std::move(next.fault));
-      trial.sites.push_back(next.site);
-      plan_.push_back(std::move(trial));
-    }
-  }
-}
-
 void SweepEngine::Keep(TrialResult trial) {
   const std::size_t index = trial.index;
   if (trial.stray) {
     strays_[index].push_back(std::move(trial));
   } else {
+    if (!first_found_.has_value() && !trial.findings.empty()) first_found_ = index;
     results_.emplace(index, std::move(trial));
   }
 }

@@ -6,6 +6,9 @@
 //   Errors    Status: the directory holds another plan, or a trial cannot be run. Finished trials stay in the log, and a sweep in the same
 //             directory continues from there.
 //
+// Second faults of unwindings with one shape stand for each other. Some are tried all the same, and when one of those finds something of
+// its own, all second faults of the shape are tried in an extra round.
+//
 // A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
 // and report never depend on which trial finished first.
 //
@@ -55,6 +58,7 @@ struct PlannedTrial {
   std::vector<std::string> faults;   // in the order in which they fire
   std::vector<std::uint64_t> sites;  // one per fault; 0: any
   bool shrinks = false;              // only run to shrink another finding; not counted as a trial of the sweep
+  std::size_t after = 0;             // number of the trial without the last fault
 };
 
 class SweepEngine {
@@ -76,6 +80,8 @@ class SweepEngine {
   }
   bool plans_more() const noexcept { return round_ < options_.depth; }  // second faults are planned after the first ones
   std::size_t done() const noexcept { return results_.size(); }
+  // The first trial that finished with a finding; null while there is none. Which one that is may differ from run to run.
+  const TrialResult* first_found() const { return first_found_.has_value() ? &results_.at(*first_found_) : nullptr; }
   std::size_t resumed() const noexcept { return resumed_; }
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
@@ -93,7 +99,23 @@ class SweepEngine {
   Status GiveRound(std::size_t from);
   bool PlanNext();  // false: nothing is left to do
   void Claim(std::size_t index, Unwinding* unwinding);
+  // A second fault that is possible.
+  struct Second {
+    std::size_t after = 0;  // number of the trial with the faults before it
+    std::uint64_t shape = 0;
+    NextFault fault;
+  };
+  // The second faults of all unwindings of one shape (unwinding_shape.h).
+  struct Shape {
+    std::vector<std::size_t> tried;    // trials that stand for the others
+    std::vector<std::size_t> samples;  // trials that check that they may
+    std::vector<Second> stood_for;     // not planned
+  };
+  std::vector<Second> SecondFaults();
   void PlanUnwinding();
+  void PlanSecond(Second one);
+  bool HidesSomething(const Shape& shape) const;
+  void PlanUnlikeShapes();
   void PlanShrinking();
   void FindShrinkable();
   void TakeShrunk();
@@ -124,6 +146,7 @@ class SweepEngine {
   std::map<std::size_t, TrialResult> results_;
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
+  std::optional<std::size_t> first_found_;
   // A finding that may need fewer faults, and all findings like it.
   struct Shrinking {
     std::size_t trial = 0;
@@ -133,6 +156,7 @@ class SweepEngine {
     bool settled = false;
   };
   std::unordered_map<std::uint64_t, std::size_t> claims_;  // in this round: way and state to the first trial known to lead there
+  std::map<std::uint64_t, Shape> shapes_;                  // of this round
   std::vector<Shrinking> shrinking_;
   std::unordered_map<std::uint64_t, std::size_t> shrinking_by_group_;
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// trial_log.h: finished trials, one JSON object per line, appended as they finish, so that a killed sweep can continue.
+// trial_log.h: finished trials, one JSON object per line (log_rows.h), appended as they finish, so that a killed sweep can continue.
 //
 //   Owns      the open file.
 //   Threads   one thread; the lock of the work directory keeps other processes away.
@@ -15,10 +15,9 @@
 
 #include "harness/process/files.h"
 #include "harness/sweep/run/trial.h"
+#include "harness/sweep/log_rows.h"
 
 namespace cuaudit::harness {
-
-std::string FormatTrial(const TrialResult& trial);  // one line with its line feed
 
 struct TrialLogContent {
   std::vector<TrialResult> trials;
@@ -26,7 +25,8 @@ struct TrialLogContent {
   std::size_t whole_bytes = 0;     // up to and including the last complete line
 };
 
-Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name);
+// `rows` gets the tables of the log, so that lines can be added to it.
+Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name, LogRows* rows = nullptr);
 
 class TrialLog {
  public:
@@ -48,6 +48,7 @@ class TrialLog {
 
   std::string path_;
   FileDescriptor file_;
+  LogRows rows_;
   std::map<std::size_t, std::vector<Logged>> logged_;  // by index
 };
 

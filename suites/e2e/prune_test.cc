@@ -96,6 +96,81 @@ TEST(Pruning, APrunedFaultIsReachedOnlyWhereOneThatStandsForItFired) {
   EXPECT_GT(Pruned(cut), 0U);
 }
 
+// Second faults that an equal unwinding stands for.
+std::uint64_t Unwindings(const Audit& audit) {
+  std::uint64_t pruned = 0;
+  if (audit.report.is_null()) return pruned;
+  for (const auto& [reason, count] : audit.report["totals"]["pruned"].items()) {
+    if (reason.find("unwinding") != std::string::npos) pruned += count.get<std::uint64_t>();
+  }
+  return pruned;
+}
+
+Audit SweepFrames(const std::string& mode, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), "sweep");
+  return RunAudit(std::move(more), {Program("frames"), mode, "24"});
+}
+
+TEST(EqualUnwindings, StandForEachOtherAndThatIsSaid) {
+  const Audit audit = SweepFrames("sound");
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
+  EXPECT_GT(Unwindings(audit), 100U);
+  EXPECT_THAT(Message(audit), EndsWith(" planned faults, " + std::to_string(Pruned(audit)) + " pruned as equal (--no-prune tries them)"));
+  const Audit lost = SweepFrames("gives_up");
+  EXPECT_EQ(lost.outcome.exit, 1) << lost.outcome.err;
+  EXPECT_GT(Unwindings(lost), 100U);
+  ASSERT_THAT(lost.report["defects"], SizeIs(1)) << lost.findings();
+}
+
+// Frames of the first half release the same objects by the same calls and lose nothing.
+TEST(EqualUnwindings, OneThatFindsSomethingOfItsOwnHasAllOfThemTried) {
+  const Audit sound = SweepFrames("sound");
+  const Audit audit = SweepFrames("later");
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_THAT(audit.report["defects"], SizeIs(1)) << audit.findings();
+  EXPECT_GT(audit.report["totals"]["trials"], sound.report["totals"]["trials"]);
+  EXPECT_LT(Unwindings(audit), Unwindings(sound) / 2);
+}
+
+TEST(EqualUnwindings, ThoseThatReleaseOtherObjectsAreNotEqual) {
+  const Audit audit = SweepFrames("two_kinds");
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_GT(Unwindings(audit), 100U);
+  ASSERT_THAT(audit.report["defects"], SizeIs(1)) << audit.findings();
+}
+
+TEST(EqualUnwindings, ShortProgramsAreTriedInFull) {
+  const Audit audit = RunAudit({"sweep"}, {Program("defective")});
+  EXPECT_EQ(Unwindings(audit), 0U);
+  EXPECT_EQ(Pruned(SweepFrames("sound", {"--no-prune", "--call", "cuMemAlloc"})), 0U);
+}
+
+TEST(EqualUnwindings, TheReportHasEqualBytesWhateverFinishesFirstAndHoweverOftenItWasKilled) {
+  const std::string directory = TemporaryDirectory();
+  const auto sweep = [&](const std::string& work, const std::string& jobs) {
+    const Outcome outcome = RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", directory + "/" + work, "--jobs", jobs, "--format",
+                                        "json", "--output", directory + "/report.json", "--", Program("frames"), "later", "24"},
+                                       {{"SOURCE_DATE_EPOCH=1"}});
+    EXPECT_EQ(outcome.exit, 1) << outcome.err;
+    return ReadFile(directory + "/report.json");
+  };
+  const auto without_command = [](const std::string& report) {
+    nlohmann::json json = nlohmann::json::parse(report);
+    json.erase("header");
+    json.erase("command");
+    return json.dump();
+  };
+  const std::string whole = sweep("one", "1");
+  EXPECT_EQ(without_command(sweep("many", "4")), without_command(whole));
+  const std::string log = directory + "/one/trials.jsonl";
+  const std::string lines = ReadFile(log);
+  // In the first faults, in the samples of second ones, and in what they made necessary.
+  for (const std::size_t size : {lines.size() / 3, lines.size() * 2 / 3, lines.size() * 9 / 10}) {
+    WriteFile(log, lines.substr(0, size));
+    EXPECT_EQ(sweep("one", "1"), whole) << size;
+  }
+}
+
 TEST(Pruning, TakesOneWordOrNone) {
   EXPECT_EQ(Sweep("careful", {"--prune=first"}).outcome.exit, 2);
   const Audit both = Sweep("careful", {"--prune=all", "--no-prune"});

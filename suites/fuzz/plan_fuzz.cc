@@ -53,11 +53,13 @@ void TryLog(std::string_view text) {
   if (!log.ok()) return CheckMessage(log.status());
   Require(log->whole_bytes <= text.size() && log->trials.size() == log->lines.size(), "what was read lies in the text");
   std::string formatted;
-  for (const TrialResult& trial : log->trials) formatted += FormatTrial(trial);
+  LogRows rows;
+  for (const TrialResult& trial : log->trials) formatted += rows.Write(trial);
   const Result<TrialLogContent> again = ParseTrialLog(formatted, "input");
   Require(again.ok(), "a formatted log can be read", again.status().message());
   std::string twice;
-  for (const TrialResult& trial : again->trials) twice += FormatTrial(trial);
+  LogRows other;
+  for (const TrialResult& trial : again->trials) twice += other.Write(trial);
   Require(twice == formatted, "a formatted log is the same log");
 }
 

@@ -16,19 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SUITES = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SUITES / "support"))
+from trial_log import trials_of  # noqa: E402
+
 INTERRUPT_GRACE = 20  # seconds from the interrupt until a sweep that does not stop is killed
-
-
-def trials_of(work):
-    """The finished trials of a sweep's work directory; a last line that was cut off is none."""
-    trials = []
-    log = work / "trials.jsonl"
-    for line in log.read_text().splitlines() if log.is_file() else []:
-        try:
-            trials.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return trials
 
 
 def findings_of(trial):
@@ -62,7 +53,7 @@ class Sweep:
                 self.process.kill()
                 self.process.wait()
         self.seconds = round(time.monotonic() - self.started, 1)
-        self.trials = trials_of(self.work)
+        self.trials = trials_of(self.work / "trials.jsonl")
         if self.trials:
             shutil.copy(self.work / "trials.jsonl", self.check.out / f"{self.name}.trials.jsonl")
         shutil.rmtree(self.work, ignore_errors=True)

@@ -51,19 +51,24 @@ class Collector {
   Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
       : index_(index), fingerprints_(fingerprints), findings_(findings) {}
 
-  // Returns the index of the entry.
-  std::size_t Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
-    const auto [at, fresh] = index_->emplace(group, findings_->size());
-    if (fresh) {
-      finding.fingerprint = fingerprints_->Claim(fingerprint);
-      findings_->push_back(std::move(finding));
-      return at->second;
-    }
+  // Counts one more trial that shows a known entry and answers its index; nothing when there is none yet. Most trials show what is known.
+  std::optional<std::size_t> AddKnown(std::uint64_t group, std::uint64_t count, std::uint64_t bytes) {
+    const auto at = index_->find(group);
+    if (at == index_->end()) return std::nullopt;
     report::Finding& known = (*findings_)[at->second];
     ++known.trials;
-    known.count = std::max(known.count, finding.count);
-    known.bytes = std::max(known.bytes, finding.bytes);
+    known.count = std::max(known.count, count);
+    known.bytes = std::max(known.bytes, bytes);
     return at->second;
+  }
+
+  // Returns the index of the entry.
+  std::size_t Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
+    if (const std::optional<std::size_t> known = AddKnown(group, finding.count, finding.bytes)) return *known;
+    index_->emplace(group, findings_->size());
+    finding.fingerprint = fingerprints_->Claim(fingerprint);
+    findings_->push_back(std::move(finding));
+    return findings_->size() - 1;
   }
 
  private:
@@ -72,21 +77,29 @@ class Collector {
   std::vector<report::Finding>* findings_;
 };
 
-// The faults of a trial as a report shows them.
+// The faults of a trial, without their stacks: enough to know an entry by.
 struct ShownFaults {
   std::optional<report::Fault> first;
   std::vector<report::Fault> then;
-  std::string reproduce;
 
   ShownFaults() = default;
-  ShownFaults(const TrialResult& trial, const Reproduction& reproduction) : reproduce(ReproduceLine(reproduction, trial.faults)) {
-    if (!trial.faults.empty()) first = FaultText(trial.faults.front(), trial.fault_site);
+  explicit ShownFaults(const TrialResult& trial) {
+    if (!trial.faults.empty()) first = FaultText(trial.faults.front(), {});
     for (std::size_t i = 1; i < trial.faults.size(); ++i) {
-      const PlaceText site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : PlaceText();
-      if (std::optional<report::Fault> fault = FaultText(trial.faults[i], site)) then.push_back(std::move(*fault));
+      if (std::optional<report::Fault> fault = FaultText(trial.faults[i], {})) then.push_back(std::move(*fault));
     }
   }
 };
+
+// The faults as a report shows them.
+void ShowFaults(const TrialResult& trial, const Reproduction& reproduction, report::Finding* finding) {
+  if (!trial.faults.empty()) finding->fault = FaultText(trial.faults.front(), trial.fault_site);
+  for (std::size_t i = 1; i < trial.faults.size(); ++i) {
+    const PlaceText site = i - 1 < trial.later_sites.size() ? trial.later_sites[i - 1] : PlaceText();
+    if (std::optional<report::Fault> fault = FaultText(trial.faults[i], site)) finding->then.push_back(std::move(*fault));
+  }
+  finding->reproduce = ReproduceLine(reproduction, trial.faults);
+}
 
 std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, const TrialResult& trial) {
   std::uint64_t key = GroupKey(text, shown.first, trial.fault_key);
@@ -156,36 +169,40 @@ class Adder {
     if (least_ != nullptr && text.least >= 0) {
       const auto fewer = least_->find(static_cast<std::size_t>(text.least));
       const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
-      if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second, reproduction_), trial.faults);
+      if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second), trial.faults);
     }
     Add(text, trial, Shown(trial), {});
   }
 
-  void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, std::vector<std::string> shrunk_from) {
-    report::Finding finding = ToFinding(text);
-    finding.fault = shown.first;
-    finding.then = shown.then;
-    finding.reproduce = shown.reproduce;
-    finding.shrunk_from = std::move(shrunk_from);
-    const std::size_t entry = findings_.Add(std::move(finding), KeyOf(text, shown, shows), Fingerprint(text, shown.first, shown.then));
-    defects_->Add({shows.index, entry, text.kind, PlaceOf(text), text.blame, &*text.released}, text.rule);
+  void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, const std::vector<std::string>& shrunk_from) {
+    const std::uint64_t key = KeyOf(text, shown, shows);
+    std::optional<std::size_t> entry = findings_.AddKnown(key, text.count, text.bytes);
+    if (!entry) {
+      report::Finding finding = ToFinding(text);
+      ShowFaults(shows, reproduction_, &finding);
+      finding.shrunk_from = shrunk_from;
+      const std::string fingerprint = Fingerprint(text, finding.fault, finding.then);
+      entry = findings_.Add(std::move(finding), key, fingerprint);
+    }
+    defects_->Add({shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released}, text.rule);
   }
 
   // Made on demand, because most trials have nothing to show.
   const ShownFaults& Shown(const TrialResult& trial) {
-    if (!shown_.has_value()) shown_.emplace(trial, reproduction_);
+    if (!shown_.has_value()) shown_.emplace(trial);
     return *shown_;
   }
 
   // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note.
   void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
     const ShownFaults& shown = Shown(trial);
-    note.fault = shown.first;
-    note.then = shown.then;
-    note.reproduce = shown.reproduce;
     const std::optional<report::Fault> last = shown.then.empty() ? shown.first : std::optional<report::Fault>(shown.then.back());
     const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
-    notes_.Add(std::move(note), GroupKey(text, last, key), Fingerprint(text, last));
+    const std::uint64_t group = GroupKey(text, last, key);
+    if (notes_.AddKnown(group, note.count, note.bytes)) return;
+    ShowFaults(trial, reproduction_, &note);
+    const std::optional<report::Fault> of = note.then.empty() ? note.fault : std::optional<report::Fault>(note.then.back());
+    notes_.Add(std::move(note), group, Fingerprint(text, of));
   }
 
   // One note for each place, whatever the fault was. What a trial of the first faults alone shows is not repeated for longer lists.
@@ -198,10 +215,7 @@ class Adder {
     }
     host_noted_.emplace(place, faults);
     report::Finding note = ToFinding(text);
-    const ShownFaults& shown = Shown(trial);
-    note.fault = shown.first;
-    note.then = shown.then;
-    note.reproduce = shown.reproduce;
+    ShowFaults(trial, reproduction_, &note);
     notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
   }
 
@@ -230,7 +244,7 @@ class Adder {
       report::Finding note = Told(text);
       note.title = Filled(missed.note, std::to_string(trial.attempt));
       note.fault = FaultText(fault, trial.planned_site);
-      note.reproduce = Shown(trial).reproduce;
+      note.reproduce = ReproduceLine(reproduction_, trial.faults);
       const std::optional<report::Fault> of = note.fault;
       notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
     }
@@ -322,9 +336,7 @@ void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction,
       .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
 }
 
-std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding) {
-  return KeyOf(finding, ShownFaults(trial, Reproduction()), trial);
-}
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding) { return KeyOf(finding, ShownFaults(trial), trial); }
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
                   const JudgeOptions& options) {

@@ -10,7 +10,7 @@ namespace cuaudit::harness {
 
 enum class Prune : std::uint8_t {
   None,
-  Second,  // second faults only; states are exact
+  Second,  // second faults only: by exact state, and by the shape of the unwinding
   All,     // first faults, too; states are coarse, so a loop is tried for its first turns. Never for calls of an interpreter
 };
 

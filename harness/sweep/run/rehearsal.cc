@@ -62,7 +62,7 @@ Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
   return outputs.empty() ? Status() : WriteFile(dir.File(kOutputs), text, Exit::Failure);
 }
 
-std::string RunName(const WorkDir& dir, int number) { return dir.File("rehearsal-" + std::to_string(number)); }
+std::string RunName(const WorkDir& dir, int number) { return dir.Journal("rehearsal-" + std::to_string(number)); }
 
 // True when two runs made the same calls from the same places with the same results, in whichever threads.
 bool SameOrder(const Evidence& first, const Evidence& second) {

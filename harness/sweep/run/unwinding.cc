@@ -9,6 +9,7 @@
 #include "faults/plan/fault.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/run/unwinding_shape.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -69,6 +70,16 @@ std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& f
     hash = HashText(text.substr(text.find(',')), hash);
   }
   return hash;
+}
+
+// The shape of the calls in the fault's cycle, with the ways in which the previous faults failed.
+UnwindingShape ShapeInCycle(const Evidence& trial, std::span<const std::string> faults, std::vector<const CallState*> calls,
+                            std::uint32_t cycle, const std::vector<bool>& lost) {
+  std::erase_if(calls, [cycle](const CallState* call) { return call->record->cycle != cycle; });
+  UnwindingShape shape = ShapeOf(trial, calls, lost);
+  if (shape.shape == 0) return shape;
+  for (const std::string& text : faults) shape.shape = HashText(text.substr(text.find(',')), shape.shape);
+  return shape;
 }
 
 // Number of final calls in the fault's cycle whose states equal those of the rehearsal.
@@ -132,12 +143,19 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
   const std::vector<const CallState*> calls_since = CallsSince(*fault, calls);
   std::size_t left = CallsIn(calls_since, fault->cycle);
   const std::size_t same_to_the_end = SameToTheEnd(calls, fault->cycle, first.StatesIn(fault->cycle));
+  UnwindingShape shape;
+  if (prune != Prune::None && !dies && !hit->interpreted) {
+    shape = ShapeInCycle(trial.evidence(), faults, calls_since, fault->cycle, lost);
+  }
+  unwinding.shape = shape.shape;
+  std::size_t in_cycle = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> since;  // calls of the thread that was hit, by place
   for (const CallState* const call : calls_since) {
     const Record& record = *call->record;
     const bool hit_thread = SameThread(record, *fault);
     if (hit_thread) ++since[call->site];
     if (record.cycle != fault->cycle) continue;
+    const std::uint64_t step = shape.shape == 0 ? 0 : shape.steps[in_cycle++];
     const bool same_from_here = left-- <= same_to_the_end;
     if ((record.flags & faults::kInjected) != 0) continue;
     // Calls of another thread in a place that no fault-free run reaches belong to an unwinding, too.
@@ -156,7 +174,7 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
     for (faults::Fault& way : WaysWhileUnwinding(record)) {
       if (by_site != nullptr && hit_thread) AddressAfter(call->site, since[call->site], &way);
       if (by_site != nullptr && !hit_thread) AddressBySite(*call, &way);
-      NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back};
+      NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back, step};
       if (prune != Prune::None && recovered && first.Tried(next.fault, state)) {
         ++unwinding.pruned[Reason::SecondAsFirst];
       } else if (why_not == Reason::None) {

@@ -12,6 +12,8 @@
 // the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
 // first fault lost for good do not count in such a state.
 //
+// What is left then is spread over equal unwindings (sweep_second_faults.cc): see unwinding_shape.h.
+//
 // With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
 // way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
 // fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
@@ -39,6 +41,7 @@ struct NextFault {
   std::uint64_t state = 0;  // faults with equal keys stand for one another; 0: unknown
   faults::Phase phase = faults::Phase::Any;
   bool on_the_way_back = true;  // false: the program has acquired something since
+  std::uint64_t step = 0;       // the same step of unwindings with one shape (unwinding_shape.h)
 };
 
 struct LeftOut {
@@ -50,6 +53,7 @@ struct Unwinding {
   std::vector<NextFault> faults;  // in the order of the calls
   std::vector<LeftOut> left_out;  // faults that cannot be tried
   Tally pruned;
+  std::uint64_t shape = 0;  // with the ways of the faults before it; 0: unlike every other, or nothing is pruned
 };
 
 // The first faults of a sweep, with which second faults are compared.

@@ -108,7 +108,7 @@ Status CycleRunner::RunOne() {
   header.file_bytes = file.size();
   header.rows = trials.size();
   std::memcpy(file.data(), &header, sizeof(header));
-  const std::string name = dir_.File("cycles-" + std::to_string(++runs_));
+  const std::string name = dir_.Journal("cycles-" + std::to_string(++runs_));
   Status written = WriteFile(name + ".cycles", file, Exit::Failure);
   if (!written.ok()) return written;
   const Result<Launch> launch = PrepareRun(subject_, name + ".journal", options_.records, {},

@@ -116,7 +116,7 @@ Status ForkRunner::Begin() {
 }
 
 Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
-  const std::string name = dir_.File("forks-" + std::to_string(++family_));
+  const std::string name = dir_.Journal("forks-" + std::to_string(++family_));
   journal_ = ForkImages::Trunk(name);
   // New files instead of truncated old ones: processes left by a killed sweep may still have the old ones mapped.
   unlink(journal_.c_str());

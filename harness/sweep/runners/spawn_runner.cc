@@ -31,7 +31,7 @@ Status SpawnRunner::StartOne() {
   const TrialOrder order = std::move(waiting_.front());
   waiting_.pop_front();
   const std::string name =
-      dir_.File(options_.name + std::to_string(order.index) + (order.attempt == 1 ? "" : "-attempt-" + std::to_string(order.attempt)));
+      dir_.Journal(options_.name + std::to_string(order.index) + (order.attempt == 1 ? "" : "-attempt-" + std::to_string(order.attempt)));
   const Result<Launch> launch =
       PrepareRun(subject_, name + ".journal", options_.records, order.faults, options_.keep ? name + ".log" : std::string("/dev/null"));
   if (!launch.ok()) return launch.status();

@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "suites/support/temporary_dir.h"
 
@@ -27,6 +29,38 @@ TEST(WorkDir, MakesAFreshDirectoryAndRemovesItWithAllItHolds) {
     dir->Remove();
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// A trial log of hundreds of megabytes in memory would be the memory of the programs that are swept.
+TEST(WorkDir, OfNobodysChoiceIsOnADiskAndOnlyItsJournalsAreInMemory) {
+  const char* const chosen = std::getenv("TMPDIR");
+  const std::string before = chosen == nullptr ? "" : chosen;
+  unsetenv("TMPDIR");
+  for (const bool keep : {false, true}) {
+    const Result<WorkDir> dir = WorkDir::Open("", true, keep);
+    ASSERT_TRUE(dir.ok()) << dir.status().message();
+    const bool any_disk = !WorkDir::InMemory("/tmp") || !WorkDir::InMemory("/var/tmp");
+    EXPECT_EQ(WorkDir::InMemory(dir->path()), !any_disk) << dir->path();
+    EXPECT_EQ(std::filesystem::path(dir->File("trials.jsonl")).parent_path(), dir->path());
+    const std::string journals = std::filesystem::path(dir->Journal("1")).parent_path();
+    EXPECT_TRUE(keep ? journals == dir->path() : journals == dir->path() || WorkDir::InMemory(journals)) << journals;
+    dir->Remove();
+    EXPECT_FALSE(std::filesystem::exists(dir->path()));
+    EXPECT_FALSE(std::filesystem::exists(journals));
+  }
+  if (!before.empty()) setenv("TMPDIR", before.c_str(), 1);
+}
+
+TEST(WorkDir, TakesTheFirstPlaceThatIsOnADisk) {
+  const TemporaryDir parent;
+  ASSERT_TRUE(WriteFile(parent.File("file"), "", Exit::Failure).ok());
+  const std::string disk = WorkDir::InMemory(parent.path()) ? "" : parent.path();
+  const std::vector<std::string> places = {parent.File("none"), parent.File("file"), parent.path()};
+  EXPECT_EQ(WorkDir::OnDisk(places), disk);
+  EXPECT_EQ(WorkDir::OnDisk(std::vector<std::string>{parent.File("none")}), "");
+  if (!WorkDir::InMemory("/dev/shm")) GTEST_SKIP() << "/dev/shm is no memory here";
+  EXPECT_EQ(WorkDir::OnDisk(std::vector<std::string>{"/dev/shm", parent.path()}), disk);
+  EXPECT_EQ(WorkDir::OnDisk(std::vector<std::string>{"/dev/shm"}), "");
 }
 
 TEST(WorkDir, NeverRemovesTheUsersDirectory) {

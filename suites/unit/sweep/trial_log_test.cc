@@ -39,6 +39,9 @@ TrialResult Sample(std::size_t index) {
   return trial;
 }
 
+// One line of a log that has no other.
+std::string FormatTrial(const TrialResult& trial) { return LogRows().Write(trial); }
+
 TEST(TrialLog, RoundTrips) {
   const std::string line = FormatTrial(Sample(1));
   const Result<TrialLogContent> read = ParseTrialLog(line, "trials.jsonl");
@@ -53,8 +56,9 @@ TEST(TrialLog, RoundTrips) {
 }
 
 TEST(TrialLog, KeepsWholeLinesOfALogCutAtAnyByte) {
-  const std::string first = FormatTrial(Sample(0));
-  const std::string all = first + FormatTrial(Sample(2));
+  LogRows rows;
+  const std::string first = rows.Write(Sample(0));
+  const std::string all = first + rows.Write(Sample(2));
   for (std::size_t size = 0; size <= all.size(); ++size) {
     const Result<TrialLogContent> read = ParseTrialLog(all.substr(0, size), "trials.jsonl");
     ASSERT_TRUE(read.ok()) << size << ": " << read.status().message();
@@ -128,7 +132,9 @@ TEST(TrialLog, RefusesNumbersThatStandForNothing) {
 TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
   const TemporaryDir dir;
   const std::string path = dir.File("trials.jsonl");
-  ASSERT_TRUE(WriteFile(path, FormatTrial(Sample(0)) + FormatTrial(Sample(1)), Exit::Failure).ok());
+  LogRows rows;
+  const std::string first = rows.Write(Sample(0));
+  ASSERT_TRUE(WriteFile(path, first + rows.Write(Sample(1)), Exit::Failure).ok());
   Result<TrialLog> log = TrialLog::Open(path);
   ASSERT_TRUE(log.ok()) << log.status().message();
   const Result<std::vector<TrialResult>> other = log->Take(1, {"cuMemAlloc#1=OUT_OF_MEMORY,after"});
@@ -141,13 +147,20 @@ TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
 
 TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   TrialResult trial = Sample(1);
-  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false}};
+  trial.unwinding.faults = {
+      {"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false, 77},
+      {"cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse", 8, 0xffffffffffffffffU, faults::Phase::Any, true, 0}};
+  trial.unwinding.shape = 0x8000000000000001U;
   trial.unwinding.left_out = {{trial.unwinding.faults[0], Reason::SecondKilled}};
   trial.unwinding.pruned = {{Reason::SecondAsFirst, 3}};
   const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(trial), "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   const Unwinding& unwinding = read->trials.front().unwinding;
-  ASSERT_THAT(unwinding.faults, SizeIs(1));
+  ASSERT_THAT(unwinding.faults, SizeIs(2));
+  EXPECT_EQ(unwinding.shape, 0x8000000000000001U);
+  EXPECT_EQ(unwinding.faults[0].step, 77U);
+  EXPECT_EQ(unwinding.faults[1].fault, "cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse");
+  EXPECT_EQ(unwinding.faults[1].state, 0xffffffffffffffffU);
   EXPECT_EQ(unwinding.faults[0].fault, "cuMemFree#1=INVALID_VALUE,after");
   EXPECT_EQ(unwinding.faults[0].site, 0xfedcba9876543210U);
   EXPECT_EQ(unwinding.faults[0].state, 5U);
@@ -166,7 +179,10 @@ TEST(TrialLog, KeepsAttemptsThatMissed) {
   last.attempt = 2;
   last.missed = Missed::Unfired;
   last.unfired = {0};
-  const Result<TrialLogContent> read = ParseTrialLog(FormatTrial(stray) + FormatTrial(last), "trials.jsonl");
+  LogRows rows;
+  std::string both = rows.Write(stray);
+  both += rows.Write(last);
+  const Result<TrialLogContent> read = ParseTrialLog(both, "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_THAT(read->trials, SizeIs(2));
   EXPECT_EQ(read->trials[0].missed, Missed::Elsewhere);

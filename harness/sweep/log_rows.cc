@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "harness/sweep/log_rows.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace cuaudit::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A fault's text with '*' for the occurrence. Without an occurrence in its usual form the text stays as it is.
+struct FaultParts {
+  std::string text;
+  std::uint32_t occurrence = 0;
+};
+
+FaultParts PartsOf(std::string_view text) {
+  FaultParts parts{std::string(text)};
+  std::size_t begin = text.find('#');
+  if (begin == std::string_view::npos || text.find('*') != std::string_view::npos) return parts;
+  begin += text.substr(begin).starts_with("#+") ? 2 : 1;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+  const auto read = std::from_chars(text.data() + begin, text.data() + end, parts.occurrence);
+  if (read.ec != std::errc() || parts.occurrence == 0 || text[begin] == '0') return {std::string(text)};
+  parts.text.replace(begin, end - begin, "*");
+  return parts;
+}
+
+Json FromReasons(const std::vector<Reason>& reasons) {
+  Json names = Json::array();
+  for (const Reason why : reasons) names.push_back(Name(why));
+  return names;
+}
+
+// What many trials have in common.
+Json ResultOf(const TrialResult& trial) {
+  Json fallback = Json::array();
+  for (const Because& why : trial.fallback) fallback.push_back(Json::array({Name(why.reason), why.of}));
+  return Json{{"verdict", Name(trial.verdict)},
+              {"missed", Name(trial.missed)},
+              {"fired", trial.fired},
+              {"unfired", trial.unfired},
+              {"isolation", Name(trial.isolation)},
+              {"fallback", std::move(fallback)},
+              {"exit_status", trial.ending.exit_status},
+              {"signal", trial.ending.signal},
+              {"timed_out", trial.ending.timed_out},
+              {"left_behind", trial.ending.left_behind},
+              {"survived", trial.ending.survived},
+              {"benign", trial.benign},
+              {"host_left_out", trial.host_left_out == Reason::None ? std::string_view() : Name(trial.host_left_out)},
+              {"said", static_cast<int>(trial.said)},
+              {"recovery", static_cast<int>(trial.recovery)},
+              {"skipped", FromReasons(trial.skipped)},
+              {"keyed", trial.later_keys.size()}};
+}
+
+// Equal keys are equal rows of ResultOf.
+std::string ResultKey(const TrialResult& trial) {
+  std::string key;
+  const auto add = [&key](auto number) { key.append(std::to_string(static_cast<std::int64_t>(number))) += ' '; };
+  add(trial.verdict);
+  add(trial.missed);
+  add(trial.fired);
+  add(trial.isolation);
+  add(trial.ending.exit_status);
+  add(trial.ending.signal);
+  add(trial.ending.timed_out);
+  add(trial.ending.left_behind);
+  add(trial.ending.survived);
+  add(trial.host_left_out);
+  add(trial.said);
+  add(trial.recovery);
+  add(trial.later_keys.size());
+  for (const std::size_t fault : trial.unfired) add(fault);
+  key += ';';
+  for (const std::size_t number : trial.benign) add(number);
+  key += ';';
+  for (const Reason why : trial.skipped) add(why);
+  for (const Because& why : trial.fallback) {
+    key += ';';
+    add(why.reason);
+    key += why.of;
+  }
+  return key;
+}
+
+bool SameStep(const NextFault& a, const NextFault& b) {
+  return a.site == b.site && a.step == b.step && a.phase == b.phase && a.on_the_way_back == b.on_the_way_back && a.state == b.state;
+}
+
+}  // namespace
+
+// Paths and symbol names may hold any byte, so invalid UTF-8 is replaced.
+std::string LogRows::Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::size_t LogRows::Number(Table table, const Json& content) {
+  const auto [known, fresh] = numbers_[table].try_emplace(Dump(content), contents_[table].size());
+  if (fresh) {
+    contents_[table].push_back(content);
+    new_.push_back(Json::array({kTables.substr(table, 1), content}));
+  }
+  return known->second;
+}
+
+std::size_t LogRows::TextRow(const std::string& text) {
+  const auto known = texts_.find(text);
+  return known != texts_.end() ? known->second : texts_.emplace(text, Number(kText, text)).first->second;
+}
+
+std::size_t LogRows::ResultRow(const TrialResult& trial) {
+  const std::string key = ResultKey(trial);
+  const auto known = results_.find(key);
+  return known != results_.end() ? known->second : results_.emplace(key, Number(kResult, ResultOf(trial))).first->second;
+}
+
+std::size_t LogRows::HitRow(std::uint64_t key, const PlaceText& place) {
+  const std::pair<std::uint64_t, std::size_t> hit(key, PlaceRow(place));
+  const auto known = hits_.find(hit);
+  return known != hits_.end() ? known->second : hits_.emplace(hit, Number(kHit, Json::array({key, hit.second}))).first->second;
+}
+
+Json LogRows::FaultRow(std::string_view text) {
+  const FaultParts parts = PartsOf(text);
+  return Json::array({TextRow(parts.text), parts.occurrence});
+}
+
+std::size_t LogRows::FrameRow(const report::Frame& frame) {
+  return Number(kFrame,
+                Json::array({TextRow(frame.module), TextRow(frame.function), TextRow(frame.file), frame.line, frame.offset, frame.start}));
+}
+
+std::size_t LogRows::PlaceRow(const PlaceText& place) {
+  const auto known = written_.find(&*place);
+  if (known != written_.end()) return known->second.second;
+  Json frames = Json::array();
+  for (const report::Frame& frame : place->stack) frames.push_back(FrameRow(frame));
+  const std::size_t number = Number(kPlace, Json::array({place->call, std::move(frames)}));
+  written_.emplace(&*place, std::pair(place, number));
+  return number;
+}
+
+std::size_t LogRows::FindingRow(const TrialFindingText& finding) {
+  Json blame = nullptr;
+  if (finding.blame) blame = Json::array({static_cast<int>(finding.blame->because), FrameRow(finding.blame->function)});
+  return Number(kFinding, Json{{"rule", Name(finding.rule)},
+                               {"kind", KindName(finding)},
+                               {"count", finding.count},
+                               {"bytes", finding.bytes},
+                               {"acquired_key", finding.acquired_key},
+                               {"where_key", finding.where_key},
+                               {"other_key", finding.other_key},
+                               {"acquired", PlaceRow(finding.acquired)},
+                               {"where", PlaceRow(finding.where)},
+                               {"other", PlaceRow(finding.other)},
+                               {"released", PlaceRow(finding.released)},
+                               {"blame", std::move(blame)},
+                               {"meter", finding.meter},
+                               {"detail", finding.detail}});
+}
+
+Json LogRows::Findings(const std::vector<TrialFindingText>& findings) {
+  Json numbers = Json::array();
+  for (const TrialFindingText& finding : findings) numbers.push_back(FindingRow(finding));
+  return numbers;
+}
+
+Json LogRows::Hits(const TrialResult& trial) {
+  Json hits = Json::array();
+  hits.push_back(HitRow(trial.fault_key, trial.fault_site));
+  for (std::size_t i = 0; i < trial.later_sites.size(); ++i) {
+    const std::uint64_t key = i < trial.later_keys.size() ? trial.later_keys[i] : 0;
+    hits.push_back(HitRow(key, trial.later_sites[i]));
+  }
+  return hits;
+}
+
+// The ways in which one call can fail stand together.
+Json LogRows::Steps(std::span<const NextFault> faults) {
+  Json steps = Json::array();
+  std::string states;
+  for (auto next = faults.begin(); next != faults.end();) {
+    Json ways = Json::array();
+    const FaultParts first = PartsOf(next->fault);
+    const auto begin = next;
+    for (; next != faults.end() && SameStep(*next, *begin); ++next) {
+      const FaultParts parts = PartsOf(next->fault);
+      if (parts.occurrence != first.occurrence) break;
+      ways.push_back(TextRow(parts.text));
+    }
+    steps.push_back(
+        Number(kStep, Json::array({begin->site, begin->step, static_cast<int>(begin->phase), begin->on_the_way_back, std::move(ways)})));
+    steps.push_back(first.occurrence);
+    for (std::uint64_t digits = 0, state = begin->state; digits < kStateDigits; ++digits, state >>= 6U)
+      states += kDigits[state % kDigits.size()];
+  }
+  return Json{{"steps", std::move(steps)}, {"states", std::move(states)}};
+}
+
+Json LogRows::WayBack(const Unwinding& unwinding) {
+  Json row = Json::object();
+  if (unwinding.shape != 0) row["shape"] = Number(kShape, unwinding.shape);
+  if (!unwinding.faults.empty()) row.update(Steps(unwinding.faults));
+  std::vector<NextFault> left_out;
+  for (std::size_t i = 0; i < unwinding.left_out.size(); ++i) {
+    left_out.push_back(unwinding.left_out[i].fault);
+    const Reason why = unwinding.left_out[i].why;
+    if (i + 1 < unwinding.left_out.size() && unwinding.left_out[i + 1].why == why) continue;
+    row["left_out"].push_back(Json::array({Name(why), Steps(left_out)}));
+    left_out.clear();
+  }
+  for (const auto& [reason, count] : unwinding.pruned) row["pruned"][std::string(Name(reason))] = count;
+  return row;
+}
+
+std::string LogRows::Write(const TrialResult& trial) {
+  new_ = Json::array();
+  Json row = {{"trial", trial.index}};
+  if (trial.attempt != 1) row["attempt"] = trial.attempt;
+  if (trial.stray) row["stray"] = true;
+  Json faults = Json::array();
+  for (const std::string& fault : trial.faults) {
+    for (Json& part : FaultRow(fault)) faults.push_back(std::move(part));
+  }
+  row["faults"] = std::move(faults);
+  row["as"] = ResultRow(trial);
+  row["at"] = Hits(trial);
+  if (!trial.findings.empty()) row["findings"] = Findings(trial.findings);
+  if (!trial.notes.empty()) row["notes"] = Findings(trial.notes);
+  Json way_back = WayBack(trial.unwinding);
+  if (!way_back.empty()) row["way_back"] = std::move(way_back);
+  if (!new_.empty()) row["new"] = std::move(new_);
+  return Dump(row) + "\n";
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// log_rows.h: finished trials as lines of text and back. What trials have in common (texts, call stacks, places, findings, endings) is
+// written once, in the line of the first trial that needs it, and later lines name it by number.
+//
+//   Owns      its tables.
+//   Threads   one thread.
+//   Errors    Read answers nothing for a line that makes no sense: wrong form, unknown name, or a number that no line before has defined.
+//
+// A line is a JSON object. Fields with their usual value are left out.
+//
+//     trial     number in the plan
+//     attempt, stray   of a trial that was repeated
+//     faults    per fault two numbers: its text with a '*' for the occurrence, and the occurrence
+//     as        how it ended and what it amounts to
+//     at        where its faults hit
+//     findings, notes
+//     way_back  its unwinding (unwinding.h). "steps" has two numbers for each call, step and occurrence, and "states" 11 characters
+//     new       rows that this line adds to the tables, each with the name of its table
+//
+// Tables: "s" texts, "k" shapes, "f" frames, "p" places, "r" what trials amount to, "h" hits, "n" findings, "w" steps with their ways to
+// fail.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "harness/sweep/run/trial.h"
+
+namespace cuaudit::harness {
+
+class LogRows {
+ public:
+  // One line with its line feed. Defines what no earlier line, written or read, has defined.
+  std::string Write(const TrialResult& trial);
+  std::optional<TrialResult> Read(std::string_view line);
+
+ private:
+  using Json = nlohmann::ordered_json;
+  enum Table : std::uint8_t { kText, kShape, kFrame, kPlace, kResult, kHit, kFinding, kStep };
+  static constexpr std::string_view kTables = "skfprhnw";
+
+  // A state is a hash, and would be twenty digits: six bits for each character.
+  static constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+  static constexpr std::size_t kStateDigits = 11;
+  static std::uint64_t StateAt(std::string_view states, std::size_t at);
+  static std::string Dump(const Json& json);
+
+  std::size_t Number(Table table, const Json& content);
+  const Json& Content(Table table, const Json& number) const;
+
+  std::size_t TextRow(const std::string& text);
+  std::size_t ResultRow(const TrialResult& trial);
+  std::size_t HitRow(std::uint64_t key, const PlaceText& place);
+  Json FaultRow(std::string_view text);
+  std::size_t FrameRow(const report::Frame& frame);
+  std::size_t PlaceRow(const PlaceText& place);
+  std::size_t FindingRow(const TrialFindingText& finding);
+  Json Findings(const std::vector<TrialFindingText>& findings);
+  Json Hits(const TrialResult& trial);
+  Json Steps(std::span<const NextFault> faults);
+  Json WayBack(const Unwinding& unwinding);
+
+  void Define(const Json& rows);
+  std::string Text(const Json& number) const { return Content(kText, number).get<std::string>(); }
+  std::string Fault(const Json& text, const Json& occurrence) const;
+  report::Frame Frame(const Json& number) const;
+  PlaceText Place(const Json& number);
+  TrialFindingText Finding(const Json& number);
+  std::vector<NextFault> NextFaults(const Json& steps) const;
+  Unwinding ReadWayBack(const Json& row) const;
+  TrialResult ReadTrial(const Json& row);
+
+  std::array<std::unordered_map<std::string, std::size_t>, kTables.size()> numbers_;
+  std::array<std::vector<Json>, kTables.size()> contents_;
+  // What most lines name again, by keys that are cheaper to make than the rows.
+  std::unordered_map<const report::Acquired*, std::pair<PlaceText, std::size_t>> written_;
+  std::unordered_map<std::string, std::size_t> texts_;
+  std::unordered_map<std::string, std::size_t> results_;
+  std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
+  std::vector<std::optional<PlaceText>> read_;                         // places: trials share one text
+  Json new_ = Json::array();                                           // rows of the line being written
+};
+
+}  // namespace cuaudit::harness
