@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "harness/process/files.h"
-#include "harness/sweep/run/trial.h"
 #include "harness/sweep/log_rows.h"
+#include "harness/sweep/run/trial.h"
 
 namespace cuaudit::harness {
 
