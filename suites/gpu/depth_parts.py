@@ -83,7 +83,7 @@ def second_order(check, programs, bound, jobs):
             ended = sweep.process.returncode
             check.note(f"second order {program} {form}", False, partial=True, exit=ended, **figures, output=sweep.text)
             continue
-        checked = check.run([sys.executable, SUITES / "reducers/check_vectors.py", "--expected", SUITES / "reducers/expected.json", "--program", program,
+        checked = check.run([sys.executable, SUITES / "reducers/check_vectors.py", "--expected", SUITES / "reducers/expected.json", "--reducer", program,
                              "--form", form, "--host", sweep.report])
         check.note(f"second order {program} {form}", checked.returncode == 0, partial=False, **figures,
                    output="" if checked.returncode == 0 else checked.stdout[-2500:] + checked.stderr[-500:])

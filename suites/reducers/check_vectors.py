@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Compares what cuaudit reports about a reducer with the vector that is expected of it; prints PASS or FAIL for every row.
 
-usage: check_vectors.py --expected FILE --program NAME --form FORM REPORT.json [--host]
-       check_vectors.py --expected FILE --program NAME --form FORM --cuaudit CUAUDIT --mode sweep|cycles [--driver sim|real] [--host] [--exact]
+usage: check_vectors.py --expected FILE --reducer NAME --form FORM REPORT.json [--host]
+       check_vectors.py --expected FILE --reducer NAME --form FORM --cuaudit CUAUDIT --mode sweep|cycles [--driver sim|real] [--host] [--exact]
                         [--jobs N] [--depth 1|2] [--keep REPORT.json] [--skip-without-driver] -- PROGRAM
 
 The first form judges a report that exists, the second makes it, and keeps it where --keep says. --exact also replays every fault row, each turn
@@ -181,7 +181,7 @@ def runner(args):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--expected", required=True)
-    parser.add_argument("--program", required=True)
+    parser.add_argument("--reducer", required=True)
     parser.add_argument("--form", required=True)
     parser.add_argument("--host", action="store_true")
     parser.add_argument("--cuaudit")
@@ -195,9 +195,9 @@ def main():
     parser.add_argument("program", nargs="+", help="report file, or the program after --")
     args = parser.parse_args()
     with open(args.expected, encoding="utf-8") as file:
-        expected = json.load(file).get(args.program, {})
+        expected = json.load(file).get(args.reducer, {})
     if args.form not in expected:
-        parser.error(f"{args.expected} has no form {args.form} of {args.program}")
+        parser.error(f"{args.expected} has no form {args.form} of {args.reducer}")
     rows = [row for row in expected[args.form] if args.depth == 2 or "then" not in row]
     check = Check(args.host)
     if args.cuaudit:
