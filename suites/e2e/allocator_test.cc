@@ -30,12 +30,12 @@ TEST_P(AllocatorLifecycle, EveryCallOfItFailsInTurnAndNothingIsLost) {
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
 }
 
-// With what is pruned there are ten times as many: cuaudit sweep --no-host --stacks=4 --no-prune.
+// What is pruned are ten times as many: cuaudit sweep --no-host --stacks=4 --no-prune.
 TEST_P(AllocatorLifecycle, CallsOfItsUnwindingFailInTurn) {
   const Audit audit = RunAudit({"sweep", "--no-host", "--stacks=4"}, Subject("1"), {.deadline_ms = kSweepDeadlineMs});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
   ASSERT_EQ(audit.result(), "clean") << audit.findings();
-  EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 2000);
+  EXPECT_GT(audit.report["totals"]["trials"].get<int>(), 1000);
   EXPECT_EQ(audit.report["totals"]["fired"], audit.report["totals"]["trials"]);
   EXPECT_EQ(audit.report["totals"]["isolation"]["fork"], audit.report["totals"]["trials"]) << "though it knows of forks";
   EXPECT_NE(audit.verdicts().find("retained_for_retry"), std::string::npos) << audit.verdicts();
