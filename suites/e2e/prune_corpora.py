@@ -19,22 +19,21 @@ from pathlib import Path
 SHARE = 0.10
 LONG = ["frames sound 120", "frames two_kinds 120"]
 PROGRAMS = [
-    "frames gives_up 16", "frames two_kinds 24", "frames later 24",
-    "defective", "steps 46 leaking", "steps 206 leaking", "marked leaking 2", "marked clean 20", "leak_kind stream 2", "leak_kind event 2", "leak_kind graph 2",
-    "reports swallow", "reports wrong", "reports output", "reports twice", "reports twice 20", "reports stuck", "reports retry", "reports optional",
-    "reports keeps", "reports honest 40",
-    "silent retry", "silent optional", "equal_states careful", "equal_states item", "equal_states planes", "equal_states cycles", "equal_states back",
-    "unattended condition", "turns", "looping", "misuse", "host_oom repaired", "host_oom defective", "host_path locked_mutex", "deaths abort", "idle",
+    "frames gives_up 12", "frames two_kinds 16", "frames later 16",
+    "defective", "steps 46 leaking", "marked leaking 2", "leak_kind stream 2", "reports swallow", "reports wrong", "reports twice", "reports keeps",
+    "silent retry", "equal_states careful", "equal_states item", "equal_states planes", "equal_states cycles", "equal_states back", "turns", "host_oom defective",
 ]
-REDUCERS = [
-    "graph_owner_defective", "graph_owner_defective_marked 2",
-    "graph_owner_repaired", "graph_owner_repaired_marked 2", "early_returns_defective", "early_returns_defective_marked 2", "early_returns_repaired",
-    "early_returns_repaired_marked 2", "host_state_defective", "host_state_repaired",
+REDUCERS = ["host_state_defective"]
+# With --all: also these, of which some have tens of thousands of trials without pruning.
+MORE_PROGRAMS = [
+    "steps 206 leaking", "marked clean 20", "leak_kind event 2", "leak_kind graph 2", "reports output", "reports twice 20", "reports stuck", "reports retry",
+    "reports optional", "reports honest 40", "silent optional", "unattended condition", "looping", "misuse", "host_oom repaired", "host_path locked_mutex",
+    "deaths abort", "idle",
 ]
-# Tens of thousands of trials without pruning.
-MANY = [
-    "picture_pool_defective", "picture_pool_defective_marked 2", "picture_pool_repaired", "picture_pool_repaired_marked 2", "preallocation_defective 2",
-    "preallocation_repaired 2", "preallocation_only_a4 2",
+MORE_REDUCERS = [
+    "graph_owner_defective", "graph_owner_defective_marked 2", "graph_owner_repaired", "graph_owner_repaired_marked 2", "early_returns_defective", "early_returns_defective_marked 2",
+    "early_returns_repaired", "early_returns_repaired_marked 2", "host_state_repaired", "picture_pool_defective", "picture_pool_defective_marked 2",
+    "picture_pool_repaired", "picture_pool_repaired_marked 2", "preallocation_defective 2", "preallocation_repaired 2", "preallocation_only_a4 2",
 ]
 
 
@@ -69,7 +68,8 @@ def compare(name, first, pruned, whole, wrong):
 
 
 def programs(arguments, wrong):
-    for folder, lines in ((arguments.programs, PROGRAMS), (arguments.reducers, REDUCERS + (MANY if arguments.all else []))):
+    lists = ((arguments.programs, PROGRAMS, MORE_PROGRAMS), (arguments.reducers, REDUCERS, MORE_REDUCERS))
+    for folder, lines in ((folder, few + more * arguments.all) for folder, few, more in lists):
         for line in lines if folder else []:
             name, *rest = line.split()
             if arguments.only and arguments.only not in line or not (folder / name).exists():
@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--programs", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--reducers", type=lambda text: Path(text).resolve())
     parser.add_argument("--only", help="subjects whose line holds this word")
-    parser.add_argument("--all", action="store_true", help="also those with tens of thousands of trials")
+    parser.add_argument("--all", action="store_true", help="also the longer ones, some with tens of thousands of trials")
     parser.add_argument("--lifecycles", nargs="*", default=[])
     arguments = parser.parse_args()
     wrong = []
