@@ -263,4 +263,4 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_row(kRows, static_cast<int>(std::size(kRows)), argc, argv); }
+int main(int argc, char** argv) { return run_row(kRows, static_cast<int>(sizeof(kRows) / sizeof(kRows[0])), argc, argv); }
