@@ -332,8 +332,8 @@ void Arena::Split(Block* block, std::size_t size) noexcept {
   if (!ShouldSplit(block, size)) return;
   Block* const rest = SplitAt(block, size);
   if (rest == nullptr) return;
-  // The block was ready, and so had taken in what was ready behind it. Whatever became ready there while the block was in nobody's set and the
-  // lock was let go, did not find it.
+  // The block was ready, and so had taken in what was ready behind it. Whatever became ready there while the block was in nobody's set and
+  // the lock was let go, did not find it.
   const bool meets_ready = rest->next != nullptr && rest->next->place == Place::Ready;
   if (meets_ready || rest->noted.load(std::memory_order_relaxed)) return Settle(rest);
   Insert(rest, Place::Ready);

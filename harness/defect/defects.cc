@@ -184,9 +184,11 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
     const Thing& thing = things_[one];
     report::Member member;
     member.findings = thing.findings;
-    for (const std::size_t finding : thing.findings) {
-      member.count = std::max(member.count, run.findings[finding].count);
-      member.bytes = std::max(member.bytes, run.findings[finding].bytes);
+    for (const std::size_t index : thing.findings) {
+      const report::Finding& finding = run.findings[index];
+      const bool others = finding.rule == Rule::LeftAtExit;  // of one run: each finding has other objects. Trials lose the same ones again
+      member.count = others ? member.count + finding.count : std::max(member.count, finding.count);
+      member.bytes = others ? member.bytes + finding.bytes : std::max(member.bytes, finding.bytes);
     }
     defect.members.push_back(std::move(member));
     trials.insert(trials.end(), thing.trials.begin(), thing.trials.end());

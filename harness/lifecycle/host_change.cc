@@ -154,6 +154,8 @@ void HostExcess::Repeat(const HostChange& trial, std::uint64_t heap_bytes) {
 
 void HostExcess::DropWhatDoesNotAddUp() {
   if (lowest_late_ <= highest_early_) std::erase_if(kept_, IsFewBytes);
+  // Nine repeats do not tell whether what was unseen in some of them adds up.
+  if (repeats_ < kUntilItAddsUp) std::erase_if(kept_, [](const Kept& one) { return one.unseen != 0; });
 }
 
 std::vector<MeterFinding> HostExcess::Findings() const {

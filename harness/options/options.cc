@@ -62,7 +62,7 @@ Status CheckOptions(const Options& options) {
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
-    return {Exit::Usage, "expected --allow-left or a table of --lifetime, not both"};
+    return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }
@@ -95,6 +95,10 @@ Status ReadOutputs(Options* options) {
   const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
   if (!options->trials.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_trials)) {
     return {Exit::Usage, "--trials: two results for " + options->trials};
+  }
+  const auto is_of_lifetimes = [&](const Output& output) { return output.file == options->write_lifetime; };
+  if (!options->write_lifetime.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_lifetimes)) {
+    return {Exit::Usage, "--write-lifetime: two results for " + options->write_lifetime};
   }
   const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
   if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {

@@ -2,12 +2,15 @@
 // The reading half of LogRows.
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "harness/sweep/log_rows.h"
 
 namespace cuaudit::harness {
 namespace {
+
+constexpr int kDeepest = 16;  // levels of a row
 
 using Json = nlohmann::ordered_json;
 
@@ -210,7 +213,8 @@ TrialResult LogRows::ReadTrial(const Json& row) {
 std::optional<TrialResult> LogRows::Read(std::string_view line) {
   try {
     bool whole = true;  // false for fractions, which are never written, and for numbers too large for 64 bits
-    const Json row = Json::parse(line, [&whole](int, Json::parse_event_t, const Json& part) {
+    const Json row = Json::parse(line, [&whole](int depth, Json::parse_event_t, const Json& part) {
+      if (depth > kDeepest) throw std::invalid_argument("deeper than any row");  // copies of it would recurse
       whole = whole && !part.is_number_float();
       return true;
     });

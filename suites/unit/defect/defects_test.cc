@@ -147,6 +147,28 @@ TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {
   EXPECT_EQ(run.defects[0].trials, 0U);
 }
 
+// Three lines of one function call the same wrapper, and each leaves a stream of its own when the program exits.
+TEST(Defects, WhatARunLeftIsAddedUp) {
+  report::Run run;
+  for (int line = 1; line <= 3; ++line) {
+    report::Finding finding;
+    finding.rule = Rule::LeftAtExit;
+    finding.kind = "stream";
+    finding.count = 1;
+    finding.bytes = 8;
+    const auto frame = [](const char* function, int at) {
+      return report::Frame{"prog", function, "prog.c", at, static_cast<std::uint64_t>(at)};
+    };
+    finding.acquired = {"cuStreamCreate", {frame("make", 9), frame("main", 10 + line)}};
+    run.findings.push_back(finding);
+  }
+  FindDefects(&run);
+  ASSERT_THAT(run.defects, SizeIs(1));
+  ASSERT_THAT(run.defects[0].members, SizeIs(1));
+  EXPECT_EQ(run.defects[0].members[0].count, 3U);
+  EXPECT_EQ(run.defects[0].members[0].bytes, 24U);
+}
+
 TEST(Defects, NoFindingIsLostAndNoneIsTwice) {
   Report report;
   report.Lost(1, Kind::Stream, 1, "a")

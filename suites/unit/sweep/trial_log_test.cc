@@ -210,5 +210,14 @@ TEST(TrialLog, RefusesATrialThatStandsTwice) {
   EXPECT_THAT(read.status().message(), HasSubstr(":2: expected each trial once"));
 }
 
+// Parsing does not recurse, but copying what was parsed does.
+TEST(TrialLog, ARowOfManyLevelsMakesNoSense) {
+  const std::string levels(200000, '[');
+  const std::string line = FormatTrial(Sample(1));
+  LogRows rows;
+  EXPECT_FALSE(rows.Read("{\"new\":[[\"s\"," + levels + std::string(levels.size(), ']') + "]]," + line.substr(1)).has_value());
+  EXPECT_TRUE(LogRows().Read(line).has_value());
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::trial_log_test
