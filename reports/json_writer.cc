@@ -59,26 +59,23 @@ void AddRare(const Finding& finding, Json* json) {
   if (!finding.detail.empty()) (*json)["detail"] = finding.detail;
 }
 
-Json Findings(const std::vector<Finding>& findings) {
-  Json json = Json::array();
-  for (const Finding& finding : findings) {
-    const std::optional<Verdict> verdict = words::VerdictOf(finding.rule);
-    json.push_back(Json{{"rule", words::Name(finding.rule)},
-                        {"title", finding.title},
-                        {"kind", finding.kind},
-                        {"count", finding.count},
-                        {"bytes", finding.bytes},
-                        {"verdict", verdict ? words::Name(*verdict) : std::string_view()},
-                        {"fault", FaultOrNull(finding.fault)},
-                        {"acquired", Place(finding.acquired)},
-                        {"where", finding.where},
-                        {"where_stack", Stack(finding.where_stack)},
-                        {"other", PlaceOrNull(finding.other)},
-                        {"fingerprint", finding.fingerprint},
-                        {"reproduce", finding.reproduce},
-                        {"trials", finding.trials}});
-    AddRare(finding, &json.back());
-  }
+Json ToJson(const Finding& finding) {
+  const std::optional<Verdict> verdict = words::VerdictOf(finding.rule);
+  Json json{{"rule", words::Name(finding.rule)},
+            {"title", finding.title},
+            {"kind", finding.kind},
+            {"count", finding.count},
+            {"bytes", finding.bytes},
+            {"verdict", verdict ? words::Name(*verdict) : std::string_view()},
+            {"fault", FaultOrNull(finding.fault)},
+            {"acquired", Place(finding.acquired)},
+            {"where", finding.where},
+            {"where_stack", Stack(finding.where_stack)},
+            {"other", PlaceOrNull(finding.other)},
+            {"fingerprint", finding.fingerprint},
+            {"reproduce", finding.reproduce},
+            {"trials", finding.trials}};
+  AddRare(finding, &json);
   return json;
 }
 
@@ -90,33 +87,43 @@ Json Fingerprints(const Run& run, const Member& member) {
   return json;
 }
 
-Json Defects(const Run& run) {
-  Json json = Json::array();
-  for (const Defect& defect : run.defects) {
-    const Finding& root = RootOf(run, defect);
-    Json members = Json::array();
-    for (const Member& member : defect.members) {
-      const Finding& first = run.findings[member.findings.front()];
-      members.push_back(Json{{"rule", words::Name(first.rule)},
-                             {"kind", first.kind},
-                             {"count", member.count},
-                             {"bytes", member.bytes},
-                             {"findings", Fingerprints(run, member)}});
-    }
-    Json blame = nullptr;
-    if (defect.blame) blame = Json{{"function", FrameOf(defect.blame->function)}, {"because", Name(defect.blame->because)}};
-    json.push_back(Json{{"fingerprint", defect.fingerprint},
-                        {"rule", words::Name(root.rule)},
-                        {"title", root.title},
-                        {"blame", std::move(blame)},
-                        {"says", BlameOf(run, defect)},
-                        {"acquired", Place(root.acquired)},
-                        {"released", PlaceOrNull(defect.released)},
-                        {"trials", defect.trials},
-                        {"members", std::move(members)},
-                        {"reproduce", root.reproduce}});
+Json ToJson(const Run& run, const Defect& defect) {
+  const Finding& root = RootOf(run, defect);
+  Json members = Json::array();
+  for (const Member& member : defect.members) {
+    const Finding& first = run.findings[member.findings.front()];
+    members.push_back(Json{{"rule", words::Name(first.rule)},
+                           {"kind", first.kind},
+                           {"count", member.count},
+                           {"bytes", member.bytes},
+                           {"findings", Fingerprints(run, member)}});
   }
-  return json;
+  Json blame = nullptr;
+  if (defect.blame) blame = Json{{"function", FrameOf(defect.blame->function)}, {"because", Name(defect.blame->because)}};
+  return Json{{"fingerprint", defect.fingerprint},
+              {"rule", words::Name(root.rule)},
+              {"title", root.title},
+              {"blame", std::move(blame)},
+              {"says", BlameOf(run, defect)},
+              {"acquired", Place(root.acquired)},
+              {"released", PlaceOrNull(defect.released)},
+              {"trials", defect.trials},
+              {"members", std::move(members)},
+              {"reproduce", root.reproduce}};
+}
+
+std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// A list that may be long has one entry on each line. Only one entry at a time is in memory as a document.
+template <typename Entries, typename ToEntry>
+void WriteList(std::string_view name, const Entries& entries, const ToEntry& entry, std::ostream& out) {
+  out << ",\n  \"" << name << "\": [";
+  const char* before = "\n    ";
+  for (const auto& one : entries) {
+    out << before << OnOneLine(entry(one));
+    before = ",\n    ";
+  }
+  out << (entries.empty() ? "]" : "\n  ]");
 }
 
 Json ToJson(const Coverage& coverage) {
@@ -232,11 +239,15 @@ bool WriteJson(const Run& run, std::ostream& out) {
   if (run.meters) json["meters"] = MetersOf(*run.meters);
   json["live"] = Live(run);
   if (run.coverage) json["coverage"] = ToJson(*run.coverage);
-  json["defects"] = Defects(run);
-  json["findings"] = Findings(run.findings);
-  json["notes"] = Findings(run.notes);
-  json["header"] = Json{{"generated", run.generated}, {"tool_version", run.tool_version}};
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::string head = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  head.resize(head.rfind('\n'));  // the lists go in before the closing brace
+  out << head;
+  const auto finding = [](const Finding& one) { return ToJson(one); };
+  WriteList(
+      "defects", run.defects, [&run](const Defect& one) { return ToJson(run, one); }, out);
+  WriteList("findings", run.findings, finding, out);
+  WriteList("notes", run.notes, finding, out);
+  out << ",\n  \"header\": " << OnOneLine(Json{{"generated", run.generated}, {"tool_version", run.tool_version}}) << "\n}\n";
   out.flush();
   return out.good();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/process/left_behind.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 
@@ -22,9 +24,22 @@ constexpr int kMostRounds = 64;  // a process that is ended may leave children i
 constexpr int kPatienceMs = 1000;
 constexpr std::string_view kAnyOrigin = "CUAUDIT_OPTIONS=journal=";
 
+// Read once or twice for each trial, so without a stream.
 std::vector<pid_t> ChildrenOfThis() {
-  std::ifstream file(std::string("/proc/self/task/") + std::to_string(getpid()) + "/children");
-  return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
+  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/children";
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char part[4096];
+  for (ssize_t got = 0; file.valid() && (got = read(file.get(), part, sizeof(part))) > 0;) text.append(part, static_cast<std::size_t>(got));
+  std::vector<pid_t> children;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (pid_t child = 0; at != end;) {
+    const std::from_chars_result read = std::from_chars(at, end, child);
+    if (read.ec == std::errc()) children.push_back(child);
+    at = read.ptr == at ? at + 1 : read.ptr;
+  }
+  return children;
 }
 
 // The lines of a process's environment, each after a NUL.

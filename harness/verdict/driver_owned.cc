@@ -2,9 +2,11 @@
 #include "harness/verdict/driver_owned.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "harness/verdict/interpreters.h"
 
@@ -31,17 +33,43 @@ bool IsDriver(const faults::JournalView& journal, std::string_view path) {
   return file.starts_with("libcuda.so") || file.starts_with("libnvidia-") || path == journal.header().driver_path;
 }
 
-Owner OwnerOf(const faults::JournalView& journal, std::uint32_t stack) {
-  for (const std::uint64_t frame : journal.Stack(stack)) {
-    const std::uint64_t module = faults::FrameModule(frame);
-    if (module == faults::kNoModule) return Owner::Program;  // generated code
-    const std::string_view path = journal.ModulePath(module);
-    if (IsLanguageRuntime(BaseName(path))) continue;
-    if (IsDriver(journal, path)) return Owner::Driver;
-    return IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
+// Who owns what a call stack acquired. Many stacks pass through few modules, so each module is looked at once.
+class Owners {
+ public:
+  explicit Owners(const faults::JournalView& journal) : journal_(&journal), of_module_(journal.modules().size()) {}
+  Owner Of(std::uint32_t stack) {
+    const auto [at, fresh] = of_stack_.try_emplace(stack, Owner::Unknown);
+    if (!fresh) return at->second;
+    for (const std::uint64_t frame : journal_->Stack(stack)) {
+      const std::uint64_t module = faults::FrameModule(frame);
+      at->second = module < of_module_.size() ? OfModule(module) : OfNoModule(module);
+      if (at->second != Owner::Unknown) break;
+    }
+    return at->second;
   }
-  return Owner::Unknown;
-}
+
+ private:
+  // A Python function stands in a call stack where the frames of its interpreter were. Generated code is the program's.
+  static Owner OfNoModule(std::uint64_t module) { return module == faults::kPython ? Owner::Interpreter : Owner::Program; }
+  // Unknown: a library that allocates on behalf of its caller.
+  Owner OfModule(std::uint64_t module) {
+    std::optional<Owner>& known = of_module_[module];
+    if (known.has_value()) return *known;
+    const std::string_view path = journal_->ModulePath(module);
+    if (IsLanguageRuntime(BaseName(path))) {
+      known = Owner::Unknown;
+    } else if (IsDriver(*journal_, path)) {
+      known = Owner::Driver;
+    } else {
+      known = IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
+    }
+    return *known;
+  }
+
+  const faults::JournalView* journal_;
+  std::vector<std::optional<Owner>> of_module_;
+  std::unordered_map<std::uint32_t, Owner> of_stack_;
+};
 
 }  // namespace
 
@@ -59,17 +87,16 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   const auto helpers = [&](std::uint32_t pid) { return !ledger->facts.IsSubject(pid); };
   // When the probes stopped early, a later release may be missing from the journal, so nothing they saw can be judged.
   const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
-  std::map<std::uint32_t, Owner> owners;
+  Owners owners(journal);
   for (Object& object : ledger->objects) {
     if (!IsHost(object)) continue;
     if (stopped || helpers(object.pid)) object.part_of_other = true;
-    const auto [at, fresh] = owners.try_emplace(object.acquired.stack, Owner::Unknown);
-    if (fresh) at->second = OwnerOf(journal, object.acquired.stack);
-    object.driver_owned = at->second == Owner::Driver;
+    const Owner owner = owners.Of(object.acquired.stack);
+    object.driver_owned = owner == Owner::Driver;
     // Interpreters never release imported modules, pools and locks, and a failure path may be the first to need one.
     const bool for_itself =
         object.kind == driver::Kind::DlopenReference || object.kind == driver::Kind::HostMapping || object.kind == driver::Kind::Mutex;
-    if (for_itself && at->second == Owner::Interpreter) object.library_kept = true;
+    if (for_itself && owner == Owner::Interpreter) object.library_kept = true;
   }
   std::vector<Violation>& violations = ledger->violations;
   violations.erase(std::remove_if(violations.begin(), violations.end(),
