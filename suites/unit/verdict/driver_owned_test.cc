@@ -95,6 +95,21 @@ TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
   }
 }
 
+// A Python function stands in a call stack where the frames of its interpreter were.
+TEST(DriverOwned, APythonFunctionIsItsInterpreter) {
+  Trace trace;
+  trace.Host(HostCall::Map, 0x7000, 4096).Stack(1);
+  trace.Host(HostCall::DescriptorOpen, 0x7).Stack(1);
+  JournalImage image(trace);
+  image.Module("/usr/lib/libc.so.6").PythonFunction("load", "/usr/lib/python3/tool.py");
+  image.Stack(1, {JournalImage::Frame(0, 0x10), faults::PythonFrame(0, 12)});
+  harness::Ledger ledger = image.ledger();
+  harness::MarkDriverOwned(image.view(), &ledger);
+  EXPECT_TRUE(ledger.objects.at(0).library_kept);
+  EXPECT_FALSE(ledger.objects.at(0).driver_owned);
+  EXPECT_FALSE(ledger.objects.at(1).library_kept) << "a file is closed by who opened it";
+}
+
 TEST(DriverOwned, WhatAHelperTakesThatMakesNoDriverCallIsNobodys) {
   Trace trace;
   trace.Host(HostCall::DescriptorOpen, 0x7);
