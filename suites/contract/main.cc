@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
 //   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] [--devices N] [--jobs N]
-//   [--partner ROLE]
+//   [--match WORD,...] [--handles] [--partner ROLE]
+//   --match    asks only the questions whose names begin with one of the words
+//   --handles  asks nothing of a driver: names entry points that are handed an object and that none.* or elsewhere.* questions miss
 //   --partner  answers as the second process of a question: see partner.h
 //   --devices  how many devices sim has, 1 unless said
 //   --jobs     how many of the questions that get a process of their own are asked at a time, 1 unless said
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "faults/driver/genuine_driver.h"
 #include "suites/contract/ask.h"
 #include "suites/contract/comparison.h"
+#include "suites/contract/handles.h"
 #include "suites/contract/partner.h"
 #include "suites/contract/question.h"
 
@@ -30,17 +34,19 @@ struct Options {
   int devices = 1;
   int jobs = 1;
   bool check = false;
+  bool handles = false;
   std::string library = "libcuda.so.1";
   std::string expect;
   std::string ask;
+  std::vector<std::string> match;  // empty: all
   std::string partner;
 };
 
 bool Parse(int count, char** words, Options* options) {
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    if (word == "--check") {
-      options->check = true;
+    if (word == "--check" || word == "--handles") {
+      (word == "--check" ? options->check : options->handles) = true;
       continue;
     }
     if (i + 1 == count) return false;
@@ -53,6 +59,12 @@ bool Parse(int count, char** words, Options* options) {
       options->expect = value;
     } else if (word == "--ask") {
       options->ask = value;
+    } else if (word == "--match" && !value.empty()) {
+      for (std::size_t from = 0; from <= value.size();) {
+        const std::size_t comma = std::min(value.find(',', from), value.size());
+        options->match.push_back(value.substr(from, comma - from));
+        from = comma + 1;
+      }
     } else if (word == "--devices" && value.size() == 1 && value[0] >= '1' && value[0] <= '8') {
       options->devices = value[0] - '0';
     } else if (word == "--jobs" && !value.empty() && value.size() <= 2 && value[0] != '0' &&
@@ -69,8 +81,15 @@ bool Parse(int count, char** words, Options* options) {
 
 bool IsLibrary(const Options& options) { return options.driver == "real" || options.driver == "dropin"; }
 
+bool IsMatched(const std::string& name, const Options& options) {
+  return options.match.empty() ||
+         std::any_of(options.match.begin(), options.match.end(), [&](const std::string& word) { return name.starts_with(word); });
+}
+
 // A world within this process does not end with it.
-bool IsAsked(const Question& question, const Options& options) { return question.manner != Manner::Exits || IsLibrary(options); }
+bool IsAsked(const Question& question, const Options& options) {
+  return (question.manner != Manner::Exits || IsLibrary(options)) && IsMatched(question.name, options);
+}
 
 bool OpenDriver(const Options& options, driver::GenuineDriver* genuine) {
   if (!IsLibrary(options)) return true;
@@ -93,12 +112,22 @@ int AnswerPartner(const Options& options) {
   return 0;
 }
 
-// The answers of the questions that get a process of their own, in the order of `questions`.
-std::vector<std::string> AskChildren(const std::vector<const Question*>& questions, const Options& options) {
+void Print(const std::string& question, const std::string& answer) {
+  std::printf("%s\t%s\n", question.c_str(), answer.c_str());
+  std::fflush(stdout);
+}
+
+// The answers of the questions that get a process of their own, in the order of `questions`; printed as they come when `print`.
+std::vector<std::string> AskChildren(const std::vector<const Question*>& questions, const Options& options, bool print) {
   std::vector<std::string> answers(questions.size());
   std::atomic<std::size_t> next{0};
+  std::mutex printing;
   const auto ask = [&] {
-    for (std::size_t i = next++; i < questions.size(); i = next++) answers[i] = AskChild(*questions[i], options.driver, options.library);
+    for (std::size_t i = next++; i < questions.size(); i = next++) {
+      answers[i] = AskChild(*questions[i], options.driver, options.library);
+      const std::lock_guard<std::mutex> lock(printing);
+      if (print) Print(questions[i]->name, answers[i]);
+    }
   };
   std::vector<std::thread> threads(std::min(questions.size(), static_cast<std::size_t>(options.jobs)));
   for (std::thread& thread : threads) thread = std::thread(ask);
@@ -117,16 +146,13 @@ bool AskAll(const Options& options, bool print, Answers* answers) {
       apart.push_back(&question);
   }
   // First, while this process has no context.
-  const std::vector<std::string> told = AskChildren(apart, options);
+  const std::vector<std::string> told = AskChildren(apart, options, print);
   auto next = told.begin();
   for (const Question& question : questions) {
     if ((!options.ask.empty() && options.ask != question.name) || !IsAsked(question, options)) continue;
     const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
-    if (print) {
-      std::printf("%s\t%s\n", question.name.c_str(), answer.c_str());
-      std::fflush(stdout);
-    }
+    if (print && !is_apart) Print(question.name, answer);
     (*answers)[question.name] = answer;
   }
   return true;
@@ -151,6 +177,11 @@ std::size_t Report(const char* reference, const Answers& answers, Answers expect
 int Run(const Options& options) {
   SetPartnerDriver(options.driver, options.library);
   if (!options.partner.empty()) return AnswerPartner(options);
+  if (options.handles) {
+    const std::vector<std::string> lines = HandlesWithoutQuestion();
+    for (const std::string& line : lines) std::printf("%s\n", line.c_str());
+    return lines.empty() ? 0 : 1;
+  }
   Answers recorded;
   if (!options.expect.empty()) {
     const std::optional<Answers> read = ReadAnswers(options.expect);
@@ -185,7 +216,7 @@ int main(int count, char** words) {
   if (!cuaudit::contract::Parse(count, words, &options)) {
     std::fprintf(stderr,
                  "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] "
-                 "[--devices N] [--jobs N]\n");
+                 "[--devices N] [--jobs N] [--match WORD,...] [--handles]\n");
     return 2;
   }
   return cuaudit::contract::Run(options);

@@ -145,6 +145,15 @@ void List(Questions& ask) {
     map(0, 2 * kGranule, 0, 1);
     map(kGranule, 2 * kGranule, 0, 0);
   });
+  // How far beyond one reserved page a mapping is still accepted.
+  ask.Risky("vmm.map_beyond", "INVALID_VALUE x8", [](Ready& a) {
+    const Virtual memory(a);
+    for (const std::size_t at : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 512U}) {
+      if (a(a.d.MemMap(memory.p + at * kGranule, kGranule, 0, memory.h, 0)) == CUDA_SUCCESS) {
+        a.Prepare(a.d.MemUnmap(memory.p + at * kGranule, kGranule));
+      }
+    }
+  });
   ask.Risky("vmm.unmap_part", "INVALID_VALUE SUCCESS", [](Ready& a) {
     const Virtual memory(a, 2, CU_MEM_HANDLE_TYPE_NONE, 2);
     a.Prepare(a.d.MemMap(memory.p, 2 * kGranule, 0, memory.h, 0));

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// handles.h: whether each entry point that is handed an object is asked what it answers without a current context and with another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cuaudit::contract {
+
+// One line for each entry point that no none.* or no elsewhere.* question calls and that unasked.def does not excuse, and for each row of
+// unasked.def that excuses nothing. Asks those questions of the simulated driver.
+std::vector<std::string> HandlesWithoutQuestion();
+
+}  // namespace cuaudit::contract
