@@ -153,10 +153,11 @@ TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[
 bool SweepEngine::PlanNext() {
   if (single_) return false;
   const std::size_t from = plan_.size();
-  PlanUnlikeShapes();
+  SettleShapes();
   if (plan_.size() != from) return true;
   if (round_ < options_.depth) {
     PlanUnwinding();
+    if (plan_.size() == from) SettleShapes();  // --limit has no room for any
     if (plan_.size() != from) return true;
   }
   if (!options_.shrink) return false;

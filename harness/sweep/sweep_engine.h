@@ -6,8 +6,8 @@
 //   Errors    Status: the directory holds another plan, or a trial cannot be run. Finished trials stay in the log, and a sweep in the same
 //             directory continues from there.
 //
-// Second faults of unwindings with one shape stand for each other. Some are tried all the same, and when one of those finds something of
-// its own, all second faults of the shape are tried in an extra round.
+// Second faults of unwindings with one shape stand for each other, once one of them has fired: where it did not, others are tried in extra
+// rounds. Some are tried all the same, and when one of those finds something of its own, all second faults of the shape are tried.
 //
 // A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
 // and report never depend on which trial finished first.
@@ -101,21 +101,31 @@ class SweepEngine {
   void Claim(std::size_t index, Unwinding* unwinding);
   // A second fault that is possible.
   struct Second {
-    std::size_t after = 0;  // number of the trial with the faults before it
-    std::uint64_t shape = 0;
+    std::size_t after = 0;    // number of the trial with the faults before it
+    std::uint64_t shape = 0;  // 0: nothing stands for it
+    std::uint64_t way = 0;    // way to fail and step of the shape: what is equal in both may stand for each other
     NextFault fault;
+  };
+  // A second fault that was planned.
+  struct TriedWay {
+    std::uint64_t way = 0;
+    std::size_t trial = 0;
   };
   // The second faults of all unwindings of one shape (unwinding_shape.h).
   struct Shape {
-    std::vector<std::size_t> tried;    // trials that stand for the others
-    std::vector<std::size_t> samples;  // trials that check that they may
-    std::vector<Second> stood_for;     // not planned
+    std::vector<TriedWay> tried;    // those that fire stand for the others of their way
+    std::vector<TriedWay> samples;  // check that they may
+    std::vector<Second> stood_for;  // not planned
   };
   std::vector<Second> SecondFaults();
   void PlanUnwinding();
-  void PlanSecond(Second one);
+  bool PlanSecond(Second one);
+  bool PlanSeconds(std::vector<Second> seconds);
+  bool LimitReached() const noexcept { return options_.plan.limit != 0 && plan_.size() >= options_.plan.limit; }
+  bool Fired(const TriedWay& one) const { return results_.at(one.trial).fired; }
+  void SettleShapes();
+  void TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) const;
   bool HidesSomething(const Shape& shape) const;
-  void PlanUnlikeShapes();
   void PlanShrinking();
   void FindShrinkable();
   void TakeShrunk();

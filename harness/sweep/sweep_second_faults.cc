@@ -60,7 +60,7 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
       if (options_.plan.prune != Prune::None && !known.insert(WayAt(next.fault, next.state)).second) {
         ++pruned_[Reason::SecondSameState];
       } else {
-        seconds.push_back({index, unwinding.shape, std::move(next)});
+        seconds.push_back({index, unwinding.shape, 0, std::move(next)});
       }
     }
   }
@@ -70,44 +70,42 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
 // Plans the next round. Each way to fail at each step of a shape is tried once; of what that stands for, some is tried all the same.
 void SweepEngine::PlanUnwinding() {
   claims_.clear();
-  shapes_.clear();
   std::vector<Second> seconds = SecondFaults();
   ++round_;
   std::unordered_set<std::uint64_t> known;
   std::vector<StoodFor> stood_for;
   std::vector<bool> first(seconds.size());
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    const Second& one = seconds[i];
-    first[i] = one.shape == 0 || known.insert(WayAt(one.fault.fault, HashNumber(one.fault.step, one.shape))).second;
+    Second& one = seconds[i];
+    if (one.shape != 0) one.way = WayAt(one.fault.fault, HashNumber(one.fault.step, one.shape));
+    first[i] = one.shape == 0 || known.insert(one.way).second;
     if (!first[i]) stood_for.push_back({one.shape, one.after});
   }
   const std::vector<bool> spread = Spread(stood_for, SpreadBudget(stood_for.size(), options_.plan.spread_at_least));
-  auto tried = spread.begin();
+  auto sampled = spread.begin();
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     Second& one = seconds[i];
-    const bool sample = !first[i] && *tried;
-    if (!first[i]) ++tried;
     if (one.shape == 0) {
-      PlanSecond(std::move(one));
-    } else if (first[i] || sample) {
-      Shape& shape = shapes_[one.shape];
-      (first[i] ? shape.tried : shape.samples).push_back(plan_.size());
-      const std::size_t before = plan_.size();
-      PlanSecond(std::move(one));
-      if (plan_.size() == before) (first[i] ? shape.tried : shape.samples).pop_back();
-    } else {
-      ++pruned_[Reason::SecondSameUnwinding];
-      shapes_[one.shape].stood_for.push_back(std::move(one));
+      (void)PlanSecond(std::move(one));
+      continue;
+    }
+    Shape& shape = shapes_[one.shape];
+    const std::uint64_t way = one.way;
+    if (!first[i] && !*sampled++) {
+      shape.stood_for.push_back(std::move(one));
+    } else if (PlanSecond(std::move(one))) {
+      (first[i] ? shape.tried : shape.samples).push_back({way, plan_.size() - 1});
     }
   }
 }
 
-void SweepEngine::PlanSecond(Second one) {
+// Answers false, and counts the fault as not tried, when it is beyond --limit.
+bool SweepEngine::PlanSecond(Second one) {
   const WayToFail way = WayOf(one.fault);
-  if (options_.plan.limit != 0 && plan_.size() >= options_.plan.limit) {
+  if (LimitReached()) {
     coverage_.LeaveOut(way, Reason::BeyondLimit);
     ++skipped_[Reason::BeyondLimit];
-    return;
+    return false;
   }
   coverage_.Plan(way, plan_.size());
   PlannedTrial trial = plan_[one.after];
@@ -115,35 +113,74 @@ void SweepEngine::PlanSecond(Second one) {
   trial.sites.push_back(one.fault.site);
   trial.after = one.after;
   plan_.push_back(std::move(trial));
+  return true;
+}
+
+// Plans those that --limit has room for, in the order of the plan. Answers whether there was any.
+bool SweepEngine::PlanSeconds(std::vector<Second> seconds) {
+  const std::size_t from = plan_.size();
+  std::stable_sort(seconds.begin(), seconds.end(), [](const Second& a, const Second& b) { return a.after < b.after; });
+  for (Second& one : seconds) {
+    Shape& shape = shapes_[one.shape];
+    const TriedWay tried = {one.way, plan_.size()};
+    if (PlanSecond(std::move(one))) shape.tried.push_back(tried);
+  }
+  return plan_.size() != from;
+}
+
+// Plans what is left to be tried of equal unwindings after the trials so far: others of a way of which none has fired, and then, where the
+// unwindings are not equal, all. When that is nothing, the rest is counted as stood for.
+void SweepEngine::SettleShapes() {
+  std::vector<Second> stand_ins;
+  for (auto& [number, shape] : shapes_) TakeStandIns(&shape, &stand_ins);
+  if (PlanSeconds(std::move(stand_ins))) return;
+  std::vector<Second> unlike;
+  for (auto& [number, shape] : shapes_) {
+    if (shape.stood_for.empty()) continue;
+    if (HidesSomething(shape)) {
+      std::move(shape.stood_for.begin(), shape.stood_for.end(), std::back_inserter(unlike));
+    } else {
+      pruned_[Reason::SecondSameUnwinding] += shape.stood_for.size();
+    }
+  }
+  (void)PlanSeconds(std::move(unlike));
+  shapes_.clear();
+}
+
+// Takes from `shape` second faults of each way of which none has fired: as many as were tried in vain, so that there are few rounds, and
+// beyond --limit all.
+void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) const {
+  std::unordered_set<std::uint64_t> stood;
+  std::unordered_map<std::uint64_t, std::size_t> room;
+  for (const TriedWay& one : shape->tried) {
+    if (Fired(one)) stood.insert(one.way);
+    ++room[one.way];
+  }
+  std::erase_if(shape->samples, [&](const TriedWay& one) {
+    if (!Fired(one) || !stood.insert(one.way).second) return false;
+    shape->tried.push_back(one);
+    return true;
+  });
+  std::erase_if(shape->stood_for, [&](Second& one) {
+    if (stood.contains(one.way)) return false;
+    std::size_t& left = room.try_emplace(one.way, 1).first->second;
+    if (left == 0 && !LimitReached()) return false;
+    if (left != 0) --left;
+    stand_ins->push_back(std::move(one));
+    return true;
+  });
 }
 
 // True when a sample finds what neither its first faults alone nor any trial that stands for it finds.
 bool SweepEngine::HidesSomething(const Shape& shape) const {
-  return std::any_of(shape.samples.begin(), shape.samples.end(), [&](std::size_t sample) {
-    const TrialResult& seen = results_.at(sample);
+  return std::any_of(shape.samples.begin(), shape.samples.end(), [&](const TriedWay& sample) {
+    const TrialResult& seen = results_.at(sample.trial);
     return std::any_of(seen.findings.begin(), seen.findings.end(), [&](const TrialFindingText& finding) {
       const auto finds_it = [&](std::size_t trial) { return FindSame(results_.at(trial), finding) != nullptr; };
-      return !finds_it(plan_[sample].after) && std::none_of(shape.tried.begin(), shape.tried.end(), finds_it);
+      const auto stands = [&](const TriedWay& one) { return Fired(one) && finds_it(one.trial); };
+      return !finds_it(plan_[sample.trial].after) && std::none_of(shape.tried.begin(), shape.tried.end(), stands);
     });
   });
-}
-
-// Plans all second faults of the shapes of which a sample found something of its own: their unwindings are not equal.
-void SweepEngine::PlanUnlikeShapes() {
-  std::vector<Second> unlike;
-  for (auto& [number, shape] : shapes_) {
-    if (shape.stood_for.empty() || !HidesSomething(shape)) continue;
-    std::move(shape.stood_for.begin(), shape.stood_for.end(), std::back_inserter(unlike));
-  }
-  shapes_.clear();
-  std::stable_sort(unlike.begin(), unlike.end(), [](const Second& a, const Second& b) { return a.after < b.after; });
-  for (Second& one : unlike) {
-    --pruned_[Reason::SecondSameUnwinding];
-    PlanSecond(std::move(one));
-  }
-  if (pruned_.contains(Reason::SecondSameUnwinding) && pruned_.at(Reason::SecondSameUnwinding) == 0) {
-    pruned_.erase(Reason::SecondSameUnwinding);
-  }
 }
 
 }  // namespace cuaudit::harness

@@ -26,7 +26,7 @@ using testing::SizeIs;
 
 // A program that creates a stream and allocates memory twice before it gives up. On the way back it synchronizes the stream and destroys
 // it; when the synchronization fails, too, it forgets the stream.
-class Scripted final : public Runner {
+class Scripted : public Runner {
  public:
   explicit Scripted(bool backwards) : backwards_(backwards) {}
 
@@ -34,16 +34,8 @@ class Scripted final : public Runner {
     JournalBuilder journal(dir_.File("journal-" + std::to_string(++runs_)));
     faults_ = faults;
     seen_.clear();
-    status_ = 1;
-    if (Do(journal, CallId::StreamCreate, 0x10, 1)) {
-      const bool memory = Do(journal, CallId::MemAlloc_v2, 0x1000, 2) || Do(journal, CallId::MemAlloc_v2, 0x1000, 3);
-      if (memory) Do(journal, CallId::MemFree_v2, 0x1000, 4);
-      const bool synchronized = Do(journal, CallId::StreamSynchronize, 0x10, 5);
-      if (memory || synchronized) Do(journal, CallId::StreamDestroy_v2, 0x10, 6);
-      status_ = memory ? 0 : 1;
-    }
     Ending ending;
-    ending.exit_status = status_;
+    ending.exit_status = Script(journal);
     return journal.Read(ending);
   }
   Status Give(std::vector<TrialOrder> orders) override {
@@ -64,7 +56,17 @@ class Scripted final : public Runner {
   std::vector<std::size_t> rounds;
   std::size_t gives = ~std::size_t{0};  // how many rounds may be given
 
- private:
+ protected:
+  // Makes the calls of a run and answers its exit status.
+  virtual int Script(JournalBuilder& journal) {
+    if (!Do(journal, CallId::StreamCreate, 0x10, 1)) return 1;
+    const bool memory = Do(journal, CallId::MemAlloc_v2, 0x1000, 2) || Do(journal, CallId::MemAlloc_v2, 0x1000, 3);
+    if (memory) Do(journal, CallId::MemFree_v2, 0x1000, 4);
+    const bool synchronized = Do(journal, CallId::StreamSynchronize, 0x10, 5);
+    if (memory || synchronized) Do(journal, CallId::StreamDestroy_v2, 0x10, 6);
+    return memory ? 0 : 1;
+  }
+  const std::vector<std::string>& faults() const { return faults_; }
   bool Do(JournalBuilder& journal, CallId call, std::uint64_t handle, std::uint32_t stack) {
     faults::Record& record = journal.Call(call);
     record.stack = stack;
@@ -85,10 +87,10 @@ class Scripted final : public Runner {
     return true;
   }
 
+ private:
   const bool backwards_;
   TemporaryDir dir_;
   int runs_ = 0;
-  int status_ = 0;
   std::vector<std::string> faults_;
   std::map<driver::BaseId, std::uint32_t> seen_;
   std::vector<TrialOrder> waiting_;
@@ -225,6 +227,98 @@ TEST(SweepEngine, ShrinksABurstToTheLengthThatItNeeds) {
   ASSERT_THAT(run.findings[0].shrunk_from, SizeIs(2));
   EXPECT_EQ(run.findings[0].shrunk_from[0], "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=4");
   EXPECT_GT(run.totals.shrinking, 0U);
+}
+
+// A program that synchronizes a stream six times. Where that fails, it destroys the stream and ends: six equal unwindings.
+class Loop : public Scripted {
+ public:
+  static constexpr std::uint32_t kTurns = 6;
+
+  // Of the trials with two faults those whose first one hits a turn up to `without` make no stream, so that the second one does not fire.
+  explicit Loop(std::uint32_t without) : Scripted(false), without_(without) {}
+  bool repeats_exactly() const noexcept override { return true; }
+
+ private:
+  int Script(JournalBuilder& journal) override {
+    for (const std::uint32_t stack : {1U, 2U, 3U}) journal.StackIn(stack, "/usr/bin/program");
+    const bool stream = faults().size() < 2 || OccurrenceOf(faults().front()) > without_;
+    if (stream && !Do(journal, CallId::StreamCreate, 0x10, 1)) return 1;
+    bool ok = true;
+    for (std::uint32_t turn = 0; turn < kTurns && ok; ++turn) ok = Do(journal, CallId::StreamSynchronize, stream ? 0x10 : 0, 2);
+    if (stream) ok = Do(journal, CallId::StreamDestroy_v2, 0x10, 3) && ok;
+    return ok ? 0 : 1;
+  }
+  static std::uint32_t OccurrenceOf(const std::string& text) {
+    faults::Fault fault;
+    EXPECT_EQ(faults::ParseFault(text, &fault).expected, nullptr) << text;
+    return fault.occurrence;
+  }
+
+  const std::uint32_t without_;
+};
+
+// The first faults: the stream, its six synchronizations, its destruction, which can fail in two ways on the way back.
+constexpr std::size_t kFirst = 1 + Loop::kTurns + 1;
+
+report::Run SweptLoop(Loop* runner, std::size_t limit = 0, std::size_t samples = 0) {
+  SweepOptions options;
+  options.shrink = false;
+  options.plan.limit = limit;
+  options.plan.spread_at_least = samples;
+  return Swept(runner, options);
+}
+
+std::uint64_t CountOf(const report::Counted& counts, Reason reason) {
+  const auto found = counts.find({reason});
+  return found == counts.end() ? 0 : found->second;
+}
+
+TEST(EqualUnwindings, OneThatFiresStandsForTheOthers) {
+  Loop runner(0);
+  const report::Run run = SweptLoop(&runner);
+  EXPECT_THAT(runner.rounds, ElementsAre(kFirst, 2U));
+  EXPECT_EQ(CountOf(run.totals.pruned, Reason::SecondSameUnwinding), 2 * (Loop::kTurns - 1));
+}
+
+TEST(EqualUnwindings, OneThatDoesNotFireIsReplaced) {
+  Loop runner(1);
+  const report::Run run = SweptLoop(&runner);
+  EXPECT_THAT(runner.rounds, ElementsAre(kFirst, 2U, 2U)) << "the first turn, then the second";
+  EXPECT_EQ(CountOf(run.totals.pruned, Reason::SecondSameUnwinding), 2 * (Loop::kTurns - 2));
+  EXPECT_EQ(run.totals.fired, kFirst + 2);
+}
+
+TEST(EqualUnwindings, WhereNoneFiresNothingIsPruned) {
+  Loop runner(Loop::kTurns);
+  const report::Run run = SweptLoop(&runner);
+  EXPECT_THAT(runner.rounds, ElementsAre(kFirst, 2U, 2U, 4U, 4U)) << "as many again as were tried in vain";
+  EXPECT_EQ(run.totals.trials, kFirst + 2 * Loop::kTurns);
+  EXPECT_EQ(CountOf(run.totals.pruned, Reason::SecondSameUnwinding), 0U);
+}
+
+TEST(EqualUnwindings, ASampleThatFiresStandsToo) {
+  Loop runner(1);
+  const report::Run run = SweptLoop(&runner, 0, 1);
+  EXPECT_THAT(runner.rounds, ElementsAre(kFirst, 3U, 1U)) << "the sample is one way of the last turn, and the second turn has the other";
+  EXPECT_EQ(CountOf(run.totals.pruned, Reason::SecondSameUnwinding), 2 * (Loop::kTurns - 2));
+}
+
+TEST(EqualUnwindings, OneBeyondTheLimitStandsForNothing) {
+  Loop one(0);
+  const report::Run run = SweptLoop(&one, kFirst + 1);
+  EXPECT_THAT(one.rounds, ElementsAre(kFirst, 1U));
+  EXPECT_EQ(CountOf(run.totals.pruned, Reason::SecondSameUnwinding), Loop::kTurns - 1) << "the way that was tried";
+  EXPECT_EQ(CountOf(run.totals.skipped, Reason::BeyondLimit), Loop::kTurns) << "the other way";
+  Loop none(0);
+  const report::Run cut = SweptLoop(&none, kFirst);
+  EXPECT_THAT(none.rounds, ElementsAre(kFirst));
+  EXPECT_EQ(CountOf(cut.totals.pruned, Reason::SecondSameUnwinding), 0U);
+  EXPECT_EQ(CountOf(cut.totals.skipped, Reason::BeyondLimit), 2 * Loop::kTurns);
+  Loop in_vain(1);
+  const report::Run full = SweptLoop(&in_vain, kFirst + 2);
+  EXPECT_THAT(in_vain.rounds, ElementsAre(kFirst, 2U));
+  EXPECT_EQ(CountOf(full.totals.pruned, Reason::SecondSameUnwinding), 0U) << "neither of the two has fired";
+  EXPECT_EQ(CountOf(full.totals.skipped, Reason::BeyondLimit), 2 * (Loop::kTurns - 1));
 }
 
 TEST(SmallerLists, DropsTheLastFaultFirstAndThenShortensBursts) {
