@@ -2,8 +2,9 @@
 #include "faults/driver/foreign_runtime.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "faults/driver/runtime_file.h"
 
 namespace cuaudit::driver {
 namespace {
@@ -27,11 +28,7 @@ bool IsRuntimeTable(const void* id) noexcept {
 }
 
 void ExplainForeignRuntime(const char* object, const char* own_directory, char* text, std::size_t capacity) noexcept {
-  const char* const slash = strrchr(object, '/');
-  const char* const file = slash == nullptr ? object : slash + 1;
-  constexpr const char kShared[] = "libcudart.so.";
-  const bool shared = strncmp(file, kShared, sizeof(kShared) - 1) == 0;
-  const int major = shared ? atoi(file + sizeof(kShared) - 1) : 0;
+  const auto [shared, major] = RuntimeFileOf(object);
   const bool has_own = !shared || major == 12 || major == 13;
   if (has_own && own_directory[0] == '\0') {
     snprintf(

@@ -12,6 +12,7 @@
 
 #include <atomic>
 
+#include "faults/driver/runtime_file.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_watch.h"
 
@@ -24,14 +25,14 @@ constexpr std::size_t kSlots = 4096;
 constinit std::atomic<std::uint64_t> sites[kSlots] = {};
 
 bool IsForeign(const char* path) noexcept {
-  constexpr const char* kForeign[] = {"libc.so",    "libc-2",  "ld-linux", "ld-2",    "libgcc_s.so", "libcuda.so", "libcudart.so",
+  constexpr const char* kForeign[] = {"libc.so",    "libc-2",  "ld-linux", "ld-2",    "libgcc_s.so", "libcuda.so",
                                       "libnvidia-", "libasan", "liblsan",  "libtsan", "libubsan",    "libcuaudit_"};
   const char* const slash = strrchr(path, '/');
   const char* const file = slash == nullptr ? path : slash + 1;
   for (const char* const one : kForeign) {
     if (strncmp(file, one, strlen(one)) == 0) return true;
   }
-  return false;
+  return driver::RuntimeFileOf(file).shared;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "faults/driver/find_driver.h"
+#include "faults/driver/runtime_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -59,9 +60,10 @@ Result<Machine> LookAround(const std::string& real_driver) {
 
 std::string OwnRuntime(const Machine& machine, const std::string& soname) {
   std::error_code error;
+  const std::string wanted = "libcudart.so." + std::to_string(driver::RuntimeFileOf(soname).major);
   for (const char* const own : kRuntimes) {
     const std::string file = machine.cudart_dir + "/" + own;
-    if (soname == own && !machine.cudart_dir.empty() && fs::is_regular_file(file, error)) return file;
+    if (wanted == own && !machine.cudart_dir.empty() && fs::is_regular_file(file, error)) return file;
   }
   return {};
 }

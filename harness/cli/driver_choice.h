@@ -25,7 +25,7 @@ struct Machine {
   std::vector<std::string> device_nodes;
 };
 
-// The file of cuaudit's own CUDA runtime that replaces this soname; empty when there is none.
+// The file of cuaudit's own CUDA runtime that replaces the one of this soname: of the same major version. Empty when there is none.
 std::string OwnRuntime(const Machine& machine, const std::string& soname);
 
 // `real_driver` is the user's choice of a genuine driver; empty: the one that the loader finds.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "faults/driver/runtime_file.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {
@@ -97,7 +98,7 @@ void ReadElf(std::string_view bytes, Program* program) {
   elf.Dynamic([&](std::int64_t tag, std::uint64_t value) {
     if (tag != DT_NEEDED) return;
     const std::string_view needed = elf.Text(*strings + value);
-    if (needed.starts_with("libcudart.so.")) program->cudart = std::string(needed);
+    if (driver::RuntimeFileOf(needed).shared) program->cudart = std::string(needed);
     for (const std::string_view sanitizer : {"libasan.so", "liblsan.so", "libtsan.so"}) {
       if (needed.starts_with(sanitizer)) program->asan_library = std::string(needed);
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "faults/driver/runtime_file.h"
 #include "harness/symbols/symbolizer.h"
 
 namespace cuaudit::harness {
@@ -14,12 +15,13 @@ using driver::Kind;
 
 // NVIDIA's own libraries have the runtime linked into them, without symbols.
 bool IsRuntimeFrame(const report::Frame& frame) {
-  static constexpr std::array<std::string_view, 12> kModules = {"libcudart.so", "libcublas",   "libcudnn",    "libcufft",
-                                                                "libcurand",    "libcusolver", "libcusparse", "libnpp",
-                                                                "libnvjpeg",    "libnccl",     "libnvrtc",    "libnvJitLink"};
+  static constexpr std::array<std::string_view, 11> kModules = {"libcublas",   "libcudnn",    "libcufft",    "libcurand",
+                                                                "libcusolver", "libcusparse", "libnpp",      "libnvjpeg",
+                                                                "libnccl",     "libnvrtc",    "libnvJitLink"};
   const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
-  return std::any_of(kModules.begin(), kModules.end(), begins(frame.module)) || frame.function.starts_with("__cudart") ||
-         frame.function.find("cuaudit::cudart::") != std::string::npos || frame.file.find("faults/cudart/") != std::string::npos;
+  return driver::RuntimeFileOf(frame.module).shared || std::any_of(kModules.begin(), kModules.end(), begins(frame.module)) ||
+         frame.function.starts_with("__cudart") || frame.function.find("cuaudit::cudart::") != std::string::npos ||
+         frame.file.find("faults/cudart/") != std::string::npos;
 }
 
 bool LoadsForTheProgram(const report::Frame& frame) {

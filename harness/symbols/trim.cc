@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/driver/runtime_file.h"
 #include "harness/symbols/symbolizer.h"
 #include "reports/runtime_modules.h"
 
@@ -18,7 +19,7 @@ namespace {
 // True for frames between the program and its driver call: the drop-in, cuaudit's libraries and the shared CUDA runtime. A genuine driver
 // has the drop-in's name only when there is no drop-in, and then its frames are never the innermost ones of a record.
 bool IsBelowTheProgram(const report::Frame& frame) {
-  return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || frame.module.starts_with("libcudart.so.");
+  return frame.module == "libcuda.so.1" || frame.module.starts_with("libcuaudit_") || driver::RuntimeFileOf(frame.module).shared;
 }
 
 // When a sanitizer owns the heap, its frames come first: in gcc's library or, with clang, in the program itself.

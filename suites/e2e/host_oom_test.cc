@@ -56,6 +56,19 @@ TEST(HostOom, ReplaysOneFault) {
   EXPECT_EQ(never.result(), "not_exercised");
 }
 
+// The name of the file says who asks. A Python wheel has the runtime under a name with a hash in it.
+TEST(HostOom, AllocationsByACudaRuntimeAreLeftAlone) {
+  const std::string directory = TemporaryDirectory();
+  const auto under = [&](const std::string& name) {
+    std::filesystem::copy_file(Program("host_oom"), directory + "/" + name);
+    return RunAudit({"sweep", "--how", "host_oom"}, {directory + "/" + name, "repaired"});
+  };
+  for (const char* const runtime : {"libcudart.so.13", "libcudart-1a2b3c4d.so.13.0.96"}) {
+    EXPECT_EQ(under(runtime).result(), "not_exercised") << runtime;
+  }
+  EXPECT_EQ(under("libcudart-mine.so").verdicts(), R"({"pass":3})");
+}
+
 TEST(HostThread, EveryThreadOfTheProgramFailsOnce) {
   const Audit repaired = RunAudit({"sweep", "--how", "host_thread"}, {Program("host_thread"), "repaired"});
   ASSERT_FALSE(repaired.report.is_null()) << repaired.outcome.err;

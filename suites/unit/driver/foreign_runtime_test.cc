@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "faults/driver/runtime_file.h"
+
 namespace cuaudit::driver::foreign_runtime_test {
 namespace {
 
@@ -36,6 +38,29 @@ TEST(ForeignRuntime, ASharedOneFoundByRPathIsToBePreceded) {
   EXPECT_THAT(Explain("/usr/local/cuda/lib64/libcudart.so.12"),
               AllOf(HasSubstr("LD_PRELOAD=/opt/lib/cudart/libcudart.so.12"), Not(HasSubstr("statically"))));
   EXPECT_THAT(Explain("libcudart.so.13.0.96"), HasSubstr("LD_PRELOAD=/opt/lib/cudart/libcudart.so.13,"));
+}
+
+TEST(ForeignRuntime, ACopyInAPythonWheelIsAShared) {
+  EXPECT_THAT(Explain("/venv/wheel.libs/libcudart-1a2b3c4d.so.13.0.96"),
+              AllOf(HasSubstr("LD_PRELOAD=/opt/lib/cudart/libcudart.so.13,"), Not(HasSubstr("statically"))));
+}
+
+TEST(RuntimeFile, IsKnownByNvidiasNamesAndByThoseInWheels) {
+  for (const char* const path : {"libcudart.so", "libcudart.so.13", "/usr/local/cuda/lib64/libcudart.so.12.8.90",
+                                 "libcudart-1a2b3c4d.so.13.0.96", "/venv/wheel.libs/libcudart-a7b20f20.so.11.0", "libcudart-0.so"}) {
+    EXPECT_TRUE(RuntimeFileOf(path).shared) << path;
+  }
+  for (const char* const path : {"", "libcudart", "libcudartist.so", "libcudart_static.a", "libcudart-.so.13", "libcudart-mine.so.13",
+                                 "libcudart.sock", "libcudart.so.13/prog", "xlibcudart.so.13", "libcuda.so.1", "libcudart-1a2b3c4d"}) {
+    EXPECT_FALSE(RuntimeFileOf(path).shared) << path;
+  }
+}
+
+TEST(RuntimeFile, HasItsMajorVersion) {
+  EXPECT_EQ(RuntimeFileOf("libcudart.so.13").major, 13);
+  EXPECT_EQ(RuntimeFileOf("/x/libcudart-12345678.so.12.8.90").major, 12);
+  EXPECT_EQ(RuntimeFileOf("libcudart.so").major, 0);
+  EXPECT_EQ(RuntimeFileOf("libcudart.so.99999999999999999999").major, 9999);
 }
 
 TEST(ForeignRuntime, AnOlderOneHasNoStandIn) {

@@ -123,6 +123,7 @@ TEST_F(ProgramTest, KnowsTheRuntimeAndTheSanitizerThatAProgramNeeds) {
   EXPECT_EQ(program.cudart, "libcudart.so.13");
   EXPECT_EQ(program.asan_library, "libasan.so.8");
   EXPECT_TRUE(program.is_static) << "no interpreter is named";
+  EXPECT_EQ(TinyElf({"libcudart-1a2b3c4d.so.13.0.96"}).Read().cudart, "libcudart-1a2b3c4d.so.13.0.96");
   const Program plain = TinyElf({"libc.so.6", "libcudartist.so"}).Read();
   EXPECT_EQ(plain.cudart, "");
   EXPECT_EQ(plain.asan_library, "");

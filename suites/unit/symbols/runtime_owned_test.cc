@@ -27,6 +27,9 @@ TEST(RuntimeOwned, ThePrimaryContextThatARuntimeRetains) {
   EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext,
                           {kGate, In("prog", "cuaudit::driver::Call"), In("prog", "cuaudit::cudart::BindDevice"), In("prog", "main")}));
   EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcublas.so.13", ""), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcudart-1a2b3c4d.so.13.0.96", ""), In("prog", "main")}))
+      << "of a Python wheel";
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcudart-mine.so", "start"), In("prog", "main")}));
 }
 
 TEST(RuntimeOwned, ThePrimaryContextThatAProgramRetainsIsItsOwn) {

@@ -34,6 +34,8 @@ TEST(Trim, LeavesOutTheRuntimeThatMadeTheCall) {
   const auto kept = Trim({In("libcudart.so.13", ""), In("libcudart.so.13", "cudaMalloc"), In("prog", "work"),
                           In("libcudart.so.13", "callback"), In("prog", "main")});
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"work", "callback", "main"}));
+  const std::string wheel = "libcudart-1a2b3c4d.so.13.0.96";
+  EXPECT_EQ(Functions(Trim({In(wheel, ""), In(wheel, "cudaMalloc"), In("prog", "work")})), (std::vector<std::string>{"work"}));
 }
 
 TEST(Trim, LeavesOutOurRuntimeLinkedStatically) {
