@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "reports/plus.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"
 
@@ -48,8 +49,8 @@ std::string AmountOf(const Run& run, const Defect& defect) {
     if (kind.empty()) continue;
     const auto known = std::find_if(amounts.begin(), amounts.end(), [&](const Amount& one) { return one.kind == kind; });
     Amount& amount = known == amounts.end() ? amounts.emplace_back(Amount{kind, 0, 0}) : *known;
-    amount.count += member.count;
-    amount.bytes += member.bytes;
+    amount.count = Plus(amount.count, member.count);
+    amount.bytes = Plus(amount.bytes, member.bytes);
   }
   std::string text;
   for (const Amount& amount : amounts) {

@@ -4,7 +4,8 @@
 //
 //   Owns      its tables.
 //   Threads   one thread.
-//   Errors    Read answers nothing for a line that makes no sense: wrong form, unknown name, or a number that no line before has defined.
+//   Errors    Read answers nothing for a line that makes no sense: wrong form, unknown name, a number out of its range or that no line before
+//             has defined, or rows named so often that the trials would take far more memory than the lines do.
 //
 // A line is a JSON object. Fields with their usual value are left out.
 //
@@ -71,13 +72,15 @@ class LogRows {
   Json WayBack(const Unwinding& unwinding);
 
   void Define(const Json& rows);
-  std::string Text(const Json& number) const { return Content(kText, number).get<std::string>(); }
-  std::string Fault(const Json& text, const Json& occurrence) const;
-  report::Frame Frame(const Json& number) const;
+  void StandFor(std::size_t bytes);  // counts what a line stands for
+  std::string Copied(const Json& json);
+  std::string Text(const Json& number) { return Copied(Content(kText, number)); }
+  std::string Fault(const Json& text, const Json& occurrence);
+  report::Frame Frame(const Json& number);
   PlaceText Place(const Json& number);
   TrialFindingText Finding(const Json& number);
-  std::vector<NextFault> NextFaults(const Json& steps) const;
-  Unwinding ReadWayBack(const Json& row) const;
+  std::vector<NextFault> NextFaults(const Json& steps);
+  Unwinding ReadWayBack(const Json& row);
   TrialResult ReadTrial(const Json& row);
 
   std::array<std::unordered_map<std::string, std::size_t>, kTables.size()> numbers_;
@@ -89,6 +92,8 @@ class LogRows {
   std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
   std::vector<std::optional<PlaceText>> read_;                         // places: trials share one text
   Json new_ = Json::array();                                           // rows of the line being written
+  std::uint64_t read_bytes_ = 0;
+  std::uint64_t stands_for_ = 0;  // bytes in memory that the lines read so far stand for
 };
 
 }  // namespace cuaudit::harness

@@ -5,12 +5,20 @@
 #include <stdexcept>
 #include <utility>
 
+#include "faults/plan/fault.h"
 #include "harness/sweep/log_rows.h"
 
 namespace cuaudit::harness {
 namespace {
 
 constexpr int kDeepest = 16;  // levels of a row
+constexpr int kMostAttempts = 1000;
+constexpr std::uint64_t kMostOfAFinding = std::uint64_t{1} << 40U;  // of one finding
+constexpr std::uint64_t kMostPruned = std::uint64_t{1} << 32U;      // of one way back
+// A line of a hundred bytes may name texts, frames and faults of many kilobytes that stand in earlier lines, which is what tables are for.
+// No sweep writes lines that stand for more than these.
+constexpr std::uint64_t kFreeBytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t kMostFold = 256;
 
 using Json = nlohmann::ordered_json;
 
@@ -19,6 +27,33 @@ struct MakesNoSense : std::exception {};
 
 void Require(bool makes_sense) {
   if (!makes_sense) throw MakesNoSense();
+}
+
+// A whole number in the range of its type. Converted, a number beyond it would be another number.
+template <typename T>
+T Whole(const Json& json) {
+  if (json.is_number_unsigned()) {
+    const auto value = json.get<std::uint64_t>();
+    Require(std::in_range<T>(value));
+    return static_cast<T>(value);
+  }
+  Require(json.is_number_integer());
+  const auto value = json.get<std::int64_t>();
+  Require(std::in_range<T>(value));
+  return static_cast<T>(value);
+}
+
+std::uint64_t AtMost(std::uint64_t most, const Json& json) {
+  const auto value = Whole<std::uint64_t>(json);
+  Require(value <= most);
+  return value;
+}
+
+std::vector<std::size_t> Numbers(const Json& json) {
+  Require(json.is_array());
+  std::vector<std::size_t> numbers;
+  for (const Json& number : json) numbers.push_back(Whole<std::size_t>(number));
+  return numbers;
 }
 
 template <typename E>
@@ -32,26 +67,26 @@ void ReadResult(const Json& row, TrialResult* trial) {
   trial->verdict = ToEnumerator<Verdict>(row.at("verdict"));
   trial->missed = ToEnumerator<Missed>(row.at("missed"));
   trial->fired = row.at("fired").get<bool>();
-  trial->unfired = row.at("unfired").get<std::vector<std::size_t>>();
+  trial->unfired = Numbers(row.at("unfired"));
   for (const std::size_t fault : trial->unfired) Require(fault < trial->faults.size());
   trial->isolation = ToEnumerator<Isolation>(row.at("isolation"));
   for (const Json& why : row.at("fallback")) trial->fallback.push_back({ToEnumerator<Reason>(why.at(0)), why.at(1).get<std::string>()});
-  trial->ending.exit_status = row.at("exit_status").get<int>();
-  trial->ending.signal = row.at("signal").get<int>();
+  trial->ending.exit_status = Whole<int>(row.at("exit_status"));
+  trial->ending.signal = Whole<int>(row.at("signal"));
   trial->ending.timed_out = row.at("timed_out").get<bool>();
-  trial->ending.left_behind = row.at("left_behind").get<std::size_t>();
-  trial->ending.survived = row.at("survived").get<std::size_t>();
-  trial->benign = row.at("benign").get<std::vector<std::size_t>>();
+  trial->ending.left_behind = Whole<std::size_t>(row.at("left_behind"));
+  trial->ending.survived = Whole<std::size_t>(row.at("survived"));
+  trial->benign = Numbers(row.at("benign"));
   const Json& host = row.at("host_left_out");
   if (!host.get_ref<const std::string&>().empty()) trial->host_left_out = ToEnumerator<Reason>(host);
-  const int said = row.at("said").get<int>();
-  const int recovery = row.at("recovery").get<int>();
+  const int said = Whole<int>(row.at("said"));
+  const int recovery = Whole<int>(row.at("recovery"));
   Require(said >= 0 && said <= static_cast<int>(Said::Failure));
   Require(recovery >= 0 && recovery <= static_cast<int>(Recovery::OlderContext));
   trial->said = static_cast<Said>(said);
   trial->recovery = static_cast<Recovery>(recovery);
   for (const Json& why : row.at("skipped")) trial->skipped.push_back(ToEnumerator<Reason>(why));
-  trial->later_keys.resize(row.at("keyed").get<std::size_t>() == 0 ? 0 : trial->faults.size() - 1);
+  trial->later_keys.resize(Whole<std::size_t>(row.at("keyed")) == 0 ? 0 : trial->faults.size() - 1);
 }
 
 }  // namespace
@@ -59,6 +94,17 @@ void ReadResult(const Json& row, TrialResult* trial) {
 const Json& LogRows::Content(Table table, const Json& number) const {
   Require(number.is_number_unsigned());
   return contents_[table].at(number.get<std::size_t>());
+}
+
+void LogRows::StandFor(std::size_t bytes) {
+  stands_for_ += bytes;
+  Require(stands_for_ <= kFreeBytes + kMostFold * read_bytes_);
+}
+
+std::string LogRows::Copied(const Json& json) {
+  const auto& text = json.get_ref<const std::string&>();
+  StandFor(text.size());
+  return text;
 }
 
 std::uint64_t LogRows::StateAt(std::string_view states, std::size_t at) {
@@ -81,24 +127,26 @@ void LogRows::Define(const Json& rows) {
   }
 }
 
-std::string LogRows::Fault(const Json& text, const Json& occurrence) const {
+std::string LogRows::Fault(const Json& text, const Json& occurrence) {
   std::string fault = Text(text);
   const std::size_t at = fault.find('*');
-  Require(occurrence.is_number_unsigned() && (at == std::string::npos) == (occurrence.get<std::uint64_t>() == 0));
-  if (at != std::string::npos) fault.replace(at, 1, std::to_string(occurrence.get<std::uint32_t>()));
+  const auto number = Whole<std::uint32_t>(occurrence);
+  Require((at == std::string::npos) == (number == 0));
+  if (at != std::string::npos) fault.replace(at, 1, std::to_string(number));
   Require(fault.find('*') == std::string::npos);
   return fault;
 }
 
-report::Frame LogRows::Frame(const Json& number) const {
+report::Frame LogRows::Frame(const Json& number) {
   const Json& row = Content(kFrame, number);
   report::Frame frame;
+  StandFor(sizeof(frame));
   frame.module = Text(row.at(0));
   frame.function = Text(row.at(1));
   frame.file = Text(row.at(2));
-  frame.line = row.at(3).get<int>();
-  frame.offset = row.at(4).get<std::uint64_t>();
-  frame.start = row.at(5).get<std::uint64_t>();
+  frame.line = Whole<int>(row.at(3));
+  frame.offset = Whole<std::uint64_t>(row.at(4));
+  frame.start = Whole<std::uint64_t>(row.at(5));
   return frame;
 }
 
@@ -108,7 +156,7 @@ PlaceText LogRows::Place(const Json& number) {
   std::optional<PlaceText>& known = read_[number.get<std::size_t>()];
   if (known.has_value()) return *known;
   report::Acquired place;
-  place.call = row.at(0).get<std::string>();
+  place.call = Copied(row.at(0));
   for (const Json& frame : row.at(1)) place.stack.push_back(Frame(frame));
   const bool nowhere = place.call.empty() && place.stack.empty();
   known = nowhere ? PlaceText() : PlaceText(std::move(place));
@@ -118,30 +166,31 @@ PlaceText LogRows::Place(const Json& number) {
 TrialFindingText LogRows::Finding(const Json& number) {
   const Json& row = Content(kFinding, number);
   TrialFindingText finding;
+  StandFor(sizeof(finding));
   finding.rule = ToEnumerator<Rule>(row.at("rule"));
-  finding.meter = row.at("meter").get<std::string>();
+  finding.meter = Copied(row.at("meter"));
   const auto kind = row.at("kind").get<std::string>();
   if (finding.meter.empty()) finding.kind = driver::KindFromName(kind);
   Require(kind == KindName(finding));
-  finding.count = row.at("count").get<std::uint64_t>();
-  finding.bytes = row.at("bytes").get<std::uint64_t>();
-  finding.acquired_key = row.at("acquired_key").get<std::uint64_t>();
-  finding.where_key = row.at("where_key").get<std::uint64_t>();
-  finding.other_key = row.at("other_key").get<std::uint64_t>();
+  finding.count = AtMost(kMostOfAFinding, row.at("count"));
+  finding.bytes = Whole<std::uint64_t>(row.at("bytes"));
+  finding.acquired_key = Whole<std::uint64_t>(row.at("acquired_key"));
+  finding.where_key = Whole<std::uint64_t>(row.at("where_key"));
+  finding.other_key = Whole<std::uint64_t>(row.at("other_key"));
   finding.acquired = Place(row.at("acquired"));
   finding.where = Place(row.at("where"));
   finding.other = Place(row.at("other"));
   finding.released = Place(row.at("released"));
   if (const Json& blame = row.at("blame"); !blame.is_null()) {
-    const int because = blame.at(0).get<int>();
+    const auto because = Whole<int>(blame.at(0));
     Require(because >= 0 && because <= static_cast<int>(report::BlamedBecause::MadeTheCall));
     finding.blame = report::Blame{Frame(blame.at(1)), static_cast<report::BlamedBecause>(because)};
   }
-  finding.detail = row.at("detail").get<std::string>();
+  finding.detail = Copied(row.at("detail"));
   return finding;
 }
 
-std::vector<NextFault> LogRows::NextFaults(const Json& steps) const {
+std::vector<NextFault> LogRows::NextFaults(const Json& steps) {
   std::vector<NextFault> faults;
   const Json& numbers = steps.at("steps");
   const auto& states = steps.at("states").get_ref<const std::string&>();
@@ -149,22 +198,25 @@ std::vector<NextFault> LogRows::NextFaults(const Json& steps) const {
   for (std::size_t i = 0; i < numbers.size(); i += 2) {
     const Json& step = Content(kStep, numbers.at(i));
     NextFault next;
-    next.site = step.at(0).get<std::uint64_t>();
-    next.step = step.at(1).get<std::uint64_t>();
-    next.phase = static_cast<faults::Phase>(step.at(2).get<unsigned>() % (static_cast<unsigned>(faults::Phase::Unwind) + 1));
+    next.site = Whole<std::uint64_t>(step.at(0));
+    next.step = Whole<std::uint64_t>(step.at(1));
+    next.phase = static_cast<faults::Phase>(AtMost(static_cast<std::uint64_t>(faults::Phase::Unwind), step.at(2)));
     next.on_the_way_back = step.at(3).get<bool>();
     next.state = StateAt(states, i / 2);
     for (const Json& way : step.at(4)) {
       next.fault = Fault(way, numbers.at(i + 1));
+      faults::Fault fault;  // on the way back a driver call fails, and the engine takes it to be one
+      Require(faults::ParseFault(next.fault, &fault).expected == nullptr && faults::HostFaultOf(fault.base) == nullptr);
+      StandFor(sizeof(next));
       faults.push_back(next);
     }
   }
   return faults;
 }
 
-Unwinding LogRows::ReadWayBack(const Json& row) const {
+Unwinding LogRows::ReadWayBack(const Json& row) {
   Unwinding unwinding;
-  if (row.contains("shape")) unwinding.shape = Content(kShape, row.at("shape")).get<std::uint64_t>();
+  if (row.contains("shape")) unwinding.shape = Whole<std::uint64_t>(Content(kShape, row.at("shape")));
   if (row.contains("steps")) unwinding.faults = NextFaults(row);
   if (row.contains("left_out")) {
     for (const Json& one : row.at("left_out")) {
@@ -172,7 +224,7 @@ Unwinding LogRows::ReadWayBack(const Json& row) const {
     }
   }
   if (row.contains("pruned")) {
-    for (const auto& [name, count] : row.at("pruned").items()) unwinding.pruned[ToEnumerator<Reason>(name)] = count.get<std::uint64_t>();
+    for (const auto& [name, count] : row.at("pruned").items()) unwinding.pruned[ToEnumerator<Reason>(name)] = AtMost(kMostPruned, count);
   }
   return unwinding;
 }
@@ -180,8 +232,9 @@ Unwinding LogRows::ReadWayBack(const Json& row) const {
 TrialResult LogRows::ReadTrial(const Json& row) {
   TrialResult trial;
   if (row.contains("new")) Define(row.at("new"));
-  trial.index = row.at("trial").get<std::size_t>();
-  if (row.contains("attempt")) trial.attempt = row.at("attempt").get<int>();
+  trial.index = Whole<std::size_t>(row.at("trial"));
+  if (row.contains("attempt")) trial.attempt = static_cast<int>(AtMost(kMostAttempts, row.at("attempt")));
+  Require(trial.attempt > 0);
   if (row.contains("stray")) trial.stray = row.at("stray").get<bool>();
   const Json& faults = row.at("faults");
   for (std::size_t i = 0; i < faults.size(); i += 2) trial.faults.push_back(Fault(faults.at(i), faults.at(i + 1)));
@@ -191,7 +244,7 @@ TrialResult LogRows::ReadTrial(const Json& row) {
   Require(!hits.empty() && hits.size() <= trial.faults.size());
   for (std::size_t i = 0; i < hits.size(); ++i) {
     const Json& hit = Content(kHit, hits.at(i));
-    const auto key = hit.at(0).get<std::uint64_t>();
+    const auto key = Whole<std::uint64_t>(hit.at(0));
     if (i == 0) {
       trial.fault_key = key;
       trial.fault_site = Place(hit.at(1));
@@ -211,6 +264,7 @@ TrialResult LogRows::ReadTrial(const Json& row) {
 }
 
 std::optional<TrialResult> LogRows::Read(std::string_view line) {
+  read_bytes_ += line.size();
   try {
     bool whole = true;  // false for fractions, which are never written, and for numbers too large for 64 bits
     const Json row = Json::parse(line, [&whole](int depth, Json::parse_event_t, const Json& part) {

@@ -2,6 +2,7 @@
 #include "harness/sweep/trial_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,11 @@
 #include <utility>
 
 namespace cuaudit::harness {
+namespace {
+
+constexpr off_t kLargestLog = off_t{1} << 34U;
+
+}  // namespace
 
 Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name, LogRows* rows) {
   TrialLogContent content;
@@ -36,6 +42,9 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
   log.path_ = path;
   log.file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + SystemWords(errno));
+  struct stat facts = {};
+  if (fstat(log.file_.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  if (facts.st_size > kLargestLog) return Status(Exit::Usage, path + ": expected at most 16 GiB of finished trials");
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   Result<TrialLogContent> content = ParseTrialLog(*text, path, &log.rows_);

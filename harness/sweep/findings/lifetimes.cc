@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iterator>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "faults/driver/kinds.h"
@@ -17,6 +19,9 @@ namespace {
 
 constexpr std::string_view kHead =
     "# What the program keeps until it ends, on purpose: cuaudit run --lifetime. At most so many, of a kind, acquired there.\n";
+
+constexpr std::uint64_t kMostInARow = 1'000'000'000;  // in one row, so that no sum of rows overflows
+constexpr std::uintmax_t kLargestTable = std::uintmax_t{16} << 20U;
 
 bool IsLeft(const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; }
 
@@ -59,6 +64,13 @@ std::map<Key, std::uint64_t> CountLeft(const report::Run& run) {
 }  // namespace
 
 Result<Lifetimes> Lifetimes::Read(const std::string& file) {
+  // A device has no end, and a table of this size was written by nobody.
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool regular = fs::is_regular_file(file, error);
+  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, "--lifetime: " + file + ": expected a regular file");
+  if (regular && fs::file_size(file, error) > kLargestTable)
+    return Status(Exit::Usage, "--lifetime: " + file + ": expected at most 16 MiB");
   const Result<std::string> text = ReadFile(file);
   if (!text.ok()) return Status(Exit::Usage, "--lifetime: " + text.status().message());
   return Parse(file, *text);
@@ -78,8 +90,8 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     };
     Lifetime row;
     const auto [end, error] = std::from_chars(most.data(), most.data() + most.size(), row.most);
-    if (error != std::errc() || end != most.data() + most.size() || row.most == 0)
-      return wrong("a number of objects, kind, fingerprint, place");
+    if (error != std::errc() || end != most.data() + most.size() || row.most == 0 || row.most > kMostInARow)
+      return wrong("a number of objects (at most 1000000000), kind, fingerprint, place");
     row.kind = Word(&line);
     if (driver::KindFromName(row.kind) == driver::Kind::None) return wrong("a kind of object (cuaudit list kinds) behind the number");
     row.fingerprint = Word(&line);

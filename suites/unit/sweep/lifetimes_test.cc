@@ -88,6 +88,9 @@ TEST(Lifetimes, ABadRowIsToldWithItsLine) {
   EXPECT_THAT(why("\n0 stream v2-0123456789abcdef"), HasSubstr("--lifetime: keeps: line 2: expected a number"));
   EXPECT_THAT(why("-1 stream v2-0123456789abcdef"), HasSubstr("expected a number"));
   EXPECT_THAT(why("99999999999999999999999 stream v2-0123456789abcdef"), HasSubstr("expected a number"));
+  EXPECT_EQ(why("1000000000 stream v2-0123456789abcdef"), "");
+  EXPECT_THAT(why("1000000001 stream v2-0123456789abcdef"), HasSubstr("keeps: line 1: expected a number of objects (at most 1000000000)"));
+  EXPECT_THAT(why("18446744073709551615 stream v2-0123456789abcdef"), HasSubstr("expected a number"));
   EXPECT_THAT(why("1x stream v2-0123456789abcdef"), HasSubstr("expected a number"));
   EXPECT_THAT(why("1"), HasSubstr("expected a kind"));
   EXPECT_THAT(why("1 stream"), HasSubstr("expected the fingerprint"));

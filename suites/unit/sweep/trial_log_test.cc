@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
 
 #include "suites/support/temporary_dir.h"
 
@@ -208,6 +212,81 @@ TEST(TrialLog, RefusesATrialThatStandsTwice) {
   const Result<TrialLogContent> read = ParseTrialLog(line + line, "trials.jsonl");
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.status().message(), HasSubstr(":2: expected each trial once"));
+}
+
+TEST(TrialLog, RefusesNumbersBeyondTheirRange) {
+  const std::string good = FormatTrial(Sample(0));
+  constexpr std::pair<const char*, const char*> kChanges[] = {{"{\"trial\":0,", "{\"trial\":-1,"},
+                                                              {"{\"trial\":0,", "{\"trial\":0,\"attempt\":2147483647,"},
+                                                              {"{\"trial\":0,", "{\"trial\":0,\"attempt\":4294967297,"},
+                                                              {"{\"trial\":0,", "{\"trial\":0,\"attempt\":0,"},
+                                                              {"\"exit_status\":3", "\"exit_status\":4294967299"},
+                                                              {"\"exit_status\":3", "\"exit_status\":-9223372036854775808"},
+                                                              {"\"signal\":0", "\"signal\":18446744073709551615"},
+                                                              {"\"left_behind\":0", "\"left_behind\":-1"},
+                                                              {"\"said\":0", "\"said\":4294967296"},
+                                                              {"\"benign\":[]", "\"benign\":[-1]"},
+                                                              {"\"count\":2", "\"count\":18446744073709551615"},
+                                                              {"\"count\":2", "\"count\":99999999999999999999"},
+                                                              {"\"bytes\":64", "\"bytes\":-64"},
+                                                              {"\"faults\":[0,1]", "\"faults\":[0,4294967297]"},
+                                                              {"\"faults\":[0,1]", "\"faults\":[0,-1]"},
+                                                              {"\"faults\":[0,1]", "\"faults\":[18446744073709551615,1]"}};
+  for (const auto& [from, to] : kChanges) {
+    std::string bad = good;
+    const std::size_t at = bad.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    bad.replace(at, std::string_view(from).size(), to);
+    EXPECT_THAT(ParseTrialLog(bad, "trials.jsonl").status().message(), HasSubstr("trials.jsonl:1: expected one finished trial")) << to;
+  }
+}
+
+// What a line names becomes part of the plan.
+TEST(TrialLog, RefusesAWayBackThatNoDriverCallHas) {
+  TrialResult trial = Sample(1);
+  trial.unwinding.pruned = {{Reason::SecondAsFirst, 3}};
+  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 1, 5, faults::Phase::Teardown, true, 77}};
+  const std::string good = FormatTrial(trial);
+  EXPECT_TRUE(ParseTrialLog(good, "trials.jsonl").ok());
+  constexpr std::pair<const char*, const char*> kChanges[] = {{"cuMemFree#*=INVALID_VALUE,after", "cuMemFrei#*=INVALID_VALUE,after"},
+                                                              {"cuMemFree#*=INVALID_VALUE,after", "cuMemFree#*"},
+                                                              {"cuMemFree#*=INVALID_VALUE,after", "malloc#*=host_oom"},
+                                                              {"\"w\",[1,77,3,", "\"w\",[1,77,9,"},
+                                                              {"\"second_as_first\":3", "\"second_as_first\":18446744073709551615"}};
+  for (const auto& [from, to] : kChanges) {
+    std::string bad = good;
+    const std::size_t at = bad.find(from);
+    ASSERT_NE(at, std::string::npos) << from << " in " << good;
+    bad.replace(at, std::string_view(from).size(), to);
+    EXPECT_THAT(ParseTrialLog(bad, "trials.jsonl").status().message(), HasSubstr("expected one finished trial")) << to;
+  }
+}
+
+// A few bytes of a line may name a long text again and again.
+TEST(TrialLog, RefusesALineThatStandsForFarMoreThanItIs) {
+  const auto line = [](std::size_t frames) {
+    nlohmann::ordered_json row = nlohmann::ordered_json::parse(FormatTrial(Sample(0)));
+    std::size_t changed = 0;
+    for (nlohmann::ordered_json& one : row.at("new")) {
+      if (one.at(0) == "s" && one.at(1) == "Init()") one.at(1) = std::string(4096, 'x');
+      if (one.at(0) != "p" || one.at(1).at(1).empty()) continue;
+      one.at(1).at(1) = std::vector<std::size_t>(frames, 0);
+      ++changed;
+    }
+    EXPECT_GE(changed, 1U);
+    return row.dump() + "\n";
+  };
+  EXPECT_TRUE(ParseTrialLog(line(20), "trials.jsonl").ok());
+  EXPECT_THAT(ParseTrialLog(line(50000), "trials.jsonl").status().message(), HasSubstr("trials.jsonl:1: expected one finished trial"));
+}
+
+TEST(TrialLog, IsARegularFileOfASizeThatASweepWrites) {
+  const TemporaryDir dir;
+  ASSERT_EQ(mkfifo(dir.File("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(TrialLog::Open(dir.File("fifo")).status().message(), dir.File("fifo") + ": expected a regular file");
+  ASSERT_TRUE(WriteFile(dir.File("hole"), "", Exit::Failure).ok());
+  ASSERT_EQ(truncate(dir.File("hole").c_str(), off_t{1} << 35U), 0);
+  EXPECT_EQ(TrialLog::Open(dir.File("hole")).status().message(), dir.File("hole") + ": expected at most 16 GiB of finished trials");
 }
 
 // Parsing does not recurse, but copying what was parsed does.
