@@ -52,9 +52,11 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
 }
 
 // Of a program that failed it is unknown what it would have released.
-Status WriteLifetimes(const report::Run& run, bool as_expected, const std::string& file) {
+Status WriteLifetimes(const std::string& table, bool as_expected, const std::string& file) {
+  if (file.empty()) return {};
   if (!as_expected) return {Exit::Environment, "--write-lifetime: nothing was written, because the program failed"};
-  return WriteFile(file, LifetimeTable(run), Exit::Failure);
+  const Status written = WriteFile(file, table, Exit::Failure);
+  return written.ok() ? written : Status(written.exit(), "--write-lifetime: " + written.message());
 }
 
 words::Outcome OutcomeOf(const report::Run& run, bool as_expected) {
@@ -105,10 +107,7 @@ Exit RunCommand(const Options& options) {
   JudgeOptions judge;
   judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
   AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
-  if (!options.write_lifetime.empty()) {
-    const Status written = WriteLifetimes(run, as_expected, options.write_lifetime);
-    if (!written.ok()) return Fail(written, *session);
-  }
+  const std::string table = options.write_lifetime.empty() ? std::string() : LifetimeTable(run);
   for (const std::size_t line : lifetimes->Allow(&run)) {
     Say("warning: --lifetime: " + options.lifetime + ": line " + std::to_string(line) + ": nothing of it was left");
   }
@@ -117,7 +116,8 @@ Exit RunCommand(const Options& options) {
   if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};
   run.outcome = OutcomeOf(run, as_expected);
   SayLeftOut(run);
-  return Deliver(run, options);
+  const Exit delivered = Deliver(run, options);
+  return Beside(delivered, WriteLifetimes(table, as_expected, options.write_lifetime));
 }
 
 }  // namespace cuaudit::harness

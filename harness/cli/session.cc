@@ -170,7 +170,7 @@ Result<Session> Session::Open(const Options& options) {
   if (!environment.ok()) return environment.status();
   subject.environment = std::move(*environment);
   for (const Output& output : options.outputs) {
-    Status writable = CheckOutput(output.file);
+    Status writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
     if (!writable.ok()) return writable;
   }
 
@@ -271,6 +271,12 @@ Exit Deliver(const report::Run& run, const Options& options) {
     exit = status.exit();
   }
   return exit;
+}
+
+Exit Beside(Exit delivered, const Status& written) {
+  if (written.ok()) return delivered;
+  Say(written.message());
+  return written.exit();
 }
 
 Exit Fail(const Status& status, const Session& session) {

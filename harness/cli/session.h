@@ -58,6 +58,10 @@ class Session {
 // Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 
+// The exit code of a command that has `delivered` its report and then tried to write something beside it. What kept that from being written
+// is said on stderr, and costs nothing of the report.
+Exit Beside(Exit delivered, const Status& written);
+
 // Says the error on stderr and answers its exit code, before anything was started.
 Exit Refuse(const Status& status);
 

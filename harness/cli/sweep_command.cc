@@ -153,23 +153,25 @@ Exit SweepCommand(const Options& options) {
   report::Run run = session->NewReport();
   int interrupted = 0;
   Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
+  // The report is written before the lines of --trials, and whatever becomes of them.
   if (interrupted != 0) {
-    const Status written = WriteRows(options, {}, run);
-    return written.ok() ? EndInterrupted({interrupted}, std::move(run), *session) : Fail(written, *session);
+    const Exit ended = EndInterrupted({interrupted}, run, *session);
+    return Beside(ended, WriteRows(options, {}, run));
   }
   if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
   const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), {}, &run);
-  const bool ended = carried.status.ok() || carried.progressed.signal != 0;
-  const Status written = ended ? WriteRows(options, carried.rows, run) : Status();
-  if (!written.ok()) return Fail(written, *session);
-  if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(run), *session);
+  if (carried.progressed.signal != 0) {
+    const Exit ended = EndInterrupted(carried.progressed, run, *session);
+    return Beside(ended, WriteRows(options, carried.rows, run));
+  }
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
-  const Exit delivered = Deliver(run, options);
+  const Exit reported = Deliver(run, options);
+  const Exit delivered = Beside(reported, WriteRows(options, carried.rows, run));
   if (!carried.nothing_anew) return delivered;
   // JSON and JUnit reports have the same bytes however often a sweep was started, so the line goes to stderr then.
   const std::string nothing_anew = NothingAnew(session->dir());

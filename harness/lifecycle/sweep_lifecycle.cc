@@ -204,12 +204,12 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     Fail(signal == 0 ? status : Status(Exit::Failure, report::Explanation(run)), audit);
   }
   CompleteReport(*audit, only, runner, &run);
-  if (!settings.trials.empty()) {
-    status = WriteTrialRows(TrialRows(engine), run, settings.trials);
-    if (!status.ok()) return Fail(status, audit);
-  }
   for (const Output& output : settings.outputs) {
     status = WriteReport(run, output);
+    if (!status.ok()) Fail(status, audit);
+  }
+  if (!settings.trials.empty()) {
+    status = WriteTrialRows(TrialRows(engine), run, settings.trials);
     if (!status.ok()) Fail(status, audit);
   }
   stop_signals.reset();

@@ -33,6 +33,7 @@ bool WantsColour() {
 Status CheckOutput(const std::string& output, std::string_view option) {
   const std::string given = std::string(option) + ": ";
   if (output.empty()) return {};  // stdout
+  if (output == "-") return {Exit::Usage, given + "-: expected a file; the result of a --format without =FILE goes to stdout"};
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path(output);

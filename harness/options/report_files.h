@@ -13,7 +13,7 @@
 
 namespace cuaudit::harness {
 
-// Checks before the work starts that the output can be written. Empty: stdout.
+// Checks before the work starts that the output can be written. Empty: stdout. "-" is refused: a file of that name is never meant.
 Status CheckOutput(const std::string& output, std::string_view option = "--output");
 
 // How far a command or a sweep had come when a signal ended it.

@@ -6,6 +6,7 @@
 
 #include "harness/process/files.h"
 #include "harness/verdict/death.h"
+#include "reports/plus.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -17,8 +18,8 @@ void AddDifference(const TrialFindingText& finding, std::vector<report::Differen
   report::Difference& one = same == to->end() ? to->emplace_back() : *same;
   one.rule = finding.rule;
   one.kind = kind;
-  one.count += finding.count;
-  one.bytes += finding.bytes;
+  one.count = report::Plus(one.count, finding.count);
+  one.bytes = report::Plus(one.bytes, finding.bytes);
 }
 
 bool IsDeath(const TrialResult& trial) { return trial.ending.timed_out || trial.ending.signal != 0; }
@@ -52,7 +53,8 @@ std::vector<report::TrialRow> TrialRows(const SweepEngine& engine) {
 Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file) {
   std::ostringstream text;
   if (!report::WriteTrials(run, trials, text)) return {Exit::Failure, "--trials: " + file + ": the lines could not be written"};
-  return WriteFile(file, text.str(), Exit::Failure);
+  const Status written = WriteFile(file, text.str(), Exit::Failure);
+  return written.ok() ? written : Status(written.exit(), "--trials: " + written.message());
 }
 
 }  // namespace cuaudit::harness

@@ -177,6 +177,11 @@ TEST(Lifetime, ABadTableIsOneLine) {
   EXPECT_THAT(said("# kept\n\ntwo stream v2-0123456789abcdef\n"), HasSubstr("keeps: line 3: expected a number of objects"));
   EXPECT_THAT(said("2 steam v2-0123456789abcdef\n"), HasSubstr("line 1: expected a kind of object"));
   EXPECT_THAT(said("2 stream 0123456789abcdef"), HasSubstr("line 1: expected the fingerprint of a place"));
+  EXPECT_THAT(said("18446744073709551615 stream v2-0123456789abcdef\n18446744073709551615 stream v2-0123456789abcdef\n"),
+              HasSubstr("line 1: expected a number of objects (at most 1000000000)"));
+  const Outcome endless = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", "/dev/zero", "--", Program("stays")});
+  EXPECT_EQ(endless.exit, 2);
+  EXPECT_THAT(endless.err, HasSubstr("--lifetime: /dev/zero: expected a regular file"));
   const Outcome none = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", directory + "/none", "--", Program("stays")});
   EXPECT_EQ(none.exit, 2);
   EXPECT_THAT(none.err, HasSubstr(directory + "/none"));
@@ -196,6 +201,14 @@ TEST(Lifetime, NoTableIsWrittenForAProgramThatFailed) {
       RunCommand({Tool(), "run", "--driver=sim", "--write-lifetime", directory + "/none/keeps", "--", Program("stays")});
   EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("--write-lifetime: "), HasSubstr("no such directory")));
+}
+
+TEST(Lifetime, ATableThatCannotBeWrittenCostsNothingOfTheReport) {
+  const Audit audit = Stays({"stream", "event"}, {"--write-lifetime=/dev/full"});
+  EXPECT_EQ(audit.outcome.exit, 125);
+  EXPECT_EQ(audit.result(), "left");
+  EXPECT_THAT(Left(audit), ElementsAre("1 stream of open_stream", "1 event of open_event"));
+  EXPECT_THAT(audit.outcome.err, HasSubstr("cuaudit: --write-lifetime: /dev/full: cannot write: No space left on device\n"));
 }
 
 }  // namespace

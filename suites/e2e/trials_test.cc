@@ -8,6 +8,7 @@
 
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "suites/support/tool.h"
 
@@ -143,6 +144,33 @@ TEST(Trials, ABadPathIsOneLine) {
   EXPECT_THAT(said(directory + "/none/trials"), AllOf(HasSubstr("--trials: "), HasSubstr("no such directory")));
   EXPECT_THAT(said(directory), AllOf(HasSubstr("--trials: "), HasSubstr("is a directory")));
   EXPECT_THAT(said(directory + "/x", {"--format=json=" + directory + "/x"}), HasSubstr("--trials: two results for " + directory + "/x"));
+}
+
+// stdout is the report's. A file of this name would be a surprise.
+TEST(Trials, NoOutputIsAFileNamedDash) {
+  constexpr std::pair<const char*, const char*> kOptions[] = {
+      {"--trials=-", "--trials: -: "}, {"--output=-", "--output: -: "}, {"--format=json=-", "--format: -: "}};
+  for (const auto& [option, said] : kOptions) {
+    const Outcome outcome = RunCommand({Tool(), "sweep", "--driver=sim", option, "--", "/bin/true"});
+    EXPECT_EQ(outcome.exit, 2) << option;
+    EXPECT_EQ(LineCount(outcome.err), 1U) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string(said) + "expected a file")) << option;
+  }
+  const Outcome run = RunCommand({Tool(), "run", "--driver=sim", "--write-lifetime=-", "--", "/bin/true"});
+  EXPECT_EQ(run.exit, 2);
+  EXPECT_THAT(run.err, HasSubstr("--write-lifetime: -: expected a file"));
+  EXPECT_NE(access("-", F_OK), 0);
+}
+
+TEST(Trials, ThatCannotBeWrittenCostNothingOfTheReport) {
+  const std::string file = TemporaryDirectory() + "/trials";
+  const Audit good = RunAudit({"sweep", "--depth=1", "--trials", file}, {Program("defective"), "2"});
+  const Audit full = RunAudit({"sweep", "--depth=1", "--trials=/dev/full"}, {Program("defective"), "2"});
+  EXPECT_EQ(good.outcome.exit, 1) << good.outcome.err;
+  EXPECT_EQ(full.outcome.exit, 125);
+  EXPECT_EQ(full.result(), "findings");
+  EXPECT_EQ(full.report["defects"], good.report["defects"]);
+  EXPECT_THAT(full.outcome.err, HasSubstr("cuaudit: --trials: /dev/full: cannot write: No space left on device\n"));
 }
 
 }  // namespace

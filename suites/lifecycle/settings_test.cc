@@ -111,13 +111,11 @@ TEST_F(Settings, TwoReportsHaveTwoFiles) {
 TEST_F(Settings, EachTrialIsALineWhenAsked) {
   setenv("CUAUDIT_SWEEP", ("--trials '" + Path("{case}.ndjson") + "'").c_str(), 1);
   const Audit audit = Sweep(Losing());
-  unsetenv("CUAUDIT_SWEEP");
   std::istringstream lines(Content("loses_a_stream.ndjson"));
   std::string header;
   ASSERT_TRUE(std::getline(lines, header));
   EXPECT_THAT(header, HasSubstr("{\"schema\":\"cuaudit.trials/1\","));
-  std::size_t rows = 0;
-  std::size_t losses = 0;
+  std::size_t rows = 0, losses = 0;
   for (std::string line; std::getline(lines, line); ++rows) {
     if (line.find("\"differs\":[{\"rule\":\"leak\",\"kind\":\"stream\",\"count\":1,\"bytes\":0}]") != std::string::npos) ++losses;
     EXPECT_EQ(line.find("\"exit\""), std::string::npos) << "a trial in this process has no exit status";
@@ -126,7 +124,10 @@ TEST_F(Settings, EachTrialIsALineWhenAsked) {
   EXPECT_GE(losses, 1U);
   setenv("CUAUDIT_SWEEP", ("--trials '" + Path("none/trials") + "'").c_str(), 1);
   EXPECT_THAT(Sweep(Losing()).message, HasSubstr("no such directory"));
-  unsetenv("CUAUDIT_SWEEP");
+  setenv("CUAUDIT_SWEEP", "--trials /dev/full", 1);
+  const Audit full = Sweep(Losing(), {.formats = {"json=" + Path("full.json")}});
+  EXPECT_THAT(full.message, HasSubstr("--trials: /dev/full: cannot write"));
+  EXPECT_THAT(Content("full.json"), HasSubstr("\"outcome\": \"findings\"")) << "the report is whole all the same";
 }
 
 TEST_F(Settings, AReportIsWrittenInEachFormat) {
