@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// running_threads.h: the threads of this process that still run, besides the one that asks.
+// running_threads.h: lists the other threads of this process that still run.
 //
-//   Threads   any.
-//   Errors    none: where /proc cannot be read, no thread is found.
-//   Source    /proc/self/task; the flags of a task that is ending: PF_EXITING of the kernel, field 9 of proc(5)'s stat.
+//   Threads   may be called from any thread.
+//   Errors    none. Without a readable /proc no thread is listed.
+//   Source    /proc/self/task. The kernel sets PF_EXITING in the flags of a thread that is ending (field 9 of its stat file, proc(5)).
 //
-// It makes system calls only, past every wrapper, so that it leaves no trace among the host resources.
+// Files are opened and read by bare system calls. The host probes wrap open(), and would otherwise record the descriptors as the program's.
 #pragma once
 
 #include <sys/types.h>
 
 namespace cuaudit::faults {
 
-// Calls `see` once for each thread, in the order of their ids as the kernel lists them.
+// Calls `see` once for each running thread but the caller, in the order in which the kernel lists them.
 void EachRunningThread(void (*see)(pid_t thread)) noexcept;
 
 }  // namespace cuaudit::faults
