@@ -73,15 +73,24 @@ SharedBytes::~SharedBytes() {
 
 Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going,
                          const std::function<bool()>& answers) {
+  // A signal between a look at StopSignals::Seen and the wait would not end the wait, so stop signals arrive only in it.
+  sigset_t stops;
+  sigset_t before;
+  sigemptyset(&stops);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&stops, number);
+  pthread_sigmask(SIG_BLOCK, &stops, &before);
   const pid_t child = fork();
+  if (child <= 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return Status(Exit::Failure, std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) BeChild(body);
   const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   struct pollfd wait = {ended.get(), POLLIN, 0};
   int ready = 0;
   // An interrupted wait starts anew: the deadline is a bound against hanging and no measurement.
-  do ready = poll(&wait, 1, static_cast<int>(deadline_ms));
+  const struct timespec deadline = {static_cast<time_t>(deadline_ms / 1000), static_cast<long>(deadline_ms % 1000) * 1000000};
+  do ready = StopSignals::Seen() != 0 ? -1 : ppoll(&wait, 1, &deadline, &before);
   while ((ready < 0 && errno == EINTR && StopSignals::Seen() == 0) || (ready == 0 && still_going()));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   const bool late = ended.valid() && ready <= 0;
   sigval request = {};
   request.sival_int = faults::kStopRequest;
