@@ -147,6 +147,34 @@ TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {
   EXPECT_EQ(run.defects[0].trials, 0U);
 }
 
+TEST(Defects, WithoutAFaultAndWithoutAStackNothingIsPutTogether) {
+  report::Run run;
+  for (const char* const kind : {"stream", "event"}) {
+    report::Finding finding;
+    finding.rule = Rule::Growth;
+    finding.kind = kind;
+    run.findings.push_back(finding);
+  }
+  FindDefects(&run);
+  EXPECT_THAT(run.defects, SizeIs(2));
+  FindDefects(&run);
+  EXPECT_THAT(run.defects, SizeIs(2)) << "they take the place of those found before";
+}
+
+TEST(Defects, WhatWasLeftIsToldApartByTheCallThatAcquiredIt) {
+  report::Run run;
+  for (const char* const call : {"cuStreamCreate", "cuStreamCreateWithPriority"}) {
+    report::Finding finding;
+    finding.rule = Rule::LeftAtExit;
+    finding.kind = "stream";
+    finding.acquired = {call, {report::Frame{"prog", "open", "prog.c", 3, 3}}};
+    run.findings.push_back(finding);
+  }
+  FindDefects(&run);
+  ASSERT_THAT(run.defects, SizeIs(1)) << "one function left both";
+  EXPECT_THAT(run.defects[0].members, SizeIs(2));
+}
+
 // Three lines of one function call the same wrapper, and each leaves a stream of its own when the program exits.
 TEST(Defects, WhatARunLeftIsAddedUp) {
   report::Run run;

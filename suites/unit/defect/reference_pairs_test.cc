@@ -109,6 +109,17 @@ TEST(ReferencePairs, ACallThatAcquiredAndReleasesMeansItsOwn) {
   EXPECT_EQ(Taken(inner), (std::vector<std::size_t>{1, 0}));
 }
 
+TEST(ReferencePairs, WhatAFunctionDidItselfIsASignWithoutAName) {
+  EXPECT_EQ(Calls({"+work:5 < main:1", "+get:2 < work:6 < main:1", "-work:9 < main:1"}).Left(), "get:2 < work:6 < main:1");
+}
+
+TEST(ReferencePairs, FunctionsOfOneFileBelongTogether) {
+  Calls calls({"+up:2 < main:1", "+begin:2 < main:2", "-down:3 < main:3", "-finish:3 < main:4"});
+  for (const std::size_t decoder : {0U, 2U}) calls.stacks[decoder][0].file = "decoder.c";
+  for (const std::size_t encoder : {1U, 3U}) calls.stacks[encoder][0].file = "encoder.c";
+  EXPECT_EQ(Taken(calls), (std::vector<std::size_t>{0, 1}));
+}
+
 TEST(ReferencePairs, TheFaultFreeRunTellsWhoLost) {
   const Calls before({"+decoder_open:2 < main:1", "+encoder_open:2 < main:2", "-encoder_close:3 < main:3", "-decoder_close:3 < main:4"});
   const Calls after({"+decoder_open:2 < main:1", "+encoder_open:2 < main:2", "!encoder_open:5 < main:2", "-decoder_close:3 < main:9"});
