@@ -106,7 +106,7 @@ bool ReadHeap(std::uint64_t* value) noexcept {
   return true;
 }
 
-// /proc/self/statm: "size resident shared ..." in pages. Shared pages belong to files: the program's code and the journal.
+// /proc/thread-self/statm: "size resident shared ..." in pages. Shared pages belong to files: the program's code and the journal.
 bool ReadPages(std::uint64_t* mapped, std::uint64_t* resident) noexcept {
   const ProcFile file("/proc/thread-self/statm");
   if (!file.valid()) return false;
