@@ -216,7 +216,7 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
 // True when a program that this fork has executed called the driver.
 bool Forker::ImageCalls() const noexcept {
   if (image_[0] == '\0') return false;
-  const int file = open(image_, O_RDONLY | O_CLOEXEC);
+  const int file = open(image_, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
   std::uint32_t calls[driver::kBaseCount] = {};
   const ssize_t got = pread(file, calls, sizeof(calls), offsetof(JournalHeader, occurrences));

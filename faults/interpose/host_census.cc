@@ -97,7 +97,7 @@ bool Unknow(int descriptor) noexcept {
 // False when the directory cannot be read.
 bool Look() noexcept {
   seen.Clear();
-  const int directory = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int directory = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory < 0) return false;
   int64_t above = 0;
   alignas(dirent64) char buffer[2048];
@@ -130,7 +130,7 @@ bool Look() noexcept {
 bool NumberAgrees() noexcept {
   const Quiet quiet;
   struct stat info = {};
-  if (stat("/proc/self/fd", &info) != 0 || info.st_size <= 0) return false;
+  if (stat("/proc/thread-self/fd", &info) != 0 || info.st_size <= 0) return false;
   return info.st_size == known_count.load(std::memory_order_relaxed) + beyond.load(std::memory_order_relaxed);
 }
 
@@ -214,7 +214,7 @@ uint16_t FlagsOf(int descriptor) noexcept {
   const Quiet quiet;
   char link[32];
   char path[sizeof(sockaddr_un::sun_path) + 1];
-  snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+  snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", descriptor);
   const ssize_t length = readlink(link, path, sizeof(path) - 1);
   path[length > 0 ? length : 0] = '\0';
   if (path[0] == '/') return IsLibraryFile(path) ? uint16_t{kKeptByLibrary} : uint16_t{0};

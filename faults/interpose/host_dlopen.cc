@@ -112,7 +112,7 @@ static void* Open(const char* file, int flags, const void* caller, const Next& n
   if (paths.r_path == nullptr && paths.run_path == nullptr) return next(file, flags);
   if (void* const there = loaded(file, flags | RTLD_NOLOAD)) return there;
   char executable[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
+  const ssize_t length = readlink("/proc/thread-self/exe", executable, sizeof(executable) - 1);
   executable[length > 0 ? length : 0] = '\0';
   const char* origin = map.l_name == nullptr || map.l_name[0] == '\0' ? executable : map.l_name;
   void* handle = nullptr;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -107,10 +108,11 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
   const char* path = info->dlpi_name;
   if (path == nullptr || path[0] == '\0') {
     if (walk.snapshot->count != 0) return 0;  // only the program itself, which is visited first, has a file but no name
-    const ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
-    if (length <= 0) return 0;
-    executable[length] = '\0';
-    path = executable;
+    // The kernel has no /proc/self/exe of a process whose first thread has ended, and a sandbox has no /proc at all.
+    const ssize_t length = readlink("/proc/thread-self/exe", executable, sizeof(executable) - 1);
+    executable[length < 0 ? 0 : length] = '\0';
+    path = length > 0 ? executable : reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
+    if (path == nullptr) return 0;
   }
   if (walk.python != nullptr) walk.python->See(*info);
   const BuildId id = FindBuildId(*info);

@@ -53,11 +53,11 @@ class ProcFile {
 // is the number of descriptors.
 bool ReadDescriptors(std::uint64_t* value) noexcept {
   struct stat info = {};
-  if (stat("/proc/self/fd", &info) == 0 && info.st_size > 0) {
+  if (stat("/proc/thread-self/fd", &info) == 0 && info.st_size > 0) {
     *value = static_cast<std::uint64_t>(info.st_size);
     return true;
   }
-  const ProcFile directory("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+  const ProcFile directory("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY);
   if (!directory.valid()) return false;
   alignas(dirent64) char buffer[8192];
   std::uint64_t entries = 0;
@@ -106,9 +106,9 @@ bool ReadHeap(std::uint64_t* value) noexcept {
   return true;
 }
 
-// /proc/self/statm: "size resident shared ..." in pages. Shared pages belong to files: the program's code and the journal.
+// /proc/thread-self/statm: "size resident shared ..." in pages. Shared pages belong to files: the program's code and the journal.
 bool ReadPages(std::uint64_t* mapped, std::uint64_t* resident) noexcept {
-  const ProcFile file("/proc/self/statm");
+  const ProcFile file("/proc/thread-self/statm");
   if (!file.valid()) return false;
   char text[128];
   const ssize_t length = file.Read(text, sizeof(text));
@@ -129,7 +129,7 @@ bool ReadPages(std::uint64_t* mapped, std::uint64_t* resident) noexcept {
 }
 
 bool ReadMappings(std::uint64_t* value) noexcept {
-  const ProcFile file("/proc/self/maps");
+  const ProcFile file("/proc/thread-self/maps");
   if (!file.valid()) return false;
   char text[8192];
   std::uint64_t lines = 0;

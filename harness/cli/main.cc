@@ -68,6 +68,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   // A write beyond the limit on file sizes becomes an error, too, and the error names the file.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Children of a process that ignores SIGCHLD vanish without a status, and an ignored signal is inherited.
+  std::signal(SIGCHLD, SIG_DFL);
   try {
     return static_cast<int>(Main(argc > 0 ? argv[0] : "", std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
   } catch (const std::exception& error) {

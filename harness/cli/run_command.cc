@@ -48,7 +48,7 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
       std::any_of(outputs.begin(), outputs.end(), [](const Output& one) { return one.file.empty() && one.format != Format::Text; });
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
-  return ReadObservation(journal, *ending);
+  return ReadRun(session.subject(), journal, *ending);
 }
 
 // Of a program that failed it is unknown what it would have released.

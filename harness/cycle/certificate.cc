@@ -175,7 +175,7 @@ Result<Observation> RunOnce(const Subject& subject, const std::string& name, int
   if (!launch.ok()) return launch.status();
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
-  Result<Observation> seen = ReadObservation(name + ".journal", *ending);
+  Result<Observation> seen = ReadRun(subject, name + ".journal", *ending);
   if (!seen.ok()) return seen;
   Status fit = CheckFaultFree(subject, *seen);
   if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));

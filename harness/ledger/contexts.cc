@@ -202,6 +202,7 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
     kept.released = SiteOf(record);
     return;
   }
+  if (outcome == Outcome::TornDown && !stack.entries.empty()) TakeTop(stack, record);  // by an exit handler
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
   if (outcome == Outcome::After) ++stack.told_there;
   if (!stack.entries.empty()) {

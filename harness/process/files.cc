@@ -52,9 +52,11 @@ SparseFile::~SparseFile() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
+// A program may have put a pipe in the place of the file, which would wait for a writer without O_NONBLOCK.
 Result<SparseFile> SparseFile::Open(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const bool exhausted = !file.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+  if (!file.valid()) return Failed(exhausted ? Exit::Failure : Exit::Usage, path, "open");
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "stat");
   if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
@@ -102,7 +104,7 @@ Result<std::string> ReadFile(const std::string& path) {
 
 std::string LastLines(const std::string& path, std::size_t count) {
   constexpr off_t kEnough = 1 << 14;
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat facts = {};
   if (!file.valid() || fstat(file.get(), &facts) != 0) return {};
   std::string text(static_cast<std::size_t>(std::min(facts.st_size, kEnough)), '\0');

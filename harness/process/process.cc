@@ -99,7 +99,7 @@ std::string JournalOf(const std::string& origin) {
 
 // Asks the process where its threads are. False: it cannot answer, or would not know the signal.
 bool AskForStops(pid_t pid, const std::string& journal) {
-  const FileDescriptor file(journal.empty() ? -1 : open(journal.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(journal.empty() ? -1 : open(journal.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   std::uint32_t flags = 0;
   constexpr auto kFlags = static_cast<off_t>(offsetof(faults::JournalHeader, flags));
   if (!file.valid() || pread(file.get(), &flags, sizeof(flags), kFlags) != static_cast<ssize_t>(sizeof(flags))) return false;
@@ -133,7 +133,8 @@ ProcessPool::ProcessPool() {
 
 void ProcessPool::Kill(const Running& one) const {
   if (!one.foreground && before_kill_) before_kill_();
-  kill(one.foreground ? one.pid : -one.pid, SIGKILL);
+  if (!one.foreground) kill(-one.pid, SIGKILL);
+  kill(one.pid, SIGKILL);  // it may have left its group
 }
 
 void ProcessPool::End(Running* one, std::uint64_t now) const {

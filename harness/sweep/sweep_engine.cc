@@ -194,7 +194,9 @@ TrialResult SweepEngine::Judged(const TrialSeen& one) {
   TrialResult trial;
   trial.index = one.index;
   trial.faults = planned.faults;
-  trial.fired = true;
+  trial.missed = one.settled->missed;
+  trial.fired = trial.missed == Missed::Nothing;
+  trial.ending = one.seen.ending;
   trial.verdict = one.settled->verdict;
   trial.said = one.settled->said;
   trial.skipped = one.settled->skipped;

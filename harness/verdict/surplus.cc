@@ -91,7 +91,8 @@ std::string HowItStayed(const Object& object, const Facts& facts) {
   if (process == nullptr) return how;
   if (std::find(process->running.begin(), process->running.end(), object.tid) != process->running.end())
     add("acquired by a thread that still ran when the program exited");
-  if (process->exit == 0 && process != &facts.processes.front()) add("held by a child process that ended by exec or by a signal");
+  if (process->exit == 0 && process != &facts.processes.front())
+    add("held by a child process that still ran, or ended by exec or by a signal");
   return how;
 }
 
@@ -238,8 +239,7 @@ std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vec
 
 std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial) {
   Remainder allowed(rehearsal == nullptr ? nullptr : &rehearsal->violations());
-  std::set<std::uint32_t> vanished;
-  if (rehearsal != nullptr) vanished = trial.facts().Vanished();
+  const std::set<std::uint32_t> vanished = trial.facts().Vanished();  // had no chance to pop
   SiteKeys keys(*trial.journal);
   Groups groups;
   for (const Violation& violation : trial.ledger->violations) {

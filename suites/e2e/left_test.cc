@@ -110,7 +110,7 @@ TEST(Left, AChildThatWasKilledLeavesWhatItHeld) {
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_THAT(Left(audit), UnorderedElementsAre("1 primary_context of start", "1 stream of open_stream"));
   for (const auto& finding : audit.report["findings"])
-    EXPECT_EQ(finding["detail"], "held by a child process that ended by exec or by a signal") << finding.dump();
+    EXPECT_EQ(finding["detail"], "held by a child process that still ran, or ended by exec or by a signal") << finding.dump();
 }
 
 TEST(Threads, ThatStillRunAtExitAreToldWithWhatTheyHold) {

@@ -80,6 +80,15 @@ CUAUDIT_CASE(ContextStack, PushedAndNeverPopped) {
   EXPECT_THAT(Left(ledger), ElementsAre("context_stack_entry 1"));
 }
 
+CUAUDIT_CASE(ContextStack, PoppedOnceTooFewByADestructor) {
+  Trace t;
+  t.Push(0xa);
+  t.Push(0xa);
+  t.Event(faults::ProcessEvent::Exit);
+  t.Pop(0).Fails(CUDA_ERROR_DEINITIALIZED);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
 CUAUDIT_CASE(ContextStack, PoppedTheCallersContext) {
   Trace t;
   t.Push(0xa).Context(0xc);

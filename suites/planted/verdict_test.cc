@@ -207,6 +207,27 @@ CUAUDIT_CASE(Leak, AChildThatSaysItsEndIsJudgedLikeAnyProcess) {
   EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
 }
 
+// A child pushes a context and ends with it current.
+Trace PushedInAChild(bool says) {
+  constexpr std::uint32_t kChild = 4243;
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kChild, kProcess);
+  t.Push(0xa).Process(kChild);
+  if (says) t.Event(ProcessEvent::Exit, kChild);
+  t.Event(ProcessEvent::Exit);
+  return t;
+}
+
+CUAUDIT_CASE(ContextStack, AChildThatExitsLeavesItUnbalanced) {
+  const JournalImage run(PushedInAChild(true));
+  const Judgement judgement = Judge(run.Evidence(), run.Evidence(), false, {});
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::ContextStack);
+  const JournalImage killed(PushedInAChild(false));
+  EXPECT_THAT(Judge(killed.Evidence(), killed.Evidence(), false, {}).findings, IsEmpty()) << "it had no chance to pop";
+}
+
 CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {
   Trace rehearsal;
   rehearsal.CreateStream(0x10).Stack(1);

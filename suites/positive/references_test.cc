@@ -160,6 +160,14 @@ CUAUDIT_CASE(ContextStack, SetCurrentNullPopsThePushed) {
   ExpectSilent(t);
 }
 
+CUAUDIT_CASE(ContextStack, PoppedByADestructorWhenTheDriverIsGone) {
+  Trace t;
+  t.Push(0xa).Context(0);
+  t.Event(faults::ProcessEvent::Exit);
+  t.Pop(0).Context(0xa).Fails(CUDA_ERROR_DEINITIALIZED);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(ContextStack, TheCallersContextIsTakenAwayAndPutBack) {
   Trace t;
   t.Pop(0xc).Context(0xc);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <span>
 
@@ -26,6 +27,13 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   seen.ledger = Fold(seen.journal.records());
   MarkDriverOwned(seen.journal, &seen.ledger);
   return seen;
+}
+
+Result<Observation> ReadRun(const Subject& subject, const std::string& journal, const Ending& ending) {
+  Result<Observation> seen = ReadObservation(journal, ending);
+  if (seen.ok() || !IsDamaged(seen.status())) return seen;
+  return Status(Exit::Environment, ShellQuote(subject.command.front()) +
+                                       ": the program removed or overwrote the journal of its audit: " + seen.status().message());
 }
 
 faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity) {
@@ -102,10 +110,12 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
 
 Status CheckFaultFree(const Subject& subject, const Observation& run) {
   const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
+  const bool forbidden = run.ending.signal == SIGSYS && subject.launch.host_probes != HostProbes::None;
+  const char* const sandbox = forbidden ? "; a sandbox of its own may forbid what the host probes do: try --no-host" : "";
   if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
     return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
                                    Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
-                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty"};
+                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty" + sandbox};
   }
   return CheckExercised(subject, run);
 }

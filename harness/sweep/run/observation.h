@@ -62,6 +62,12 @@ struct Observation {
 // Reads a journal that no process writes any more.
 Result<Observation> ReadObservation(const std::string& journal, const Ending& ending);
 
+// Reads the journal of a run without faults that has just ended. Where the program removed or overwrote it, the status says so.
+Result<Observation> ReadRun(const Subject& subject, const std::string& journal, const Ending& ending);
+
+// True for a status of ReadObservation that says that the file is gone or holds something else. No other failure is the program's doing.
+inline bool IsDamaged(const Status& status) { return status.exit() == Exit::Usage; }
+
 // The settings for the journals of a subject.
 faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity);
 

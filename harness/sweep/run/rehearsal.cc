@@ -118,7 +118,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!launch.ok()) return launch.status();
     const Result<Ending> ending = RunToEnd(*launch, interrupted);
     if (!ending.ok()) return ending.status();
-    Result<Observation> run = ReadObservation(name + ".journal", *ending);
+    Result<Observation> run = ReadRun(subject, name + ".journal", *ending);
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));

@@ -119,11 +119,12 @@ Status CycleRunner::RunOne() {
   const Result<ProcessPool::Ended> ended = pool_.WaitAny();
   if (!ended.ok()) return ended.status();
   Result<Observation> run = ReadObservation(name + ".journal", ended->ending);
-  if (!run.ok()) return {Exit::Failure, run.status().message()};
+  if (!run.ok() && !IsDamaged(run.status())) return {Exit::Failure, run.status().message()};
   if (!options_.keep) {
     unlink((name + ".journal").c_str());
     unlink((name + ".cycles").c_str());
   }
+  if (!run.ok()) return Elsewhere(std::move(trials), Reason::CycleOverwritten);
   return Take(std::make_shared<const Observation>(std::move(*run)), std::move(trials), as);
 }
 

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <set>
+#include <string_view>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/key_memo.h"
@@ -42,6 +44,29 @@ void* MapShared(const std::string& path, int rights, std::size_t* bytes) {
   return mmap(nullptr, *bytes, rights, MAP_SHARED, file.get(), 0);
 }
 
+// What no process changes in the header of a journal.
+struct FixedPart {
+  char magic[sizeof(JournalHeader::magic)];
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t table_digest;
+  std::uint64_t file_bytes;
+  std::uint64_t record_capacity;
+  std::uint64_t modules_offset;
+  std::uint64_t stacks_offset;
+  std::uint64_t python_offset;
+  std::uint64_t records_offset;
+};
+static_assert(sizeof(FixedPart) == offsetof(JournalHeader, next_record));
+
+FixedPart FixedOf(const JournalHeader& header) {
+  FixedPart part{};
+  std::memcpy(static_cast<void*>(&part), static_cast<const void*>(&header), sizeof(part));
+  return part;
+}
+
+bool operator==(const FixedPart& a, const FixedPart& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
 }  // namespace
 
 struct ForkExchange::Mapping {
@@ -51,17 +76,20 @@ struct ForkExchange::Mapping {
   std::size_t journal_bytes = 0;
   faults::JournalView tables;
   faults::KeyMemo memo;
+  // A program can write over all that it shares with the tool, so sizes and offsets are taken from these copies.
+  ForkHeader made{};
+  FixedPart trunk{};
 
-  ForkHeader* header() const { return reinterpret_cast<ForkHeader*>(file); }
-  ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file + header()->nodes_offset); }
-  ForkSlot* slots() const { return reinterpret_cast<ForkSlot*>(file + header()->slots_offset); }
+  ForkHeader* live() const { return reinterpret_cast<ForkHeader*>(file); }
+  ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file + made.nodes_offset); }
+  ForkSlot* slots() const { return reinterpret_cast<ForkSlot*>(file + made.slots_offset); }
   JournalHeader* slot_header(std::uint32_t slot) const {
-    return reinterpret_cast<JournalHeader*>(file + header()->journals_offset + slot * header()->journal_bytes);
+    return reinterpret_cast<JournalHeader*>(file + made.journals_offset + slot * made.journal_bytes);
   }
   Record* slot_records(std::uint32_t slot) const {
-    return reinterpret_cast<Record*>(reinterpret_cast<char*>(slot_header(slot)) + header()->records_offset);
+    return reinterpret_cast<Record*>(reinterpret_cast<char*>(slot_header(slot)) + made.records_offset);
   }
-  const Record* trunk_records() const { return reinterpret_cast<const Record*>(journal + tables.header().records_offset); }
+  const Record* trunk_records() const { return reinterpret_cast<const Record*>(journal + trunk.records_offset); }
   Mapping() = default;
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -141,6 +169,8 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
     return Status(Exit::Failure, journal + ": " + wrong);
   }
   mapping.tables.Remember(&mapping.memo);
+  mapping.trunk = FixedOf(mapping.tables.header());
+  std::memcpy(static_cast<void*>(&mapping.made), static_cast<const void*>(&header), sizeof(header));
   std::memcpy(static_cast<void*>(mapping.file), static_cast<const void*>(&header), sizeof(header));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ForkNode* const node = ::new (static_cast<void*>(mapping.nodes() + i)) ForkNode();
@@ -165,9 +195,21 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
 
 ForkExchange::~ForkExchange() { unlink(path_.c_str()); }
 
-const ForkHeader& ForkExchange::header() const noexcept { return *mapping_->header(); }
+const ForkHeader& ForkExchange::header() const noexcept { return mapping_->made; }
+const ForkHeader& ForkExchange::live() const noexcept { return *mapping_->live(); }
 const ForkNode& ForkExchange::node(std::uint32_t i) const noexcept { return mapping_->nodes()[i]; }
 const ForkSlot& ForkExchange::slot(std::uint32_t i) const noexcept { return mapping_->slots()[i]; }
+
+bool ForkExchange::Whole(std::uint32_t index) const {
+  const auto file_part = [](const ForkHeader& of) {
+    return std::string_view(reinterpret_cast<const char*>(&of), offsetof(ForkHeader, freed));
+  };
+  FixedPart expected = mapping_->trunk;
+  if (file_part(mapping_->made) != file_part(*mapping_->live()) || !(FixedOf(mapping_->tables.header()) == expected)) return false;
+  const std::uint32_t slot = node(index).slot;
+  expected.record_capacity = mapping_->made.record_capacity;
+  return slot < mapping_->made.slots && FixedOf(*mapping_->slot_header(slot)) == expected;
+}
 
 void ForkExchange::Follow(std::uint32_t index) {
   const ForkNode& fork = node(index);
@@ -181,7 +223,7 @@ void ForkExchange::Follow(std::uint32_t index) {
   }
   const Record* const records = of_trunk ? mapping_->trunk_records() : mapping_->slot_records(fork.parent_slot);
   const std::size_t more = static_cast<std::size_t>(fork.parent_records - parent.folded);
-  const std::uint64_t capacity = of_trunk ? mapping_->tables.header().record_capacity : header().record_capacity;
+  const std::uint64_t capacity = of_trunk ? mapping_->trunk.record_capacity : header().record_capacity;
   const bool kept = fork.parent_records <= capacity && parent.folding != nullptr && parent.folding->Add({records + parent.folded, more});
   if (!kept) parent.folding.reset();
   if (kept) folded_ += more;
@@ -199,7 +241,7 @@ std::vector<ForkExchange::Part> ForkExchange::PartsOf(std::uint32_t index) const
         {at, mapping_->slot_records(node(at).slot), static_cast<std::size_t>(std::min<std::uint64_t>(count, header().record_capacity))});
     count = node(at).parent_records;
   }
-  const std::uint64_t capacity = mapping_->tables.header().record_capacity;
+  const std::uint64_t capacity = mapping_->trunk.record_capacity;
   parts.push_back({0, mapping_->trunk_records(), static_cast<std::size_t>(std::min(count, capacity))});
   std::reverse(parts.begin(), parts.end());
   return parts;
@@ -262,7 +304,7 @@ Observation ForkExchange::Collect(std::uint32_t index, const Ending& ending) {
 
 void ForkExchange::Free(std::uint32_t slot) {
   JournalHeader* const header = mapping_->slot_header(slot);
-  const std::uint64_t written = std::min<std::uint64_t>(header->next_record.load(), mapping_->header()->record_capacity);
+  const std::uint64_t written = std::min<std::uint64_t>(header->next_record.load(), mapping_->made.record_capacity);
   const std::uint64_t stored = std::min<std::uint64_t>(written, header->reserved.load());
   std::memset(static_cast<void*>(mapping_->slot_records(slot)), 0, static_cast<std::size_t>(stored) * sizeof(Record));
   ForkSlot& one = mapping_->slots()[slot];
@@ -270,7 +312,7 @@ void ForkExchange::Free(std::uint32_t slot) {
   one.waiting.store(0, std::memory_order_relaxed);
   one.moves.store(0, std::memory_order_relaxed);
   one.state.store(faults::SlotState::Free, std::memory_order_release);
-  std::atomic<std::uint32_t>& freed = mapping_->header()->freed;
+  std::atomic<std::uint32_t>& freed = mapping_->live()->freed;
   freed.fetch_add(1, std::memory_order_release);
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&freed), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -144,7 +144,7 @@ const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
   if (facts.state.load(std::memory_order_acquire) != faults::SlotState::Claimed) return nullptr;
   if (retired_.contains(slot) || processes_.contains(slot)) return nullptr;
   const std::uint32_t node = facts.node.load(std::memory_order_acquire);
-  return node == 0 ? nullptr : &exchange_->node(node);
+  return node == 0 || node >= exchange_->header().nodes ? nullptr : &exchange_->node(node);
 }
 
 // All new forks. Forks of one process are in the order in which it made them.
@@ -211,7 +211,7 @@ Result<bool> ForkRunner::Adopt() {
 
 // Extends the deadline of each process that forked meanwhile or waits for a slot.
 void ForkRunner::Postpone() {
-  const faults::ForkHeader& header = exchange_->header();
+  const faults::ForkHeader& header = exchange_->live();
   if (header.waiting.load() != 0 || header.moves.load() != trunk_moves_) pool_.Postpone(kTrunk, subject_.deadline_ms);
   trunk_moves_ = header.moves.load();
   for (auto& [slot, process] : processes_) {
@@ -253,11 +253,15 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   if (node.trial != faults::kNoTrial && !seen_[node.trial]) {
     seen_[node.trial] = true;
     if (node.control) {
-      control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+      if (exchange_->Whole(process.node))
+        control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
     } else if (ended.ending.timed_out || ended.ending.signal != 0) {
       // The cause may be something that only a fork lacks. A hang or death is a finding only when the program in a process of its own does
       // the same.
       Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
+      if (!spawned.ok()) return spawned;
+    } else if (!exchange_->Whole(process.node)) {
+      Status spawned = Spawn(given_[node.trial], {Reason::ForkOverwritten});
       if (!spawned.ok()) return spawned;
     } else if (images_.Called(slot)) {
       // The journal of the trial would lack these calls.
@@ -308,9 +312,9 @@ Status ForkRunner::FinishControl() {
     if (node.trial < refusals.size()) refusals[node.trial] = node.why.load();
   }
   Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
-  if (!trunk.ok()) return {Exit::Failure, trunk.status().message()};
-  control_.TakeTrunk(*trunk, subject_.deadline_ms);
-  std::string difference = control_.WhyNot(refusals);
+  if (!trunk.ok() && !IsDamaged(trunk.status())) return {Exit::Failure, trunk.status().message()};
+  if (trunk.ok()) control_.TakeTrunk(*trunk, subject_.deadline_ms);
+  std::string difference = trunk.ok() ? control_.WhyNot(refusals) : "the program removed or overwrote its journal";
   if (!difference.empty()) unfit_ = {Reason::CopyDiffers, std::move(difference)};
   EndRun();
   return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));

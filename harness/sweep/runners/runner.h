@@ -29,10 +29,11 @@ struct TrialOrder {
   bool goes_on = false;  // the next round tries the calls that the subject makes while it unwinds
 };
 
-// A judgement by the runner itself: the subject unwound and nothing is wrong, so no place needs a name.
+// A judgement by the runner itself: the subject unwound and nothing is wrong, so no place needs a name; or nothing can be judged.
 struct Settled {
   Verdict verdict = Verdict::Pass;
   Said said = Said::Nothing;
+  Missed missed = Missed::Nothing;
   std::vector<Reason> skipped = {};  // checks that were not possible
 };
 

@@ -48,10 +48,14 @@ Result<TrialSeen> SpawnRunner::Next() {
   if (!ended.ok()) return ended.status();
   const auto journal = running_.find(ended->tag);
   Result<Observation> seen = ReadObservation(journal->second, ended->ending);
-  if (!seen.ok()) return Status(Exit::Failure, seen.status().message());
+  if (!seen.ok() && !IsDamaged(seen.status())) return Status(Exit::Failure, seen.status().message());
   if (!options_.keep) unlink(journal->second.c_str());
   running_.erase(journal);
-  return TrialSeen{ended->tag, std::move(*seen), Isolation::Spawn, {}};
+  if (seen.ok()) return TrialSeen{ended->tag, std::move(*seen), Isolation::Spawn, {}};
+  // One trial that destroys its journal must not end the sweep: the others stay judged.
+  TrialSeen damaged{ended->tag, {}, Isolation::Spawn, {}, Settled{Verdict::NotExercised, Said::Nothing, Missed::Damaged}};
+  damaged.seen.ending = ended->ending;
+  return damaged;
 }
 
 }  // namespace cuaudit::harness

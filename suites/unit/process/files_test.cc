@@ -86,6 +86,9 @@ TEST(Files, MapsWhatIsThereAndRefusesTheRest) {
   EXPECT_EQ(std::string(static_cast<const char*>(full->data()), full->size()), "abc");
   EXPECT_FALSE(SparseFile::Open(dir.path()).ok());
   EXPECT_FALSE(SparseFile::Open(dir.File("none")).ok());
+  ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(SparseFile::Open(dir.File("pipe")).ok()) << "nobody waits for a writer";
+  EXPECT_EQ(LastLines(dir.File("pipe"), 2), "");
 }
 
 // The kernel says of its small files that they are a page long. The rest of the page is never read.
