@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
-//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] [--devices N] [--jobs N]
+//   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE]... [--ask NAME] [--devices N] [--jobs N]
 //   [--match WORD,...] [--handles] [--partner ROLE]
 //   --match    asks only the questions whose names begin with one of the words
 //   --handles  asks nothing of a driver: names entry points that are handed an object and that none.* or elsewhere.* questions miss
 //   --partner  answers as the second process of a question: see partner.h
 //   --devices  how many devices sim has, 1 unless said
 //   --jobs     how many of the questions that get a process of their own are asked at a time, 1 unless said
-//   --check    compares with the answers beside the questions     --expect   with recorded ones
+//   --check    compares with the answers beside the questions     --expect   with recorded ones; of several files the first one that
+//              has the question
 //   dropin     the drop-in library at PATH, with the simulated driver behind it
 // For all but real the accepted differences of differences.def apply.
 // Exit: 0 as expected, 1 differences, 2 usage, 3 no driver.
@@ -36,7 +37,7 @@ struct Options {
   bool check = false;
   bool handles = false;
   std::string library = "libcuda.so.1";
-  std::string expect;
+  std::vector<std::string> expect;
   std::string ask;
   std::vector<std::string> match;  // empty: all
   std::string partner;
@@ -56,7 +57,7 @@ bool Parse(int count, char** words, Options* options) {
     } else if (word == "--library") {
       options->library = value;
     } else if (word == "--expect") {
-      options->expect = value;
+      options->expect.push_back(value);
     } else if (word == "--ask") {
       options->ask = value;
     } else if (word == "--match" && !value.empty()) {
@@ -183,13 +184,13 @@ int Run(const Options& options) {
     return lines.empty() ? 0 : 1;
   }
   Answers recorded;
-  if (!options.expect.empty()) {
-    const std::optional<Answers> read = ReadAnswers(options.expect);
+  for (const std::string& path : options.expect) {
+    std::optional<Answers> read = ReadAnswers(path);
     if (!read.has_value()) {
-      std::fprintf(stderr, "cuaudit_contract: %s: expected lines of name<TAB>answer, each name once\n", options.expect.c_str());
+      std::fprintf(stderr, "cuaudit_contract: %s: expected lines of name<TAB>answer, each name once\n", path.c_str());
       return 2;
     }
-    recorded = *read;
+    recorded.merge(*read);
   }
   Answers answers;
   if (!AskAll(options, !options.check && options.expect.empty(), &answers)) return 3;
@@ -215,7 +216,7 @@ int main(int count, char** words) {
   cuaudit::contract::Options options;
   if (!cuaudit::contract::Parse(count, words, &options)) {
     std::fprintf(stderr,
-                 "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE] [--ask NAME] "
+                 "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE]... [--ask NAME] "
                  "[--devices N] [--jobs N] [--match WORD,...] [--handles]\n");
     return 2;
   }

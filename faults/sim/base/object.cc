@@ -87,6 +87,7 @@ bool HandleTable::Insert(Object* object) noexcept {
   slot.generation = (slot.generation + 1U) & static_cast<std::uint32_t>(kGenerationMask);
   slot.object = object;
   slot.next_free = 0;
+  slot.note = 0;
   object->handle = prefix_ | (GenerationOf(slot) << 24) | (std::uint64_t{index} << 4);
   return true;
 }
@@ -96,7 +97,7 @@ void HandleTable::Remove(Object* object) noexcept {
   slots_[index].object = nullptr;
   slots_[index].died_with = static_cast<std::uint32_t>(ending) & 3U;
   if (free_last_ != 0) {
-    slots_[free_last_ - 1].next_free = index + 1;
+    slots_[free_last_ - 1].next_free = (index + 1) & 0xffffffU;
   } else {
     free_first_ = index + 1;
   }

@@ -106,6 +106,9 @@ class HandleTable {
   bool DiedWithGreen(std::uint64_t handle) const noexcept {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
   }
+  // What a call may still read of an object that is gone; 0: nothing, or the slot was reused.
+  void LeaveNote(std::uint64_t stale, std::uint8_t note) noexcept { slots_[(stale >> 4) & kIndexMask].note = note; }
+  unsigned NoteOf(std::uint64_t handle) const noexcept { return IsStale(handle) ? slots_[(handle >> 4) & kIndexMask].note : 0; }
   Ending ending = Ending::Nothing;
   // For loops over all slots: the object in the slot, or nullptr.
   std::size_t used() const noexcept { return used_; }
@@ -119,8 +122,9 @@ class HandleTable {
   struct Slot {
     Object* object;
     std::uint32_t generation : 30;
-    std::uint32_t died_with : 2;  // Ending
-    std::uint32_t next_free;      // index + 1
+    std::uint32_t died_with : 2;   // Ending
+    std::uint32_t next_free : 24;  // index + 1
+    std::uint32_t note : 8;
   };
   static_assert(sizeof(Slot) == kSlotBytes);
   std::uint64_t GenerationOf(const Slot& slot) const noexcept { return (slot.generation + first_generation_) & kGenerationMask; }

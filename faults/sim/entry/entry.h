@@ -86,6 +86,8 @@ CUresult NotInitialized() noexcept {
 }
 
 void Leave(Call& call) noexcept;
+// Writes a line of log about a call that its model refused, and tells it to the callbacks of cuLogsRegisterCallback, without the lock.
+void LogRefusal(Call& call, CallId id, CUresult result) noexcept;
 
 template <CallId id, typename F = typename driver::CallType<id>::Function>
 struct ModelOf;
@@ -110,6 +112,7 @@ struct ModelOf<id, CUresult(P...)> {
       } else {
         result = model(call, arguments...);
       }
+      if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) LogRefusal(call, id, result);
       Leave(call);
       return result;
     }
@@ -129,7 +132,9 @@ struct ModelOf<id, CUresult(P...)> {
 // Declares the models with exactly the types of their entry points. A definition with another type does not compile.
 namespace api {
 #define CUAUDIT_SIM(id, model, needs) ModelOf<CallId::id>::Type model;
+#define CUAUDIT_SIM_REFUSES CUAUDIT_SIM
 #include "faults/sim/entry/bindings.def"
+#undef CUAUDIT_SIM_REFUSES
 #undef CUAUDIT_SIM
 }  // namespace api
 

@@ -6,6 +6,7 @@
 #include "faults/sim/entry/process.h"
 #include "faults/sim/entry/table.h"
 #include "faults/sim/memory/physical.h"
+#include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/operation/semaphore.h"
 #include "faults/sim/state/world_state.h"
@@ -82,6 +83,7 @@ void DestroyWorld(World* world) noexcept {
   }
   DropShares(*world);
   CloseBackings(*world);
+  ClosePools(*world);
   CloseSemaphores(*world);
   pthread_cond_destroy(&world->turn);
   world->alive->store(kDestroyed, std::memory_order_release);

@@ -14,14 +14,18 @@ struct Bound {
   static constexpr auto kEntry = &ModelOf<id>::Absent;
 };
 
-#define CUAUDIT_SIM(id, model, needs)                                                                                              \
+#define CUAUDIT_BOUND(id, model, needs, modelled)                                                                                  \
   template <>                                                                                                                      \
   struct Bound<CallId::id> {                                                                                                       \
-    static constexpr bool kModelled = true;                                                                                        \
+    static constexpr bool kModelled = modelled;                                                                                    \
     static constexpr auto kEntry = &ModelOf<CallId::id>::Entry<Needs::needs, static_cast<ModelOf<CallId::id>::Type*>(api::model)>; \
   };
+#define CUAUDIT_SIM(id, model, needs) CUAUDIT_BOUND(id, model, needs, true)
+#define CUAUDIT_SIM_REFUSES(id, model, needs) CUAUDIT_BOUND(id, model, needs, false)
 #include "faults/sim/entry/bindings.def"
+#undef CUAUDIT_SIM_REFUSES
 #undef CUAUDIT_SIM
+#undef CUAUDIT_BOUND
 
 #define CUAUDIT_SIM_OLD(id)                                        \
   template <>                                                      \

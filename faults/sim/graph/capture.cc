@@ -127,11 +127,16 @@ CUresult CaptureExternal(World& world, Stream* stream, WorkType type, CUevent ev
 void ForgetStream(World& world, Stream* stream) noexcept {
   Capture* const capture = stream->capture;
   if (capture == nullptr) return;
-  Invalidate(capture);
   capture->streams.EraseValue(stream);
   stream->capture = nullptr;
+  if (capture->origin != stream) {  // the capture goes on, and its work must still be joined
+    for (Node* const tip : stream->capture_tips) {
+      if (!capture->lost_tips.Push(world.arena, tip)) Invalidate(capture);
+    }
+  }
   stream->capture_tips.Truncate(0);
   if (capture->origin != stream) return;
+  Invalidate(capture);
   // From here on nobody can end this capture.
   for (Stream* const other : capture->streams) {
     other->capture = nullptr;
@@ -148,6 +153,7 @@ void ForgetStream(World& world, Stream* stream) noexcept {
   }
   capture->streams.Clear(world.arena);
   capture->events.Clear(world.arena);
+  capture->lost_tips.Clear(world.arena);
   capture->shown.Clear(world.arena);
   world.arena.Delete(capture);
 }

@@ -25,6 +25,7 @@ bool GoodSize(int type, unsigned size) {
 
 CUresult ConditionalWorkOf(Call& call, const Graph* graph, CUDA_CONDITIONAL_NODE_PARAMS* parameters, Work* work) noexcept {
   World& world = call.world;
+  if (call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Conditional* const handle = world.Find<Conditional>(parameters->handle);
   if (handle == nullptr || handle->node != nullptr || !IsInside(graph, handle->graph)) return CUDA_ERROR_INVALID_VALUE;
   if (!GoodSize(static_cast<int>(parameters->type), parameters->size)) return CUDA_ERROR_INVALID_VALUE;

@@ -36,7 +36,13 @@ void FreeBodies(World& world, const CUDA_CONDITIONAL_NODE_PARAMS& work) noexcept
 }
 
 void DestroyGraph(World& world, Graph* graph) noexcept {
-  while (!graph->nodes.empty()) DestroyNode(world, graph->nodes[graph->nodes.size() - 1]);
+  while (!graph->nodes.empty()) {
+    Node* const node = graph->nodes[graph->nodes.size() - 1];
+    const std::uint64_t handle = node->handle;
+    const auto note = static_cast<std::uint8_t>(node->type + 1);
+    DestroyNode(world, node);
+    world.handles.LeaveNote(handle, note);
+  }
   graph->nodes.Clear(world.arena);
   for (Conditional* const conditional : graph->conditionals) world.Destroy(conditional);
   graph->conditionals.Clear(world.arena);

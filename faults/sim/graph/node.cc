@@ -81,8 +81,14 @@ static bool IsReservedClear(const CUgraphNodeParams& parameters) {
   return parameters.reserved0[0] == 0 && parameters.reserved0[1] == 0 && parameters.reserved0[2] == 0 && parameters.reserved2 == 0;
 }
 
+// Without a current context a device crashes on a kernel, and has not been asked about semaphores; other nodes need none.
+static bool NeedsContext(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+}
+
 CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept {
   if (parameters == nullptr || !IsReservedClear(*parameters)) return CUDA_ERROR_INVALID_VALUE;
+  if (call.context == nullptr && NeedsContext(parameters->type)) return CUDA_ERROR_INVALID_CONTEXT;
   *type = parameters->type;
   switch (parameters->type) {
     case CU_GRAPH_NODE_TYPE_EMPTY:

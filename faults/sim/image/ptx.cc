@@ -43,6 +43,7 @@ class Lexer {
 
   bool saw_texture = false;  // in the declaration read last
   bool saw_surface = false;
+  bool saw_managed = false;
 
  private:
   // substr may throw and so needs the C++ runtime.
@@ -92,7 +93,7 @@ std::string_view Declaration(Lexer& lexer, std::string_view* name, std::uint64_t
   std::uint32_t width = 0;
   std::uint64_t count = 1;
   *alignment = 0;
-  lexer.saw_texture = lexer.saw_surface = false;
+  lexer.saw_texture = lexer.saw_surface = lexer.saw_managed = false;
   for (;;) {
     const std::string_view word = lexer.Next();
     if (word == ".texref") lexer.saw_texture = true;
@@ -102,7 +103,14 @@ std::string_view Declaration(Lexer& lexer, std::string_view* name, std::uint64_t
       *bytes = width * count;
       return word;
     }
-    if (word == ".align") {
+    if (word == ".attribute") {  // "(.managed)", "(.managed, .unified(1, 2))"
+      int depth = 0;
+      for (std::string_view part = lexer.Next(); !part.empty(); part = lexer.Next()) {
+        if (part == ".managed") lexer.saw_managed = true;
+        depth += part == "(" ? 1 : part == ")" ? -1 : 0;
+        if (depth == 0) break;
+      }
+    } else if (word == ".align") {
       *alignment = static_cast<std::uint32_t>(Number(lexer.Next()) & 0xffffU);
     } else if (WidthOf(word) != 0) {
       width = WidthOf(word);
@@ -197,6 +205,7 @@ CUresult ParsePtx(Arena& arena, std::string_view text, Image* image) noexcept {
       Symbol* const variable = AddSymbol(arena, image, name, false);
       if (variable == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
       variable->bytes = bytes;
+      variable->managed = lexer.saw_managed;
       variable->texture = lexer.saw_texture;
       variable->surface = lexer.saw_surface;
     }

@@ -113,6 +113,10 @@ Function* FindFunction(Call& call, CUfunction handle, CUresult* result) noexcept
 Function* FindLaunched(Call& call, CUfunction handle, CUresult* result) noexcept {
   Kernel* const kernel = call.world.Find<Kernel>(handle);
   if (kernel == nullptr) return FindFunction(call, handle, result);
+  if (call.context == nullptr) {
+    *result = CUDA_ERROR_INVALID_CONTEXT;
+    return nullptr;
+  }
   Module* const module = ModuleOf(call.world, kernel->library, call.context);
   Function* const function = module == nullptr ? nullptr : FunctionOf(call.world, module, kernel->symbol);
   *result = function == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;

@@ -13,6 +13,7 @@
 namespace cuaudit::sim {
 namespace {
 
+constexpr unsigned kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 constexpr std::uint64_t kTrailerMagic = 0x6c61636973796870U;
 
 // Follows the bytes in the file.
@@ -82,7 +83,9 @@ Backing* MakeBacking(World& world, const CUmemAllocationProp& properties, std::u
     backing->block = world.device_memory.Allocate(world.arena, size);
     if (backing->block != nullptr) {
       backing->bytes = world.device_memory.Bytes(backing->block->base);
-      return backing;
+      // Its file is there from the start, so an export opens one descriptor.
+      const bool exportable = (static_cast<unsigned>(properties.requestedHandleTypes) & kFd) != 0;
+      if (!exportable || MoveToFile(world, backing, properties)) return backing;
     }
   }
   DropBacking(world, backing);

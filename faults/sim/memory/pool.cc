@@ -2,6 +2,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/memory/pool.h"
 
+#include <unistd.h>
+
 #include "faults/sim/memory/chunks.h"
 #include "faults/sim/memory/memory.h"
 
@@ -119,8 +121,15 @@ Range* TakeFromPool(World& world, Context* context, Pool* pool, std::uint64_t by
 void FreePool(World& world, Pool* pool) noexcept {
   if (IsOnDevice(pool)) Discharge(world, pool->device, pool->reserved);
   if (!pool->destroyed) world.Retire(pool);
+  if (pool->file >= 0) close(pool->file);
   world.pools.EraseValue(pool);
   world.arena.Delete(pool);
+}
+
+void ClosePools(World& world) noexcept {
+  for (const Pool* const pool : world.pools) {
+    if (pool->file >= 0) close(pool->file);
+  }
 }
 
 void TrimPools(World& world) noexcept {

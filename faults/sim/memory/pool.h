@@ -36,6 +36,8 @@ inline bool IsManaged(const Range* range) noexcept {
 Range* TakeFromPool(World& world, Context* context, Pool* pool, std::uint64_t bytes) noexcept;
 
 void FreePool(World& world, Pool* pool) noexcept;
+// Called when the world is destroyed.
+void ClosePools(World& world) noexcept;
 // Pools return to the device what their release thresholds do not keep. Called after a wait.
 void TrimPools(World& world) noexcept;
 

@@ -141,6 +141,7 @@ struct Pool : Object {
   std::uint64_t allocations = 0;
   std::uint32_t share = 0;  // slot in share.h if exported
   bool imported = false;    // opened from another process
+  int file = -1;            // of an imported pool: its own descriptor of what it was opened from, held as a device does
   ShareName origin = {};
   int reuse[3] = {1, 1, 1};
   CUmemAccess_flags access[8] = {};
@@ -213,6 +214,8 @@ struct SurfaceReference : Object {
 struct CallbackEntry : Object {
   static constexpr Tag kTag = Tag::Callback;
   CUdevice device = -1;  // device of an asynchronous notification; -1: log messages
+  void (*function)() = nullptr;
+  void* data = nullptr;
 };
 
 struct Physical : Object {

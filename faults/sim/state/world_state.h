@@ -67,6 +67,13 @@ struct Farewell {
   void* argument;
 };
 
+// A call that its model refused.
+struct RefusedCall {
+  std::uint32_t call;    // driver::CallId
+  std::uint32_t result;  // CUresult
+};
+inline constexpr std::size_t kRefusals = 64;
+
 // A misuse that the current call has reported.
 struct Told {
   driver::MisuseRule rule;
@@ -125,6 +132,9 @@ class World {
   std::uint32_t captures = 0;  // number of captures in progress
   Capture* capture_list = nullptr;
   Vector<Farewell> farewells;
+  RefusedCall refusals[kRefusals] = {};  // a ring buffer
+  std::uint64_t refused = 0;             // how many calls were
+  Vector<CallbackEntry*> listeners;      // of log messages
   Vector<Pool*> pools;
   PlacePools place_pools[2][kMaxDevices + 3] = {};  // pinned, managed; devices, the host, its node, nowhere
   Vector<GraphMemory*> graph_memory;

@@ -56,7 +56,7 @@ void Release(Asker& a) { a.Prepare(a.d.DevicePrimaryCtxRelease(0)); }
 }  // namespace
 
 void List(Questions& ask) {
-  ask.Risky("opened.export_is_one_descriptor", "SUCCESS 2 1 0 1", [](Ready& a) {
+  ask.Risky("opened.export_is_one_descriptor", "SUCCESS 1 1 0 0", [](Ready& a) {
     const CUmemGenericAllocationHandle h = a.MemCreate(kGranule, MemoryOfDevice(kFd));
     const int before = Descriptors();
     int fd = -1;
@@ -116,7 +116,7 @@ void List(Questions& ask) {
     a.Value(IsOpen(exported.fd));
     a.Value(close(exported.fd));
   });
-  ask.Risky("opened.pool_import_leaves_the_descriptor", "SUCCESS 1 0 SUCCESS 1 0", [](Ready& a, const ExportedPool& exported) {
+  ask.Risky("opened.pool_import_leaves_the_descriptor", "SUCCESS 1 1 SUCCESS 1 0", [](Ready& a, const ExportedPool& exported) {
     CUmemoryPool again = nullptr;
     const int before = Descriptors();
     a(a.d.MemPoolImportFromShareableHandle(&again, AsHandle(exported.fd), kFd, 0));
@@ -160,7 +160,7 @@ void List(Questions& ask) {
     a.Value(IsOpen(exported.fd));
     a.Value(Descriptors() - before);
   });
-  ask.Risky("opened.external_import_refused", "UNKNOWN 1", [](Ready& a) {
+  ask.Risky("opened.external_import_refused", "UNKNOWN 0", [](Ready& a) {
     int ends[2] = {-1, -1};
     if (pipe(ends) != 0) return;
     Import(a, ends[0]);
@@ -201,7 +201,7 @@ void List(Questions& ask) {
     a.Value(Threads() - threads);
   });
   // Whether a context has descriptors and threads of its own while it lives.
-  ask.Risky("opened.by_a_primary_context", "0 0", [](Initialised& a) {
+  ask.Risky("opened.by_a_primary_context", "1 1", [](Initialised& a) {
     Retain(a);
     Release(a);
     const int descriptors = Descriptors(), threads = Threads();
@@ -209,7 +209,7 @@ void List(Questions& ask) {
     a.Value(Descriptors() > descriptors);
     a.Value(Threads() > threads);
   });
-  ask.Risky("opened.by_a_context", "0 0", [](Ready& a) {
+  ask.Risky("opened.by_a_context", "1 1", [](Ready& a) {
     a.Prepare(a.d.CtxDestroy(a.CtxCreate()));
     const int descriptors = Descriptors(), threads = Threads();
     a.CtxCreate();

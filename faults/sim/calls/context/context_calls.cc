@@ -150,7 +150,7 @@ CUresult api::CtxAttach(Call& call, CUcontext* out, unsigned int flags) {
 
 CUresult api::CtxDetach(Call& call, CUcontext handle) {
   Context* const context = Named(call, handle);
-  if (context == nullptr) return CtxDestroy(call, handle);
+  if (context == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CtxDestroy(call, handle);
   const Vector<std::uint64_t>& stack = call.thread->stack;
   if (stack.empty() || stack[stack.size() - 1] != context->handle) return CUDA_ERROR_INVALID_CONTEXT;
   if (context->attachments == 0) return context->primary ? CUDA_SUCCESS : CtxDestroy(call, handle);  // retained, never attached: it stays

@@ -42,6 +42,29 @@ const Node* NodeNoDeviceLaunches(const Graph* graph) {
   return nullptr;
 }
 
+// A node whose function, array or event is gone. A device crashes on it.
+const Node* NodeOfNothing(const World& world, const Graph* graph) {
+  const auto no_array = [&](CUmemorytype type, CUarray array) {
+    return type == CU_MEMORYTYPE_ARRAY && world.Find<Array>(array) == nullptr;
+  };
+  for (const Node* const node : graph->nodes) {
+    const Work& work = node->work;
+    const CUDA_MEMCPY3D& copy = work.copy;
+    bool nothing = false;
+    if (work.type == WorkType::Kernel) {
+      nothing = KernelSymbol(world, work.kernel) == nullptr;
+    } else if (work.type == WorkType::Copy) {
+      nothing = no_array(copy.srcMemoryType, copy.srcArray) || no_array(copy.dstMemoryType, copy.dstArray);
+    } else if (work.type == WorkType::Record || work.type == WorkType::Wait) {
+      nothing = world.Find<Event>(work.event) == nullptr;
+    } else if (work.type == WorkType::Child) {
+      nothing = NodeOfNothing(world, work.child) != nullptr;
+    }
+    if (nothing) return node;
+  }
+  return nullptr;
+}
+
 CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long long flags, Refusal* refusal) {
   World& world = call.world;
   Graph* const graph = world.Find<Graph>(handle);
@@ -54,6 +77,9 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
   }
   if (const Node* const node = NodeNoBodyHolds(world, graph); node != nullptr) {
     return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, node);
+  }
+  if (const Node* const node = NodeOfNothing(world, graph); node != nullptr) {
+    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, node, CUDA_ERROR_INVALID_HANDLE);
   }
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     const Node* node = nullptr;
@@ -141,8 +167,13 @@ CUresult api::GraphInstantiate(Call& call, CUgraphExec* out, CUgraph graph, CUgr
 
 CUresult api::GraphInstantiateWithParams(Call& call, CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = CUDA_SUCCESS;
+  if (call.context == nullptr) {  // only the stream of an upload can bring one
+    if ((parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (FindStream(call, parameters->hUploadStream, &result) == nullptr) return result;
+  }
   Refusal refusal;
-  const CUresult result = Instantiate(call, out, graph, parameters->flags, &refusal);
+  result = Instantiate(call, out, graph, parameters->flags, &refusal);
   parameters->hErrNode_out = refusal.node == nullptr ? nullptr : ToHandle<CUgraphNode>(refusal.node);
   parameters->result_out = refusal.result;
   return result;

@@ -42,7 +42,8 @@ CUresult api::GraphCreate(Call& call, CUgraph* out, unsigned int flags) {
 
 CUresult api::GraphDestroy(Call& call, CUgraph handle) {
   Graph* const graph = call.world.Find<Graph>(handle);
-  if (graph == nullptr || graph->parent != nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || graph->parent != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (graph->capturing) return CUDA_ERROR_ILLEGAL_STATE;
   DestroyGraph(call.world, graph);
   return CUDA_SUCCESS;
 }
@@ -93,7 +94,13 @@ CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
 
 CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* type) {
   const Node* const node = call.world.Find<Node>(handle);
-  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (node == nullptr) {  // a device still tells the type of one that went with its graph; the ledger reports it
+    const unsigned note = call.world.handles.NoteOf(reinterpret_cast<std::uintptr_t>(handle));
+    if (note == 0) return CUDA_ERROR_INVALID_VALUE;
+    *type = static_cast<CUgraphNodeType>(note - 1);
+    return CUDA_SUCCESS;
+  }
   *type = node->type;
   return CUDA_SUCCESS;
 }

@@ -54,6 +54,9 @@ bool IsMoved(const CUgraphNodeParams& parameters) {
 #endif
 }
 
+// Copies and fills take none for a context, but no invented one.
+bool MayStandIn(const World& world, CUcontext context) { return context == nullptr || world.Find<Context>(context) != nullptr; }
+
 bool MayBeCopied(const Graph* child) { return !OwnsMemory(child) && !HasConditional(child) && !child->IsChild(); }
 
 // The graph itself becomes the node's, and its handle stays good for looking at it.
@@ -118,7 +121,7 @@ CUresult api::GraphAddKernelNode(Call& call, CUgraphNode* out, CUgraph graph, co
 
 CUresult api::GraphAddMemcpyNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
                                  const CUDA_MEMCPY3D* parameters, CUcontext context) {
-  if (call.world.Find<Context>(context) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!MayStandIn(call.world, context)) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   const CUresult result = CopyWork(call, parameters, &work);
   return result != CUDA_SUCCESS ? result : Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_MEMCPY, work);
@@ -126,7 +129,7 @@ CUresult api::GraphAddMemcpyNode(Call& call, CUgraphNode* out, CUgraph graph, co
 
 CUresult api::GraphAddMemsetNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
                                  const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext context) {
-  if (call.world.Find<Context>(context) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!MayStandIn(call.world, context)) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   const CUresult result = FillWork(call, parameters, &work);
   return result != CUDA_SUCCESS ? result : Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_MEMSET, work);

@@ -13,8 +13,9 @@
 namespace cuaudit::sim {
 namespace {
 
-// A batch needs a stream that is neither the legacy one nor captured.
+// A batch needs a current context, and a stream that is neither the legacy one nor captured.
 CUresult FindBatchStream(Call& call, CUstream handle, Stream** stream) {
+  if (call.context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;
   *stream = FindStream(call, handle, &result);
   if (*stream == nullptr) return result;

@@ -44,7 +44,10 @@ CUresult api::ImportExternalMemory(Call& call, CUexternalMemory* out, const CUDA
   }
   CUmemAllocationProp properties{};
   Backing* const backing = ImportBacking(call.world, from->handle.fd, &properties);
-  if (backing == nullptr) return CUDA_ERROR_UNKNOWN;
+  if (backing == nullptr) {
+    close(from->handle.fd);  // as a device does with what is no memory
+    return CUDA_ERROR_UNKNOWN;
+  }
   External* const external = call.world.Make<External>(call.context);
   if (external == nullptr) {
     DropBacking(call.world, backing);
@@ -70,6 +73,8 @@ CUresult api::ExternalMemoryGetMappedBuffer(Call& call, CUdeviceptr* out, CUexte
   if (out == nullptr || part == nullptr || part->flags != 0 || part->size == 0 || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   External* const external = call.world.Find<External>(handle);
   if (external == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const CUresult result = Borrow(call, external->owner);
+  if (result != CUDA_SUCCESS) return result;
   const Range* const range = MapPart(call, external, part->offset, part->size, Kind::DeviceMemory);
   if (range == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = range->base;
@@ -83,6 +88,8 @@ CUresult api::ExternalMemoryGetMappedMipmappedArray(Call& call, CUmipmappedArray
   Levels levels;
   if (out == nullptr || part == nullptr || part->offset % kLeastAlignment != 0 || !ShapeLevels(part->arrayDesc, part->numLevels, &levels))
     return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = Borrow(call, external->owner);
+  if (result != CUDA_SUCCESS) return result;
   Range* const range = MapPart(call, external, part->offset, levels.bytes, Kind::None);
   if (range == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const MipmappedArray* const array = MakeLevels(call.world, call.context, part->arrayDesc, levels, range);

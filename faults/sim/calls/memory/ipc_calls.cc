@@ -67,7 +67,8 @@ CUresult api::IpcOpenMemHandle(Call& call, CUdeviceptr* out, CUipcMemHandle hand
 
 CUresult api::IpcCloseMemHandle(Call& call, CUdeviceptr address) {
   Range* range = call.world.ranges.Find(address);
-  if (range == nullptr || range->base != address || range->kind != Kind::IpcMemory) return CUDA_ERROR_INVALID_VALUE;
+  if (range == nullptr || range->base != address || range->kind != Kind::IpcMemory)
+    return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
   const CUresult result = Borrow(call, range->owner);
   if (result != CUDA_SUCCESS) return result;
   if (range->import->opens > 1) {

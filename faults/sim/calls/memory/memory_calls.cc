@@ -70,7 +70,7 @@ CUresult api::MemAllocPitch(Call& call, CUdeviceptr* address, std::size_t* pitch
 }
 
 CUresult api::MemFree(Call& call, CUdeviceptr address) {
-  if (address == 0) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  if (address == 0) return CUDA_SUCCESS;
   Range* range = call.world.ranges.Find(address);
   if (range == nullptr || range->base != address) return CUDA_ERROR_INVALID_VALUE;
   if (range->kind != Kind::DeviceMemory && range->kind != Kind::ManagedMemory && range->kind != Kind::StreamOrderedMemory) {
@@ -133,7 +133,7 @@ CUresult api::MemHostAlloc(Call& call, void** out, std::size_t bytes, unsigned i
 CUresult api::MemAllocHost(Call& call, void** out, std::size_t bytes) { return MemHostAlloc(call, out, bytes, 0); }
 
 CUresult api::MemFreeHost(Call& call, void* pointer) {
-  if (pointer == nullptr) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  if (pointer == nullptr) return CUDA_SUCCESS;
   Range* const range = HostRange(call.world, pointer);
   const std::uint64_t address = reinterpret_cast<std::uintptr_t>(pointer);
   if (range == nullptr || range->base != address || range->kind != Kind::PinnedMemory) return CUDA_ERROR_INVALID_VALUE;

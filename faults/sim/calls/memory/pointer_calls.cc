@@ -119,6 +119,10 @@ CUresult api::PointerGetAttribute(Call& call, void* out, CUpointer_attribute att
 }
 
 CUresult api::PointerGetAttributes(Call& call, unsigned int count, CUpointer_attribute* attributes, void** out, CUdeviceptr address) {
+  const Range* const range = call.world.ranges.Find(address);
+  const CUresult result = Borrow(call, range == nullptr ? nullptr : range->owner);
+  if (result != CUDA_SUCCESS) return result;
+  if (range == nullptr && call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (count == 0 || attributes == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count; ++i) {
     if (out[i] == nullptr || !IsAttribute(attributes[i])) return CUDA_ERROR_INVALID_VALUE;

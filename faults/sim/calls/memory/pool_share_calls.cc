@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "faults/sim/entry/entry.h"
@@ -51,6 +52,7 @@ CUresult api::MemPoolImportFromShareableHandle(Call& call, CUmemoryPool* out, vo
   Pool* const pool = MakePool(call.world, contents.properties, false);
   if (pool == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   pool->imported = true;
+  pool->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
   pool->origin = contents.name;
   *out = ToHandle<CUmemoryPool>(pool);
   return CUDA_SUCCESS;
@@ -81,6 +83,7 @@ CUresult api::MemPoolImportPointer(Call& call, CUdeviceptr* out, CUmemoryPool ha
     *out = known->range->base;
     return CUDA_SUCCESS;
   }
+  if (call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Import* const import = OpenShare(world, name);
   if (import == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Range* const range = TakeElsewhere(world, call.context, name.size, Kind::StreamOrderedMemory, import->bytes);

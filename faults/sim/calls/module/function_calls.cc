@@ -115,29 +115,6 @@ CUresult api::FuncSetSharedMemConfig(Call& call, CUfunction handle, CUsharedconf
   return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult api::FuncSetBlockShape(Call& call, CUfunction handle, int x, int y, int z) {
-  CUresult result = CUDA_SUCCESS;
-  Function* const function = FindFunction(call, handle, &result);
-  if (function == nullptr) return result;
-  const Profile& profile = *call.world.profile;
-  const int shape[3] = {x, y, z};
-  for (int i = 0; i < 3; ++i) {
-    if (shape[i] <= 0 || shape[i] > profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i)) return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (std::int64_t{x} * y * z > std::int64_t{function->symbol->max_threads}) return CUDA_ERROR_INVALID_VALUE;
-  for (int i = 0; i < 3; ++i) function->block[i] = shape[i];
-  return CUDA_SUCCESS;
-}
-
-CUresult api::FuncSetSharedSize(Call& call, CUfunction handle, unsigned int bytes) {
-  CUresult result = CUDA_SUCCESS;
-  Function* const function = FindFunction(call, handle, &result);
-  if (function == nullptr) return result;
-  if (bytes > DynamicSharedLimit(*call.world.profile, function->symbol, *function)) return CUDA_ERROR_INVALID_VALUE;
-  function->launch_shared = bytes;
-  return CUDA_SUCCESS;
-}
-
 CUresult api::FuncSetCacheConfig(Call& call, CUfunction handle, CUfunc_cache config) {
   CUresult result = CUDA_SUCCESS;
   if (FindFunction(call, handle, &result) == nullptr) return result;

@@ -58,6 +58,23 @@ CUresult api::LaunchCooperativeKernel(Call& call, CUfunction function, unsigned 
   return LaunchOn(call, Describe(function, gx, gy, gz, bx, by, bz, shared, parameters, nullptr), stream, true);
 }
 
+// On one device. Several would have to wait for each other.
+CUresult api::LaunchCooperativeKernelMultiDevice(Call& call, CUDA_LAUNCH_PARAMS* list, unsigned int count, unsigned int flags) {
+  constexpr unsigned kKnown =
+      CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC;
+  if (list == nullptr || count == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (count != 1) return CUDA_ERROR_NOT_SUPPORTED;
+  CUresult result = CUDA_SUCCESS;
+  const Stream* const stream = FindStream(call, list->hStream, &result);
+  if (stream == nullptr) return result;
+  if (stream->legacy) return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capture != nullptr) return RefuseLaunch(call, list->hStream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  return LaunchOn(call,
+                  Describe(list->function, list->gridDimX, list->gridDimY, list->gridDimZ, list->blockDimX, list->blockDimY,
+                           list->blockDimZ, list->sharedMemBytes, list->kernelParams, nullptr),
+                  list->hStream, true);
+}
+
 CUresult api::LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
   if (config == nullptr || config->numAttrs > kMostAttributes || (config->numAttrs != 0 && config->attrs == nullptr)) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -9,7 +9,13 @@ namespace {
 
 constexpr int kParameterBytes = kLegacyParameterBytes;
 
-Function* Find(Call& call, CUfunction handle, CUresult* result) { return FindFunction(call, handle, result); }
+// The function, which must be one of the current context.
+Function* Find(Call& call, CUfunction handle, CUresult* result) {
+  Function* const function = FindFunction(call, handle, result);
+  if (function == nullptr || function->module->owner == call.context) return function;
+  *result = CUDA_ERROR_INVALID_HANDLE;
+  return nullptr;
+}
 
 CUresult SetBytes(Call& call, CUfunction handle, int offset, const void* value, unsigned bytes) {
   CUresult result = CUDA_SUCCESS;
@@ -49,6 +55,29 @@ CUresult Start(Call& call, CUfunction handle, int width, int height, CUstream st
 
 }  // namespace
 
+CUresult api::FuncSetBlockShape(Call& call, CUfunction handle, int x, int y, int z) {
+  CUresult result = CUDA_SUCCESS;
+  Function* const function = Find(call, handle, &result);
+  if (function == nullptr) return result;
+  const Profile& profile = *call.world.profile;
+  const int shape[3] = {x, y, z};
+  for (int i = 0; i < 3; ++i) {
+    if (shape[i] <= 0 || shape[i] > profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i)) return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (std::int64_t{x} * y * z > std::int64_t{function->symbol->max_threads}) return CUDA_ERROR_INVALID_VALUE;
+  for (int i = 0; i < 3; ++i) function->block[i] = shape[i];
+  return CUDA_SUCCESS;
+}
+
+CUresult api::FuncSetSharedSize(Call& call, CUfunction handle, unsigned int bytes) {
+  CUresult result = CUDA_SUCCESS;
+  Function* const function = Find(call, handle, &result);
+  if (function == nullptr) return result;
+  if (bytes > DynamicSharedLimit(*call.world.profile, function->symbol, *function)) return CUDA_ERROR_INVALID_VALUE;
+  function->launch_shared = bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult api::ParamSetSize(Call& call, CUfunction handle, unsigned int bytes) {
   CUresult result = CUDA_SUCCESS;
   Function* const function = Find(call, handle, &result);
@@ -68,6 +97,14 @@ CUresult api::ParamSetf(Call& call, CUfunction handle, int offset, float value) 
 
 CUresult api::ParamSetv(Call& call, CUfunction handle, int offset, void* value, unsigned int bytes) {
   return SetBytes(call, handle, offset, value, bytes);
+}
+
+// Kernels read no textures here, so nothing depends on which reference they were given.
+CUresult api::ParamSetTexRef(Call& call, CUfunction handle, int unit, CUtexref reference) {
+  CUresult result = CUDA_SUCCESS;
+  if (Find(call, handle, &result) == nullptr) return result;
+  if (unit != CU_PARAM_TR_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
+  return call.world.Find<TextureReference>(reference) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
 CUresult api::Launch(Call& call, CUfunction function) { return Start(call, function, 1, 1, nullptr); }

@@ -123,7 +123,7 @@ CUresult api::LinkComplete(Call& call, CUlinkState handle, void** out, std::size
 
 CUresult api::LinkDestroy(Call& call, CUlinkState handle) {
   LinkState* const state = call.world.Find<LinkState>(handle);
-  if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (state == nullptr) return call.world.DiedWithContext(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, state->owner);
   if (result != CUDA_SUCCESS) return result;
   FreeLinkState(call.world, state);

@@ -247,16 +247,20 @@ CUresult api::LibraryGetUnifiedFunction(Call& call, void** function, CUlibrary h
   return call.world.Find<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
 }
 
-// A library's managed memory exists once the library is loaded into a first context.
+// A library's managed memory is one for all contexts: that of the module in the first of them. Without one, the current context gets the
+// module, or the primary one of the first device.
 CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Library* const library = call.world.Find<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
-  if (library->modules.empty()) return CUDA_ERROR_NOT_FOUND;
+  Context* home = call.context != nullptr ? call.context : call.world.devices[0].primary;
+  if (library->modules.empty() && (home == nullptr || !home->active)) return CUDA_ERROR_NOT_FOUND;
+  Module* const module = library->modules.empty() ? ModuleOf(call.world, library, home) : library->modules[0];
+  if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   CUdeviceptr found = 0;
   std::size_t size = 0;
-  const CUresult result = FindGlobal(library->modules[0], name, &found, &size);
+  const CUresult result = FindGlobal(module, name, &found, &size);
   if (result != CUDA_SUCCESS) return result;
   const Range* const range = call.world.ranges.Find(found);
   if (range == nullptr || !range->managed_global) return CUDA_ERROR_NOT_FOUND;

@@ -36,15 +36,19 @@ CUresult Begin(Call& call, CUstream handle, Graph* given, const CUgraphNode* dep
 }
 
 // All forked streams have joined if all of their last nodes lie before the origin's last nodes.
-bool IsJoined(World& world, const Capture* capture) {
-  for (const Stream* const stream : capture->streams) {
-    for (const Node* const tip : stream->capture_tips) {
-      bool found = false;
-      for (const Node* const last : capture->origin->capture_tips) found = found || DependsOn(world, last, tip);
-      if (!found) return false;
-    }
+bool AreJoined(World& world, const Capture* capture, const Vector<Node*>& tips) {
+  for (const Node* const tip : tips) {
+    bool found = false;
+    for (const Node* const last : capture->origin->capture_tips) found = found || DependsOn(world, last, tip);
+    if (!found) return false;
   }
   return true;
+}
+bool IsJoined(World& world, const Capture* capture) {
+  for (const Stream* const stream : capture->streams) {
+    if (!AreJoined(world, capture, stream->capture_tips)) return false;
+  }
+  return AreJoined(world, capture, capture->lost_tips);
 }
 
 CUresult Info(Call& call, CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, Stream** stream) {
@@ -89,7 +93,10 @@ CUresult api::StreamEndCapture(Call& call, CUstream handle, CUgraph* out) {
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   Capture* const capture = stream->capture;
-  if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  if (capture == nullptr) {
+    if (out != nullptr) *out = nullptr;
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
   if (capture->origin != stream) {
     Invalidate(capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;

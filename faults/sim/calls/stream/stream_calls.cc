@@ -42,6 +42,8 @@ CUresult api::StreamCreateWithPriority(Call& call, CUstream* out, unsigned int f
 }
 
 CUresult api::StreamDestroy(Call& call, CUstream handle) {
+  const bool is_default = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+  if (is_default && call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Stream* const stream = call.world.Find<Stream>(handle);
   if (stream == nullptr && call.world.DiedWithGreen(handle)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (stream == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;

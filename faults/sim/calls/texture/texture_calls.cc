@@ -53,14 +53,11 @@ CUresult End(World& world, std::uint64_t handle) {
   return CUDA_SUCCESS;
 }
 
-// A texture is known in its own context only.
-bool IsHere(const Call& call, const Texture* texture) { return texture->owner == call.context; }
-bool IsHere(const Call&, const Surface*) { return true; }
-
+// A texture or a surface is known in its own context only.
 template <typename T, typename Part>
 CUresult Read(const Call& call, std::uint64_t handle, Part T::*part, Part* out) {
   const T* const object = call.world.Find<T>(handle);
-  if (object == nullptr || out == nullptr || !IsHere(call, object)) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr || out == nullptr || object->owner != call.context) return CUDA_ERROR_INVALID_VALUE;
   *out = object->*part;
   return CUDA_SUCCESS;
 }

@@ -69,6 +69,23 @@ std::string Fatbin(const std::string& body, std::uint16_t kind, std::uint64_t fl
   return out + body;
 }
 
+TEST(Image, PtxTellsWhichGlobalsAreManaged) {
+  Books books;
+  Image* image = nullptr;
+  ASSERT_EQ(ParseExactly(books.arena,
+                         ".version 8.0\n.target sm_90\n.visible .global .attribute(.managed) .align 4 .b8 shared[64];\n"
+                         ".global .attribute(.managed, .unified(1, 2)) .u32 other;\n.global .u32 own;\n",
+                         &image),
+            CUDA_SUCCESS);
+  ASSERT_EQ(image->symbols.size(), 3U);
+  EXPECT_TRUE(image->symbols[0]->managed);
+  EXPECT_EQ(image->symbols[0]->bytes, 64U);
+  EXPECT_TRUE(image->symbols[1]->managed);
+  EXPECT_STREQ(image->symbols[1]->name, "other");
+  EXPECT_FALSE(image->symbols[2]->managed);
+  DropImage(books.arena, image);
+}
+
 TEST(Image, PtxTellsKernelsParametersAndGlobals) {
   Books books;
   Image* image = nullptr;

@@ -197,6 +197,30 @@ TEST(Sharing, AWorldThatSharesNothingHasNoDescriptor) {
   EXPECT_EQ(sim.d.IpcOpenMemHandle(&p, handle, kLazy), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST(Sharing, AnImportedPoolHoldsADescriptorUntilItOrItsWorldEnds) {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  const std::size_t before = Descriptors();
+  {
+    Simulated sim;
+    CUmemoryPool pool = nullptr, first = nullptr, second = nullptr;
+    int fd = -1;
+    EXPECT_OK(sim.d.MemPoolCreate(&pool, &properties));
+    EXPECT_OK(sim.d.MemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    void* const handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+    const std::size_t exported = Descriptors();
+    EXPECT_OK(sim.d.MemPoolImportFromShareableHandle(&first, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    EXPECT_OK(sim.d.MemPoolImportFromShareableHandle(&second, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    EXPECT_EQ(Descriptors(), exported + 2);
+    EXPECT_OK(sim.d.MemPoolDestroy(first));
+    EXPECT_EQ(Descriptors(), exported + 1);
+    close(fd);
+  }
+  EXPECT_EQ(Descriptors(), before);
+}
+
 TEST(Sharing, ImportedPhysicalMemoryIsChargedOnceAndLivesAsLongAsAnyHandle) {
   Simulated sim;
   constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
