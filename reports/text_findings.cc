@@ -155,7 +155,9 @@ void AppendNote(const Finding& note, Page* page) {
   if (!line.empty()) page->Line("    {}", line);
 }
 
-bool StandsUnderTable(const Run& run, const Finding& note) { return run.mode == Mode::Run && note.rule == Rule::ProcessLifetime; }
+bool StandsUnderTable(const Run& run, const Finding& note) {
+  return run.mode == Mode::Run && (note.rule == Rule::ProcessLifetime || note.rule == Rule::ReliedOnContext);
+}
 
 }  // namespace
 

@@ -26,11 +26,12 @@ inline constexpr std::size_t kMisuseRuleCount = 0
 
 struct Misuse {
   MisuseRule rule{};
-  Kind kind{};               // of the object
-  std::uint64_t object = 0;  // handle or address
-  std::uint64_t bytes = 0;   // 0: not memory
-  std::uint64_t origin = 0;  // WorldOptions::origin at the wrong call, or at the call that queued the wrong operation
-  std::uint64_t other = 0;   // the same for the operation that collides with it; 0: none
+  Kind kind{};                // of the object
+  std::uint64_t object = 0;   // handle or address
+  std::uint64_t bytes = 0;    // 0: not memory
+  std::uint64_t origin = 0;   // WorldOptions::origin at the wrong call, or at the call that queued the wrong operation
+  std::uint64_t other = 0;    // the same for the operation that collides with it; 0: none
+  bool refused_wait = false;  // in order, had the fault plan refused no wait of the host
 };
 
 constexpr std::string_view Name(MisuseRule rule) noexcept {

@@ -181,6 +181,8 @@ void NoteExit() noexcept {
     EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
   }
   gate.Note(ProcessEvent::Exit, 0);
+  // After the event: what destructors of user objects release from here on was not released by the program.
+  if (simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
   if (gate.gone_beyond() == 0) return;
   char message[128];
   snprintf(message, sizeof(message), "%u objects gone by a failed release, beyond those that are followed", gate.gone_beyond());
@@ -220,6 +222,8 @@ void OpenDriver() noexcept {
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
   if (uses_genuine) gate.AnswerForGoneObjects();
+  if (!uses_genuine)
+    gate.Tell({[](void*, driver::CallId id, const std::uint64_t* values) noexcept { sim::NoteRefusedCall(simulated_world, id, values); }});
   if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);

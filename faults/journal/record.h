@@ -22,7 +22,8 @@ enum class RecordKind : std::uint8_t {
   Host = 5,      // `call` is a HostCall
   // A misuse proved by the simulated driver; `call` is a driver::MisuseRule. argument[0] = driver::Kind of the object, [1] = its handle
   // or address, [2] = bytes, [3] = begin of the call that is wrong or that queued the wrong operation, [4] = begin of the call whose
-  // operation collides with it, 0: none. The record is written during the call that revealed the misuse.
+  // operation collides with it, 0: none, [5] = 1: it is wrong only because the plan refused a wait. The record is written during the call
+  // that revealed the misuse.
   Misuse = 6,
   // Where a thread was when its process died, or at the deadline that the process missed. `call` is the signal that ended the process, 0
   // for a deadline; `stack` is that of the interrupted code. argument[0] = si_code of the signal, [1] = the address at fault, [2] = the

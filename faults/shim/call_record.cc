@@ -90,6 +90,7 @@ void WriteMisuse(Journal* journal, const driver::Misuse& misuse) noexcept {
   record->argument[2] = misuse.bytes;
   record->argument[3] = misuse.origin;
   record->argument[4] = misuse.other;
+  record->argument[5] = misuse.refused_wait ? 1 : 0;
   journal->Finish(record);
 }
 

@@ -16,7 +16,7 @@
 //   5 a sticky fault that fired loses the context, or if none fired a lost context answers (lost_contexts.h)
 //   6 a gone handle answers, if nothing did before (gone_handles.h)
 //   7 call stack, if not taken yet      8 whether it is captured, if it is passed on (captures.h)
-// After the driver:
+// After the driver, or OnRefusal:
 //   1 what the call wrote, addresses of graph nodes (node_addresses.h)      2 captures begun and ended
 //   3 cuInit: the device's name         4 the pin, after a retain (pinned_contexts.h)
 //   5 contexts that took their loss with them, references of the program    6 handles that are gone, or are there again
@@ -54,6 +54,12 @@ struct BeforeCall {
   void* self = nullptr;
 };
 
+// Told of each call that the plan refuses instead of passing it on, before the program gets its answer. `arguments` are as passed.
+struct OnRefusal {
+  void (*function)(void* self, driver::CallId id, const std::uint64_t* arguments) noexcept = nullptr;
+  void* self = nullptr;
+};
+
 class Gate {
  public:
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
@@ -66,6 +72,7 @@ class Gate {
   void NoteHeldPrimary(CUdevice device) noexcept;
   // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
+  void Tell(const OnRefusal& refusal) noexcept { refusal_ = refusal; }
   // Number of gone objects that are not answered for, because the table is full.
   std::uint32_t gone_beyond() const noexcept { return gone_.beyond(); }
   const driver::DriverRef& next() const noexcept { return next_; }
@@ -139,6 +146,7 @@ class Gate {
   Plan plan_;
   std::uint32_t arming_ = 0;  // which of all plans that this process's gates were given
   BeforeCall before_;
+  OnRefusal refusal_;
   Scope scope_ = Scope::Pinned;
   bool armed_ = false;
   std::atomic<std::uint32_t> matched_[kMaxFaults] = {};  // used when there is no journal

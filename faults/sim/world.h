@@ -82,6 +82,14 @@ struct Attendance {
 // Call this at intervals. If the CPU may be waiting for queued work, and since the last time there was no driver call (or ten times in a
 // row calls that did not run it), it runs what can run, as a device would. Returns the number of operations.
 std::uint64_t RunUnattended(World* world, Attendance* attendance) noexcept;
+// The fault plan refuses the call `id` with these arguments. If it waits for queued work, time passes as during the wait: what can run has
+// run when the call returns, so a program that goes on waiting by other means ends. The host does not know it to be done; a misuse that
+// would be none if it did is reported with Misuse::refused_wait. Other calls do nothing.
+void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept;
+// Ends queued work that nobody will wait for any more, as far as it can run: memory freed in stream order is given back, and user objects
+// that launched graphs held are destroyed. No memory is read or written and no host function or kernel is called, because the program may
+// have freed what they use.
+void RunHollow(World* world) noexcept;
 // Lets a forked child go on with the world, which no driver allows and a fault sweep needs. The parent calls HoldForFork, forks, and calls
 // ReleaseAfterFork; the child calls ContinueForked.
 // HoldForFork: false if another thread is inside a host function; nothing is held then.

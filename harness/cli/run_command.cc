@@ -106,6 +106,7 @@ Exit RunCommand(const Options& options) {
   const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
   JudgeOptions judge;
   judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
+  judge.own_orphans_count = options.orphans == "finding";
   AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
   const std::string table = options.write_lifetime.empty() ? std::string() : LifetimeTable(run);
   for (const std::size_t line : lifetimes->Allow(&run)) {

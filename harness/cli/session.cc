@@ -197,6 +197,7 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.host_probes = ProbesOf(options, options.command);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
+  subject.own_orphans_count = options.orphans == "finding";
   subject.expected_exit = static_cast<int>(options.expect_exit);
 
   if (options.work_dir.empty()) (void)WorkDir::RemoveStale();

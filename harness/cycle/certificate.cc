@@ -179,6 +179,7 @@ Result<Observation> RunOnce(const Subject& subject, const std::string& name, int
   if (!seen.ok()) return seen;
   Status fit = CheckFaultFree(subject, *seen);
   if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
+  for (Object& object : seen->ledger.objects) object.own_context = object.own_context && !subject.own_orphans_count;
   return seen;
 }
 

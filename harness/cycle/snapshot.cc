@@ -33,9 +33,11 @@ bool AliveAt(const Object& object, std::uint64_t until) {
   if (object.part_of_other || object.acquired.begin > until || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) return false;
   switch (object.state) {
     case State::Live:
-    case State::Orphaned:
     case State::ReleaseRefused:
       return true;
+    case State::Orphaned:
+      // A cycle that destroys its own context leaves nothing in it.
+      return !object.own_context || object.released.begin > until;
     case State::Released:
       return (object.released.begin > until && !GoesByItself(object)) || LostWithItsMemory(object);
   }

@@ -34,6 +34,13 @@ bool SaysWrongContext(std::int32_t result) {
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+// False for a driver call that ends the object although it releases another kind: a context takes its stack entries along. Then the program
+// did not try the refused release again.
+bool ReleasesKind(const Site& site, Kind kind) {
+  if (site.record_kind != faults::RecordKind::Call) return true;
+  return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
+}
+
 }  // namespace
 
 void Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
@@ -121,6 +128,7 @@ void Account::Unlink(HandleEntry& entry, std::int64_t object) {
 void Account::Close(std::int64_t index, State state, const Site& site) {
   Object& object = books_->object(index);
   if (object.state == State::ReleaseRefused && state == State::Released && site.begin != 0) object.retried = object.released;
+  if (!ReleasesKind(site, object.kind)) object.retried = Site{};
   object.state = state;
   object.released = site;
   if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
@@ -215,8 +223,9 @@ std::vector<std::int64_t> Account::TakeChildren(std::uint64_t context) {
   return children;
 }
 
-void Account::Orphan(std::uint64_t context, const Site& site) {
+void Account::Orphan(std::uint64_t context, const Site& site, const Object* owner) {
   for (const std::int64_t index : TakeChildren(context)) {
+    books_->object(index).own_context = owner != nullptr && owner->cycle == books_->object(index).cycle;
     const State state = books_->object(index).state;
     if (state == State::Live) Close(index, State::Orphaned, site);
     // The program tried to release the object, so the end of its context is not held against the program.

@@ -59,8 +59,9 @@ class Account {
   void ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome);
   // Ends one object without checking any rule.
   void Close(std::int64_t object, State state, const Site& site);
-  // Ends every live object of `context`, because the context has ended.
-  void Orphan(std::uint64_t context, const Site& site);
+  // Ends every live object of `context`, because the context has ended. `owner`: the object of the context that its creator destroyed, or
+  // null when somebody else holds, made or ended it.
+  void Orphan(std::uint64_t context, const Site& site, const Object* owner = nullptr);
   // Number of times that a context with this handle has ended.
   std::uint64_t DeathsOf(std::uint64_t context) const {
     const auto found = deaths_.find(context);

@@ -134,8 +134,10 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   } else if (detaches || outcome != Outcome::Succeeded) {
     return;
   }
-  // The context has another creator: a parent process, or a call under `after` that the program believes failed.
-  account_->Orphan(handle, SiteOf(record));
+  const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;
+  const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;
+  // Otherwise the context has another creator: a parent process, or a call under `after` that the program believes failed.
+  account_->Orphan(handle, SiteOf(record), owner);
   Stack& stack = StackOf(record);
   if (!stack.entries.empty() && stack.entries.back().context == handle) TakeTop(stack, record);
 }

@@ -70,6 +70,8 @@ struct Object {
   // therefore no violation.
   bool told_alive = false;
   bool died_with_context = false;  // its release was refused, and its context ended later, so no release is possible any more
+  // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object.
+  bool own_context = false;
 
   friend bool operator==(const Object&, const Object&) = default;
 };
@@ -83,9 +85,10 @@ struct Violation {
   std::uint32_t pid = 0;
   std::uint64_t handle = 0;
   Site where;
-  std::int64_t object = -1;  // index into Ledger::objects; -1 when the handle was never known
-  Site other{};              // the call that it collides with; record_kind is Empty when there is none
-  std::uint64_t bytes = 0;   // of a proved misuse; 0: use the object's own size
+  std::int64_t object = -1;   // index into Ledger::objects; -1 when the handle was never known
+  Site other{};               // the call that it collides with; record_kind is Empty when there is none
+  std::uint64_t bytes = 0;    // of a proved misuse; 0: use the object's own size
+  bool refused_wait = false;  // a proved misuse that would be none, had the plan refused no wait
 
   friend bool operator==(const Violation&, const Violation&) = default;
 };

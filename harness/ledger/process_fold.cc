@@ -338,6 +338,7 @@ void ProcessFold::Misuse(const faults::Record& record, const Site& where, const 
   if (violation.object >= 0 && account_.books().object(violation.object).told_alive) return;
   violation.other = other;
   violation.bytes = record.argument[2];
+  violation.refused_wait = record.argument[5] != 0;
   account_.books().ledger.violations.push_back(violation);
 }
 

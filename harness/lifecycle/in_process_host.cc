@@ -4,6 +4,7 @@
 
 #include "harness/defect/blame.h"
 #include "harness/lifecycle/in_process_runner.h"
+#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -96,8 +97,10 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   if (!host_.wanted() || !trial->fired || died_ || trace_.lost != CUDA_SUCCESS || !trace_.cycle[0].finished) return {};
   // Memory may belong to a driver object that stays, and contexts of a genuine driver have threads and descriptors. So one loss is reported
   // only once.
+  const faults::JournalView journal = world_->Journal();
   const bool balanced = trial->verdict != Verdict::ReleaseRefused && trial->verdict != Verdict::RetainedForRetry &&
-                        BalanceOf(world_->Journal(), trace_) == Balance::Spotless;
+                        BalanceOf(journal, trace_) == Balance::Spotless &&
+                        std::none_of(journal.records().begin(), journal.records().end(), MakesUnownedHolder);
   if (!balanced) trial->skipped.push_back(Reason::ObjectsFirst);
   const bool blocks = balanced && host_.sees_blocks();
   bool may_have_places = false;

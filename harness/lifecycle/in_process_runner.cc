@@ -63,6 +63,7 @@ Result<Observation> InProcessRunner::RunFaultFree(TrialWorld* world, bool first)
     return Status(Exit::Failure, "one cycle makes more driver calls than the journal has room for");
   if (first) {
     spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
+    if (!spotless_) grown_ = MoreHeld(FoldObjects(journal.records()), trace.cycle[0].end, trace.cycle[1].end);
   } else {
     // A trial's faulted cycle is the first of its world. What a program keeps only once was already kept in the world before.
     good_host_ = WhatIsKept(trace.cycle[0].host);
@@ -89,6 +90,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
     return Status::NotExercised(std::string("no step called the driver") +
                                 (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
   }
+  rehearsal.grown = grown_;
   ForgetEqualRuns(&rehearsal);
   repeats_exactly_ = !rehearsal.threaded && !rehearsal.drifting;
   if (!rehearsal.others.empty()) {

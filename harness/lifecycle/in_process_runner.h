@@ -82,6 +82,7 @@ class InProcessRunner final : public Runner {
   bool died_ = false;                  // the last trial died
   bool repeats_exactly_ = false;
   bool spotless_ = false;  // the rehearsal was spotless
+  std::string grown_;      // Rehearsal::grown
   HostAudit host_;
   HostChange good_host_;  // of a good cycle, after a first cycle has done what is done once
   HostSpan good_span_;    // the same by the host drop-in, without places

@@ -30,6 +30,10 @@ namespace {
 constexpr std::size_t kRecords = std::size_t{1} << 20;
 constexpr std::uint32_t kStackDepth = faults::kMaxFrames;
 
+void NoteRefusal(void* world, driver::CallId id, const std::uint64_t* arguments) noexcept {
+  sim::NoteRefusedCall(static_cast<sim::World*>(world), id, arguments);
+}
+
 // Runs the steps of one trial.
 class StepRunner {
  public:
@@ -52,7 +56,8 @@ class StepRunner {
     return !trace->failed;
   }
 
-  void RunCycle(bool with_stacks, HostMeterSet meters, CycleTrace* trace) {
+  // `hollow`: the world whose queued work is ended before the cycle ends; null: none.
+  void RunCycle(bool with_stacks, HostMeterSet meters, sim::World* hollow, CycleTrace* trace) {
     with_stacks_ = with_stacks;
     const bool metered = !(meters == HostMeterSet());
     CycleMeters host(meters);
@@ -95,6 +100,7 @@ class StepRunner {
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
     }
+    if (hollow != nullptr) sim::RunHollow(hollow);
     if (records != nullptr) {
       trace->seen.net = records->EndSpan();
       trace->seen.end = records->end();
@@ -201,6 +207,7 @@ class GatedTrialWorld : public TrialWorld {
       gate_->AnswerForGoneObjects();
       gate_->NoteHeldPrimary(0);
     }
+    if (world != nullptr) gate_->Tell({&NoteRefusal, world});
     const Diversion diversion(faults::Driver(&*gate_));
     StepRunner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get(), metering);
     if (metering.records != nullptr) metering.records->Clear();
@@ -212,7 +219,9 @@ class GatedTrialWorld : public TrialWorld {
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
       const bool turns = metering.records != nullptr && metering.count_turns && i == 0;
       if (turns) metering.records->Refuse(journal_.journal(), &plan);
-      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, cycle);
+      // Only the faulted cycle: what a program never waits for when nothing fails is compared as it is.
+      sim::World* const hollow = i == 0 && plan.size() != 0 ? world : nullptr;
+      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, hollow, cycle);
       if (turns) metering.records->Refuse(nullptr, nullptr);
       if (metering.all != nullptr) metering.all->push_back(cycle->host);
       if (metering.spans != nullptr) metering.spans->push_back(cycle->seen);

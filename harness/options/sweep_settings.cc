@@ -45,6 +45,7 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   sweep.shrink = !options.no_shrink;
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
   sweep.judge.exit_is_said = options.strict_exit;
+  sweep.judge.own_orphans_count = options.orphans == "finding";
   Status benign = AddBenign(options.benign, "--benign", &sweep.benign);
   if (!benign.ok()) return benign;
   if (!options.coverage_at_least.empty()) {

@@ -11,7 +11,7 @@ namespace cuaudit::harness {
 std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
   hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
   hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
-  hash = HashNumber(options.judge.exit_is_said ? 1 : 0, hash);
+  hash = HashNumber((options.judge.exit_is_said ? 1U : 0U) + (options.judge.own_orphans_count ? 2U : 0U), hash);
   for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
   for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
   return HashNumber(options.plan.limit, hash);

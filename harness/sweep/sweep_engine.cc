@@ -325,6 +325,7 @@ void SweepEngine::Report(report::Run* run) {
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);
   if (single_) return;  // who replays a trial sees what became of it
+  if (run->outcome == words::Outcome::Clean && !rehearsal_->grown.empty()) ++run->totals.skipped[{Reason::CyclesDiffer, rehearsal_->grown}];
   RefuseUnseenAbandonment(rehearsal_->run.journal.header(), in_order, run);
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }

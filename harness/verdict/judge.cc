@@ -6,6 +6,7 @@
 #include <span>
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/rules.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
@@ -76,29 +77,40 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
 
 bool IsStack(const TrialFinding& finding) { return finding.rule == Rule::ContextStack; }
 
-bool IsWait(const Record& record) {
-  switch (driver::BaseOf(static_cast<driver::CallId>(record.call))) {
-    case driver::BaseId::CtxSynchronize:
-    case driver::BaseId::StreamSynchronize:
-    case driver::BaseId::EventSynchronize:
-    case driver::BaseId::StreamQuery:
-    case driver::BaseId::EventQuery:
-    case driver::BaseId::EventRecord:
-      return true;
-    default:
-      return false;
-  }
+// An event that was not recorded cannot be waited for. For host memory an H200 waits all the same, though the manual does not promise it.
+bool LacksEvent(const Evidence& trial, const TrialFinding& finding) {
+  if (finding.rule != Rule::HostFreedInUse) return false;
+  const std::span<const std::uint32_t> own = trial.own_calls();
+  return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {
+    const Record& call = trial.record(index);
+    return (call.flags & faults::kInjected) != 0 && driver::BaseOf(static_cast<driver::CallId>(call.call)) == driver::BaseId::EventRecord;
+  });
 }
 
-// When the plan refused a wait, the program did ask for the wait that must come before it frees the host memory, and can only free it.
-void ForgiveRefusedWaits(const Evidence& trial, std::vector<TrialFinding>* violations) {
-  const auto frees = [](const TrialFinding& finding) { return finding.rule == Rule::HostFreedInUse; };
-  if (std::none_of(violations->begin(), violations->end(), frees)) return;
+// True when the call was carried out under `after`, so that the program was told that it had failed and had queued nothing.
+bool WasDenied(const Evidence& trial, const Site& call) {
   const std::span<const std::uint32_t> own = trial.own_calls();
-  const bool refused = std::any_of(own.begin(), own.end(), [&](std::uint32_t call) {
-    return (trial.record(call).flags & faults::kInjected) != 0 && IsWait(trial.record(call));
+  const auto found = std::lower_bound(own.begin(), own.end(), call.begin,
+                                      [&](std::uint32_t one, std::uint64_t begin) { return trial.record(one).begin < begin; });
+  constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
+  return found != own.end() && trial.record(*found).begin == call.begin && (trial.record(*found).flags & kAfter) == kAfter;
+}
+
+// Takes the misuse that exists only because of what the program was told, and answers it as notes. Of a refused wait the simulated world
+// knows that it would have put the two calls in order, through whatever streams and events. With `claims` the program said success, so it
+// took the work for done.
+std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
+  const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
+    const bool waits = finding.refused_wait || LacksEvent(trial, finding);
+    return !(waits && !claims) && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
   });
-  if (refused) violations->erase(std::remove_if(violations->begin(), violations->end(), frees), violations->end());
+  std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));
+  violations->erase(first, violations->end());
+  for (TrialFinding& note : notes) {
+    note.detail = Row(note.rule).title;
+    note.rule = Rule::CouldNotKnow;
+  }
+  return notes;
 }
 
 }  // namespace
@@ -123,12 +135,16 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     return judgement;
   }
   std::vector<TrialFinding> violations = CompareViolations(rehearsal, trial);
-  if (faulted) ForgiveRefusedWaits(trial, &violations);
+  const Verdict death = DeathOf(trial.ending);
+  Reporting reporting;
+  if (faulted && death == Verdict::Pass)
+    reporting = trial.steps != nullptr ? JudgeSteps(*rehearsal, trial, options) : JudgeReporting(*rehearsal, trial, options);
+  std::vector<TrialFinding> shown;
+  if (faulted) shown = TakeExcused(trial, reporting.said == Said::Success, &violations);
 
-  std::vector<TrialFinding> shown = TakeShown(*trial.journal, &violations);
+  Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));
 
-  const Verdict death = DeathOf(trial.ending);
   if (death != Verdict::Pass) {
     // A process that died could neither release objects nor restore a context stack.
     judgement.verdict = death;
@@ -140,13 +156,9 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     return judgement;
   }
 
-  Leftovers left = CompareObjects(rehearsal, trial, options.nothing_may_stay);
-  Reporting reporting;
+  Leftovers left = CompareObjects(rehearsal, trial, options);
   RecoveryCheck recovery;
-  if (faulted) {
-    reporting = trial.steps != nullptr ? JudgeSteps(*rehearsal, trial, options) : JudgeReporting(*rehearsal, trial, options);
-    recovery = CheckRecovery(*rehearsal, trial);
-  }
+  if (faulted) recovery = CheckRecovery(*rehearsal, trial, options);
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
@@ -193,6 +205,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   Append(&judgement.findings, std::move(reporting.findings));
   Append(&judgement.notes, std::move(left.refused));
   Append(&judgement.notes, std::move(left.retried));
+  Append(&judgement.notes, std::move(left.relied));
   Append(&judgement.notes, std::move(shown));
   // When driver objects were abandoned, the host resources beside them were abandoned, too.
   Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), giving_up) : std::move(left.shown));

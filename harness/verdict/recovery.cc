@@ -78,7 +78,7 @@ TrialFinding Finding(std::string detail) {
   return finding;
 }
 
-RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next) {
+RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next, const JudgeOptions& options) {
   RecoveryCheck check;
   check.recovery = next.recovery;
   if (next.recovery != Recovery::Checked) return check;
@@ -89,7 +89,8 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next) 
   }
   const Evidence after = {&next.ledger, &next.journal, {}};
   std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
-  Leftovers left = CompareObjects(&rehearsal, after);
+  std::erase_if(wrong, [](const TrialFinding& one) { return one.refused_wait; });  // the wait of the cycle before was refused
+  Leftovers left = CompareObjects(&rehearsal, after, options);
   if (wrong.empty() && left.leaks.empty()) return check;
   check.findings.push_back(Finding("a clean cycle afterwards does not land where the rehearsal did"));
   std::move(wrong.begin(), wrong.end(), std::back_inserter(check.findings));
@@ -99,8 +100,8 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next) 
 
 }  // namespace
 
-RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial) {
-  if (trial.next != nullptr) return CheckNextCycle(rehearsal, *trial.next);
+RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options) {
+  if (trial.next != nullptr) return CheckNextCycle(rehearsal, *trial.next, options);
   RecoveryCheck check;
   if (trial.steps != nullptr) return check;
   const std::span<const std::uint32_t> calls = trial.own_calls();

@@ -68,6 +68,10 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
   }
 }
 
+bool Pops(const Site& released) {
+  return driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(released.call))).effect == driver::Effect::PopsContext;
+}
+
 bool IsOwed(const Object& object) {
   return object.cycle == 1 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
 }
@@ -153,6 +157,7 @@ std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
   for (const Object& object : trial.ledger->objects) {
     const bool told = object.retried.record_kind != RecordKind::Empty;
     if (told || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
+    if (object.kind == driver::Kind::ContextStackEntry && !Pops(object.released)) continue;  // it went with its context
     TrialFinding finding;
     finding.rule = Rule::RetainedForRetry;
     finding.kind = object.kind;

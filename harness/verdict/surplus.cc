@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/rehearsed.h"
@@ -26,7 +27,8 @@ class Groups {
   void Add(const TrialFinding& finding) {
     const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
     const auto [found, added] = index_.try_emplace(
-        {finding.rule, finding.kind, acquired_key, finding.where_key, finding.other_key, finding.detail}, findings_.size());
+        {finding.rule, finding.kind, acquired_key, finding.where_key, finding.other_key, finding.refused_wait, finding.detail},
+        findings_.size());
     if (added) {
       findings_.push_back(finding);
     } else {
@@ -37,7 +39,7 @@ class Groups {
   std::vector<TrialFinding> Take() { return std::move(findings_); }
 
  private:
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, std::string>, std::size_t> index_;
+  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, bool, std::string>, std::size_t> index_;
   std::vector<TrialFinding> findings_;
 };
 
@@ -49,13 +51,18 @@ bool Take(std::uint64_t* left) {
 // The rehearsal loses the object, too, with or without its context.
 bool TakeEither(Allowance* allowance) { return Take(&allowance->live) || Take(&allowance->orphaned); }
 
-// A refused release that keeps a graph or user object alive. The destructors of user objects that it holds then never run.
-const Object* KeptFromDestruction(const Ledger& ledger) {
-  for (const Object& object : ledger.objects) {
-    const bool holds = object.kind == Kind::Graph || object.kind == Kind::ExecutableGraph || object.kind == Kind::UserObject;
-    if (holds && object.state == State::ReleaseRefused) return &object;
+bool HoldsUserObjects(Kind kind) { return kind == Kind::Graph || kind == Kind::ExecutableGraph || kind == Kind::UserObject; }
+
+// The call that keeps a graph or user object alive: its release, which was refused, or under `after` the call that made it, of which the
+// program was told that it had failed. The destructors of user objects that it holds then never run. Empty when there is none.
+Site KeptFromDestruction(const Evidence& trial) {
+  for (const Object& object : trial.ledger->objects) {
+    if (HoldsUserObjects(object.kind) && object.state == State::ReleaseRefused) return object.released;
   }
-  return nullptr;
+  for (const std::uint32_t index : trial.own_calls()) {
+    if (MakesUnownedHolder(trial.record(index))) return SiteOf(trial.record(index));
+  }
+  return {};
 }
 
 // Contexts of a genuine driver that the trial keeps and the rehearsal did not, by process. On an H200 each such context holds two events
@@ -98,17 +105,24 @@ std::string HowItStayed(const Object& object, const Facts& facts) {
 
 }  // namespace
 
-Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool nothing_may_stay) {
+bool MakesUnownedHolder(const faults::Record& call) {
+  constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
+  if (!IsProgramCall(call) || (call.flags & kAfter) != kAfter) return false;
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call)));
+  return HoldsUserObjects(row.kind) && (driver::IsAcquire(row.effect) || row.effect == driver::Effect::EndsCapture);
+}
+
+Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options) {
   Remainder allowances(rehearsal == nullptr ? nullptr : &rehearsal->left());
   std::set<std::uint32_t> vanished;
-  const Object* kept = nullptr;
+  Site kept;
   std::map<std::uint32_t, const Object*> contexts;
   if (rehearsal != nullptr) {
     contexts = MoreContexts(*rehearsal, trial);
     vanished = trial.facts().Vanished();
-    kept = KeptFromDestruction(*trial.ledger);
+    kept = KeptFromDestruction(trial);
   }
-  Remainder undestroyed(kept == nullptr ? nullptr : &rehearsal->freed_by_destructors());
+  Remainder undestroyed(kept.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors());
   SiteKeys keys(*trial.journal);
   struct Left {
     const Object* object;
@@ -131,7 +145,11 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool
     }
     return finding;
   };
+  const auto Relied = [&](const Object& object) {
+    return object.state == State::Orphaned && object.own_context && !options.own_orphans_count;
+  };
   Groups leaks;
+  Groups relied;
   Groups refused;
   Groups retried;
   Groups lifetime;
@@ -155,8 +173,13 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool
       lifetime.Add(FindingOf(Rule::KeptByLibrary, object, key));
       continue;
     }
-    if (rehearsal == nullptr && nothing_may_stay && !IsHost(object)) {
+    if (rehearsal == nullptr && options.nothing_may_stay && !IsHost(object)) {
       TrialFinding finding = Kept(object, key);
+      if (Relied(object)) {
+        finding.rule = Rule::ReliedOnContext;
+        relied.Add(finding);
+        continue;
+      }
       finding.rule = Rule::LeftAtExit;
       finding.detail = HowItStayed(object, trial.facts());
       leaks.Add(finding);
@@ -177,7 +200,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool
       continue;
     }
     if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
-      refused.Add(Refused(*left.object, left.key, kept->released));
+      refused.Add(Refused(*left.object, left.key, kept));
       continue;
     }
     const auto holder = contexts.find(left.object->pid);
@@ -196,12 +219,13 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool
       continue;
     }
     const bool orphaned = left.object->state == State::Orphaned;
-    TrialFinding finding = FindingOf(orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
+    const bool relies = Relied(*left.object);
+    TrialFinding finding = FindingOf(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
     if (orphaned) {
       finding.where = left.object->released;
       finding.where_key = keys.Of(left.object->released);
     }
-    leaks.Add(finding);
+    (relies ? relied : leaks).Add(finding);
   }
   Groups unjudged;
   for (const Left& left : of_vanished) {
@@ -212,7 +236,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool
       unjudged.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
     }
   }
-  Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), {}, unjudged.Take()};
+  Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), relied.Take(), {}, unjudged.Take()};
   left.shown = TakeShown(*trial.journal, &left.leaks);
   for (TrialFinding& kept_alive : TakeShown(*trial.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
   return left;
@@ -256,6 +280,7 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
     finding.other = violation.other;
     finding.other_key = other_key;
     finding.bytes = violation.bytes;
+    finding.refused_wait = violation.refused_wait;
     if (violation.object >= 0) {
       const Object& object = trial.ledger->objects[static_cast<std::size_t>(violation.object)];
       if (!IsProved(violation.rule)) finding.bytes = object.bytes;

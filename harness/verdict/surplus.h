@@ -17,13 +17,18 @@ struct Leftovers {
   std::vector<TrialFinding> refused;           // release_refused; also what destructors do not free because of a refused release
   std::vector<TrialFinding> retried;           // retained_for_retry: a later release succeeded
   std::vector<TrialFinding> process_lifetime;  // the rehearsal leaves these, too
+  std::vector<TrialFinding> relied;            // relied_on_context, beyond the rehearsal's count at that place
   std::vector<TrialFinding> shown;             // host resources of leaks and refused, when nobody asked for host findings (TakeShown)
   std::vector<TrialFinding> unjudged;          // driver objects of vanished child processes, beyond the rehearsal's count at that place
 };
 
 // Without a rehearsal (null) everything left is process-lifetime, or left_at_exit when it is a driver object and nothing may stay. With
 // one, objects of a child process that wrote no Exit event are unjudged, because it is unknown whether the child ended by itself.
-[[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, bool nothing_may_stay = false);
+[[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options = {});
+
+// True for a call under `after` that made a graph, executable graph or user object. The program was told that the call failed, so nobody
+// owes its release, and the user objects that it holds are never destroyed.
+[[nodiscard]] bool MakesUnownedHolder(const faults::Record& call);
 
 // Violations of the trial beyond those at the same place of the rehearsal. Without a rehearsal all violations are returned.
 [[nodiscard]] std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial);

@@ -214,7 +214,7 @@ TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
 
 TEST(Drift, FaultsAreAddressedByCallStackAndTheCaseIsReported) {
   const std::string counter = TemporaryDirectory() + "/counter";
-  const Audit audit = Sweep("auto", {Program("drifting"), counter}, {"--jobs", "1", "--depth", "1"});
+  const Audit audit = Sweep("auto", {Program("drifting"), counter}, {"--jobs", "1", "--depth", "1", "--orphans=finding"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_THAT(audit.outcome.err, HasSubstr("two fault-free runs differ at call 3: cuEventCreate, then cuStreamCreate"));
   EXPECT_THAT(audit.findings(), HasSubstr("orphaned stream 1"));

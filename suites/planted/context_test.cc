@@ -12,7 +12,7 @@ using harness::Verdict;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-CUAUDIT_CASE(Orphaned, ChildrenOfADestroyedContext) {
+CUAUDIT_CASE(ReliedOnContext, ChildrenOfAContextThatTheProgramMadeAndDestroyed) {
   Also(harness::Rule::Leak, driver::Kind::Stream);
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
@@ -21,8 +21,70 @@ CUAUDIT_CASE(Orphaned, ChildrenOfADestroyedContext) {
   t.CreateStream(0x11).Context(0xb);
   const Step destroy = t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
   const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Left(ledger), ElementsAre("stream 1", "stream 1 orphaned", "device_memory 1 orphaned"));
+  EXPECT_THAT(Left(ledger), ElementsAre("stream 1", "stream 1 relied_on_context", "device_memory 1 relied_on_context"));
   EXPECT_EQ(ledger.objects[1].released.begin, destroy.begin());
+}
+
+// A program that makes a context, a stream and an event. When the event fails, it only destroys the context.
+Trace OwnContext(bool faulted) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  Step event = t.Call(CallId::EventCreate).Context(0xa).Stack(3);
+  if (faulted) event.Refused();
+  if (!faulted) {
+    event.Out(0, 0x11);
+    t.Call(CallId::EventDestroy_v2).In(0, 0x11).Context(0xa).Stack(4);
+    t.DestroyStream(0x10).Context(0xa).Stack(5);
+  }
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(6);
+  return t;
+}
+
+harness::Judgement JudgeOwnContext(const harness::JudgeOptions& options) {
+  const JournalImage before(OwnContext(false));
+  const JournalImage after(OwnContext(true));
+  return Judge(before.Evidence(), after.Evidence(1), true, options);
+}
+
+CUAUDIT_CASE(ReliedOnContext, TheWayBackOnlyDestroysTheContext) {
+  const harness::Judgement judgement = JudgeOwnContext({});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, Rule::ReliedOnContext);
+  EXPECT_EQ(judgement.notes[0].kind, driver::Kind::Stream);
+  EXPECT_EQ(judgement.notes[0].where.call, static_cast<std::uint16_t>(CallId::CtxDestroy_v2));
+}
+
+CUAUDIT_CASE(Orphaned, InItsOwnContextWhenSomebodyAsks) {
+  harness::JudgeOptions options;
+  options.own_orphans_count = true;
+  const harness::Judgement judgement = JudgeOwnContext(options);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+}
+
+// The cycle is given a context that outlives it: what the cycle leaves there is lost, whoever destroys the context in the end.
+CUAUDIT_CASE(Orphaned, InAContextMadeBeforeTheCycle) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.CreateStream(0x10).Context(0xa).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+}
+
+CUAUDIT_CASE(Orphaned, InAContextThatSomebodyElseMade) {
+  for (const bool attaches : {false, true}) {
+    Trace t;
+    if (attaches) t.Call(CallId::CtxAttach).Out(0, 0xa);
+    t.CreateStream(0x10).Context(0xa);
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+  }
 }
 
 CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {

@@ -40,6 +40,27 @@ CUAUDIT_CASE(Growth, AUserObjectThatNobodyGivesBack) {
   ExpectFound(Noted(RunCycles(Of<LateUserObject<true>>("user object released late"))));
 }
 
+CUAUDIT_CASE(HostFreedInUse, PinnedMemoryFreedWhenTheWorkFailed) {
+  ExpectFound(Noted(Sweep(Of<PinnedUpload<true>>("pinned memory on the way back"))));
+}
+
+CUAUDIT_CASE(UnorderedAccess, AWaitWhoseAnswerNobodyReads) {
+  Also(harness::Rule::Swallowed, driver::Kind::None);
+  ExpectFound(Noted(Sweep(Of<WaitsInBetween<true>>("a wait of the host between two streams"))));
+}
+
+CUAUDIT_CASE(Leak, AStreamMadeInTheCallersContext) { ExpectFound(Noted(Sweep(Of<OwnContext<true>>("context of its own")))); }
+
+CUAUDIT_CASE(Orphaned, InAContextOfItsOwnWithTheOption) {
+  ASSERT_EQ(setenv("CUAUDIT_SWEEP", "--orphans finding", 1), 0);
+  ExpectFound(Noted(Sweep(Of<OwnContext<false>>("context of its own"))));
+  ASSERT_EQ(unsetenv("CUAUDIT_SWEEP"), 0);
+}
+
+CUAUDIT_CASE(Leak, MemoryOfAUserObjectThatCouldNotBeMade) {
+  ExpectFound(Noted(Sweep(Of<DestructorFrees<true>>("memory of a user object"))));
+}
+
 CUAUDIT_CASE(Leak, AnExitHandlerThatForgetsAStream) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
   EXPECT_EQ(CleansUpAtExit(false).verdict, harness::Verdict::Leak);

@@ -158,7 +158,6 @@ CUAUDIT_CASE(Leak, ACaptureEndsWithItsStream) {
 }
 
 CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
-  Also(Rule::Orphaned, Kind::Stream);
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
   t.CreateStream(0x5).Context(0xa);
@@ -167,7 +166,7 @@ CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
   t.CreateStream(0x5);
   t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x5);
   t.DestroyStream(0x5);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned", "stream_ordered_memory 1"));
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 relied_on_context", "stream_ordered_memory 1"));
 }
 
 }  // namespace

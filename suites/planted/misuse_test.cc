@@ -178,6 +178,70 @@ CUAUDIT_CASE(HostFreedInUse, OnTheWayOutOfAnotherFailure) {
   EXPECT_EQ(judgement.findings[0].rule, Rule::HostFreedInUse);
 }
 
+// A wait was refused, and only that wait would have put the two calls in order.
+Judgement JudgeRefusedWait(MisuseRule rule, bool says_success) {
+  const auto program = [&](bool faulted) {
+    Trace t;
+    t.Alloc(kMemory).Stack(1);
+    const Step first = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+    Step wait = t.Call(CallId::StreamSynchronize).Stack(3);
+    if (faulted) wait.Refused(CUDA_ERROR_LAUNCH_FAILED);
+    const Step second = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
+    if (faulted) t.Misuse(rule, Kind::DeviceMemory, kMemory, 16, second.begin(), first.begin()).In(5, 1);
+    t.Free(kMemory).Stack(5);
+    return t;
+  };
+  const JournalImage rehearsal(program(false));
+  const JournalImage trial(program(true));
+  return Judge(rehearsal.Evidence(), trial.Evidence(says_success ? 0 : 1), true, {});
+}
+
+CUAUDIT_CASE(CouldNotKnow, WhatOnlyTheWaitWouldHaveOrdered) {
+  for (const MisuseRule rule :
+       {MisuseRule::UnorderedAccess, MisuseRule::FreedInUse, MisuseRule::UsedBeforeAllocated, MisuseRule::HostFreedInUse}) {
+    const Judgement judgement = JudgeRefusedWait(rule, false);
+    EXPECT_EQ(judgement.verdict, Verdict::Pass);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_THAT(judgement.notes, SizeIs(1));
+    EXPECT_EQ(judgement.notes[0].rule, Rule::CouldNotKnow);
+    EXPECT_EQ(judgement.notes[0].detail, Row(harness::RuleOf(rule)).title);
+    EXPECT_EQ(judgement.notes[0].other.call, static_cast<std::uint16_t>(CallId::MemsetD8Async));
+  }
+}
+
+// The copy was queued, and the program was told that it was not.
+CUAUDIT_CASE(CouldNotKnow, WhatACallQueuedThatSaidItFailed) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Call(CallId::MemAllocHost_v2).Out(0, kMemory).In(1, 4096).Stack(1);
+    Step copy = t.Call(CallId::MemcpyHtoDAsync_v2).In(1, kMemory).Stack(2);
+    if (faulted) copy.After(CUDA_ERROR_LAUNCH_FAILED);
+    if (!faulted) t.Call(CallId::StreamSynchronize).Stack(3);
+    const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(4);
+    if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
+    return t;
+  };
+  const JournalImage rehearsal(program(false));
+  const JournalImage trial(program(true));
+  for (const int status : {0, 1}) {
+    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(status), true, {});
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_THAT(judgement.notes, SizeIs(1));
+    EXPECT_EQ(judgement.notes[0].rule, Rule::CouldNotKnow);
+  }
+}
+
+CUAUDIT_CASE(UnorderedAccess, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
+  const Judgement judgement = JudgeRefusedWait(MisuseRule::UnorderedAccess, true);
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, Rule::UnorderedAccess);
+}
+
+CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
+  EXPECT_EQ(JudgeRefusedWait(MisuseRule::HostFreedInUse, true).verdict, Verdict::Misuse);
+}
+
 CUAUDIT_CASE(UsedAfterFree, NamesTheLaunchAndTheFree) {
   Trace t;
   t.Alloc(kMemory).Stack(1);

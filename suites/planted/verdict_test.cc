@@ -273,6 +273,19 @@ Judgement JudgeRun(const Trace& run) {
   return Judge({}, image.Evidence(), false, options);
 }
 
+CUAUDIT_CASE(LeftAtExit, GoneWithAContextOfItsOwnWhenSomebodyAsks) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(3);
+  harness::JudgeOptions options;
+  options.nothing_may_stay = options.own_orphans_count = true;
+  const JournalImage image(t);
+  const Judgement judgement = Judge({}, image.Evidence(), false, options);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::LeftAtExit);
+}
+
 CUAUDIT_CASE(LeftAtExit, WhatTheContextTookAlongAndWhatIsAlive) {
   Trace t;
   t.Retain().Stack(1);

@@ -18,7 +18,9 @@ Lifecycle Of(const char* family) {
 }
 
 void ExpectSilent(const Lifecycle& lifecycle) {
-  const Audit swept = Noted(Sweep(lifecycle));
+  SweepOptions options;
+  options.hows = {"refuse", "after", "persist", "burst:2"};
+  const Audit swept = Noted(Sweep(lifecycle, options));
   EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
   EXPECT_GT(swept.fired, 0U);
   const Audit cycled = Noted(RunCycles(lifecycle));
@@ -44,6 +46,18 @@ CUAUDIT_CASE(BenignFailed, AnOptionalPoolIsGoneWithout) {
 CUAUDIT_CASE(OverReleasedReference, AUserObjectThatItsGraphsGiveBack) {
   ExpectSilent(Of<LateUserObject<false>>("user object released late"));
 }
+
+CUAUDIT_CASE(HostFreedInUse, PinnedMemoryIsWaitedForAsWellAsItMay) {
+  ExpectSilent(Of<PinnedUpload<false>>("pinned memory on the way back"));
+}
+
+CUAUDIT_CASE(UnorderedAccess, AWaitThatWasRefusedAndReported) {
+  ExpectSilent(Of<WaitsInBetween<false>>("a wait of the host between two streams"));
+}
+
+CUAUDIT_CASE(Orphaned, AContextOfItsOwnTakesTheRestAlong) { ExpectSilent(Of<OwnContext<false>>("context of its own")); }
+
+CUAUDIT_CASE(Leak, ADestructorThatFreesWhenTheLaunchIsOver) { ExpectSilent(Of<DestructorFrees<false>>("memory of a user object")); }
 
 CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");

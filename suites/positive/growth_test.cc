@@ -28,6 +28,19 @@ CUAUDIT_CASE(Growth, OneObjectOfEveryKindForTheProcess) {
   }
 }
 
+CUAUDIT_CASE(Growth, WhatDiesWithItsOwnContextInEveryCycle) {
+  const report::Run run = Grown([](std::uint64_t cycles) {
+    Trace t;
+    for (std::uint64_t i = 1; i <= cycles; ++i) {
+      t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+      t.CreateStream(i).Context(0xa);
+      t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+    }
+    return t;
+  });
+  EXPECT_THAT(run.findings, IsEmpty());
+}
+
 CUAUDIT_CASE(Growth, OneMorePoolInTenCycles) {
   const report::Run run = Grown([](std::uint64_t cycles) {
     Trace t;

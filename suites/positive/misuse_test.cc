@@ -60,7 +60,9 @@ CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
     Step call = t.Call(refused).Stack(3);
     if (faulted) call.Refused();
     const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(4);
-    if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
+    // The world says which refused wait would have helped. It knows no wait for an event that was not recorded.
+    const bool waits = refused != CallId::EventRecord;
+    if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin()).In(5, waits ? 1 : 0);
     return t;
   };
   for (const CallId wait : {CallId::StreamSynchronize, CallId::CtxSynchronize, CallId::EventSynchronize, CallId::EventRecord}) {
@@ -68,6 +70,25 @@ CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
     const JournalImage trial(program(wait, true));
     EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty());
   }
+}
+
+// Another wait than the refused one had put the calls in order, or the refused one was tried again.
+CUAUDIT_CASE(CouldNotKnow, AWaitThatWasCarriedOut) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Alloc(kMemory).Stack(1);
+    t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+    Step wait = t.Call(CallId::StreamSynchronize).Stack(3);
+    if (faulted) wait.Refused(CUDA_ERROR_LAUNCH_FAILED);
+    if (faulted) t.Call(CallId::CtxSynchronize).Stack(4);
+    t.Free(kMemory).Stack(5);
+    return t;
+  };
+  const JournalImage rehearsal(program(false));
+  const JournalImage trial(program(true));
+  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
 }
 
 // The same calls as in the planted case, with the event behind the read: there is nothing to tell.

@@ -111,6 +111,65 @@ CUAUDIT_CASE(LeftAtExit, TheHostIsNotTheDriver) {
 
 CUAUDIT_CASE(ProcessLifetime, NothingLeftNothingNoted) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 1), Verdict::Pass); }
 
+// A context that the program makes and destroys takes what lives in it along, and nothing is lost.
+Trace WithOwnContext(bool faulted) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  Step event = t.Call(CallId::EventCreate).Context(0xa).Stack(3);
+  if (faulted) event.Refused();
+  if (!faulted) event.Out(0, 0x11);
+  if (!faulted) t.Call(CallId::EventDestroy_v2).In(0, 0x11).Context(0xa).Stack(4);
+  if (!faulted) t.DestroyStream(0x10).Context(0xa).Stack(5);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(6);
+  return t;
+}
+
+CUAUDIT_CASE(Orphaned, InAContextOfItsOwn) {
+  const JournalImage before(WithOwnContext(false));
+  const JournalImage after(WithOwnContext(true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(ReliedOnContext, NothingIsThereWhenTheContextGoes) {
+  harness::JudgeOptions options;
+  options.own_orphans_count = true;
+  const JournalImage run(WithOwnContext(false));
+  ExpectQuiet(Judge({}, run.Evidence(), false, options), Verdict::Pass);
+}
+
+CUAUDIT_CASE(LeftAtExit, GoneWithAContextOfItsOwn) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(3);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
+  EXPECT_EQ(judgement.verdict, Verdict::Pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+// The pop was refused, and the context took its stack entry along. Nobody popped it a second time.
+CUAUDIT_CASE(RetainedForRetry, AnEntryThatVanishedWithItsContext) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+    t.Pop(0xa).Context(0xa).Stack(2);
+    t.Push(0xa).Context(0).Stack(3);
+    Step pop = t.Pop(0xa).Context(0xa).Stack(4);
+    if (faulted) pop.Refused(CUDA_ERROR_INVALID_CONTEXT);
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(faulted ? 0xa : 0).Stack(5);
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  for (const harness::TrialFinding& note : judgement.notes) EXPECT_NE(note.rule, harness::Rule::RetainedForRetry);
+}
+
 // The refused primary release keeps alive what the rehearsal loses with the context.
 CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   Trace rehearsal;

@@ -51,7 +51,7 @@ std::size_t CountDefects(const std::vector<harness::TrialFinding>& findings) {
 std::size_t CountLosses(const harness::Ledger& ledger) {
   std::vector<WrongThing> things;
   for (const harness::Object& object : ledger.objects) {
-    const bool lost = object.state == harness::State::Live || object.state == harness::State::Orphaned;
+    const bool lost = object.state == harness::State::Live || (object.state == harness::State::Orphaned && !object.own_context);
     if (!lost || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent || object.kind == driver::Kind::ContextStackEntry) continue;
     things.push_back({Rule::Leak, object.kind, PlaceOf(object.acquired)});
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "faults/driver/effects.h"
@@ -200,22 +201,25 @@ harness::Ledger Trace::Fold() const {
 }
 
 std::vector<std::string> Left(const harness::Ledger& ledger) {
-  std::map<std::pair<driver::Kind, harness::State>, int> counts;
+  std::map<std::tuple<driver::Kind, harness::State, bool>, int> counts;
   for (const harness::Object& object : ledger.objects) {
     if (object.state == harness::State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
-    ++counts[{object.kind, object.state}];
+    const bool relied = object.state == harness::State::Orphaned && object.own_context;
+    ++counts[{object.kind, object.state, relied}];
     // An entry left on a context stack is a violation, and no leak beside.
     if (object.kind == driver::Kind::ContextStackEntry && object.state == harness::State::Live) continue;
-    const harness::Rule rule = object.state == harness::State::Orphaned         ? harness::Rule::Orphaned
+    const harness::Rule rule = relied                                           ? harness::Rule::ReliedOnContext
+                               : object.state == harness::State::Orphaned       ? harness::Rule::Orphaned
                                : object.state == harness::State::ReleaseRefused ? harness::Rule::ReleaseRefused
                                                                                 : harness::Rule::Leak;
     Saw(harness::Name(rule), driver::Name(object.kind));
   }
   std::vector<std::string> lines;
   for (const auto& [key, count] : counts) {
-    std::string line = std::string(driver::Name(key.first)) + " " + std::to_string(count);
-    if (key.second == harness::State::Orphaned) line += " orphaned";
-    if (key.second == harness::State::ReleaseRefused) line += " release_refused";
+    const auto [kind, state, relied] = key;
+    std::string line = std::string(driver::Name(kind)) + " " + std::to_string(count);
+    if (state == harness::State::Orphaned) line += relied ? " relied_on_context" : " orphaned";
+    if (state == harness::State::ReleaseRefused) line += " release_refused";
     lines.push_back(line);
   }
   SawDefects(CountLosses(ledger));

@@ -96,7 +96,8 @@ class Trace {
   std::uint64_t clock_ = 0;
 };
 
-// What is not released, by kind: "stream 2", "event 1 orphaned", sorted by kind. Graph nodes are left out, they die with their graph.
+// What is not released, by kind: "stream 2", "event 1 orphaned", "array 1 relied_on_context", sorted by kind. Graph nodes are left out,
+// they die with their graph.
 std::vector<std::string> Left(const harness::Ledger& ledger);
 // "double_release stream", in order.
 std::vector<std::string> Wrong(const harness::Ledger& ledger);

@@ -19,7 +19,8 @@ std::uint64_t OffsetOf(const Range* range) { return range->physical != nullptr ?
 
 void TellOverlap(void* argument, std::uint64_t begin, std::uint64_t end, const Trace& earlier) {
   const Teller& teller = *static_cast<Teller*>(argument);
-  TellMisuse(teller.world, teller.rule, teller.range->kind, begin + OffsetOf(teller.range), end - begin, teller.origin, earlier.origin);
+  TellMisuse(teller.world, teller.rule, teller.range->kind, begin + OffsetOf(teller.range), end - begin, teller.origin, earlier.origin,
+             IsSupposed(teller.world, earlier.stamp));
 }
 
 constexpr std::uint64_t kFewRows = 8;  // up to this many rows are noted one by one

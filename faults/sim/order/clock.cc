@@ -65,9 +65,18 @@ void Merge(World& world, Clock* into, const Clock& from) {
   for (std::uint32_t i = 1; i < from.behind->size; ++i) Raise(behind, i, from.behind->count[i]);
 }
 
+void Suppose(World& world, std::uint32_t slot, std::uint64_t count) {
+  Vector<std::uint64_t>& supposed = world.order.supposed;
+  while (supposed.size() <= slot) {
+    if (!supposed.Push(world.arena, 0)) return;
+  }
+  if (supposed[slot] < count) supposed[slot] = count;
+}
+
 void Learn(World& world, std::uint32_t slot, std::uint64_t count) {
   Order& order = world.order;
   if (order.host[slot] >= count) return;
+  if (order.supposing) return Suppose(world, slot, count);
   order.host[slot] = count;
   if (order.slots[slot].clock.last.count > count) return;
   order.slots[slot].open = false;
@@ -114,6 +123,13 @@ void TakeSlot(World& world, Stream* stream) {
 }  // namespace
 
 bool IsKnown(const World& world, Stamp earlier) noexcept { return earlier.slot == 0 || world.order.host[earlier.slot] >= earlier.count; }
+
+Supposing::Supposing(World& world) noexcept : world_(world) { world_.order.supposing = true; }
+Supposing::~Supposing() { world_.order.supposing = false; }
+
+bool IsSupposed(const World& world, Stamp earlier) noexcept {
+  return earlier.slot < world.order.supposed.size() && world.order.supposed[earlier.slot] >= earlier.count;
+}
 
 bool IsTraced(const World& world, const Stream* stream) noexcept { return stream->slot != 0 && !world.order.slots[stream->slot].open; }
 

@@ -28,6 +28,19 @@ void Tell(World& world, const Clock& clock) noexcept;
 void TellStream(World& world, const Stream* stream) noexcept;
 // With `green`: only the streams of that green context.
 void TellContext(World& world, const Context* context, bool blocking_only, const GreenContext* green = nullptr) noexcept;
+// While one lives, Tell, TellStream and TellContext note what a refused wait would have told the host. The host itself learns nothing.
+class Supposing {
+ public:
+  explicit Supposing(World& world) noexcept;
+  ~Supposing();
+  Supposing(const Supposing&) = delete;
+  Supposing& operator=(const Supposing&) = delete;
+
+ private:
+  World& world_;
+};
+// True if the host would know the operation to be done, had no wait been refused.
+bool IsSupposed(const World& world, Stamp earlier) noexcept;
 // A host function has run inside a call of `thread`. Takes ownership of `clock`.
 void Spread(World& world, Clock* clock, std::uint64_t thread) noexcept;
 // `thread` makes a call: from now on it knows what host functions saw that ran inside other threads' calls.

@@ -14,7 +14,8 @@ bool IsHostMemory(const Range* range) { return range->kind == Kind::PinnedMemory
 
 void TellWhole(void* argument, std::uint64_t, std::uint64_t, const Trace& earlier) {
   const Teller& teller = *static_cast<Teller*>(argument);
-  TellMisuse(teller.world, teller.rule, teller.range->kind, teller.range->base, teller.range->asked, teller.origin, earlier.origin);
+  TellMisuse(teller.world, teller.rule, teller.range->kind, teller.range->base, teller.range->asked, teller.origin, earlier.origin,
+             IsSupposed(teller.world, earlier.stamp));
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ void CheckLifetime(World& world, const Stream* stream, const Range* range, const
     TellMisuse(world, MisuseRule::FreedInUse, range->kind, range->base, range->asked, trace.origin, history->death.origin);
   }
   if (!IsBehind(world, stream, history->birth.stamp)) {
-    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin);
+    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin,
+               IsSupposed(world, history->birth.stamp));
   }
 }
 
@@ -62,7 +64,8 @@ void CheckFree(World& world, const Stream* stream, CUdeviceptr address, const Tr
   Teller teller{world, range, MisuseRule::FreedInUse, trace.origin};
   TellUnordered(world, history, stream, Conflict{TellWhole, &teller});
   if (!IsBehind(world, stream, history->birth.stamp)) {
-    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin);
+    TellMisuse(world, MisuseRule::UsedBeforeAllocated, range->kind, range->base, range->asked, trace.origin, history->birth.origin,
+               IsSupposed(world, history->birth.stamp));
   }
   history->death = trace;
 }

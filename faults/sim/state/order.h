@@ -55,8 +55,12 @@ struct Rumor {
 };
 
 struct Order {
-  Vector<Lane> slots;             // slot 0 is not used
-  Vector<std::uint64_t> host;     // for each slot, the last operation that the host knows to be done
+  Vector<Lane> slots;          // slot 0 is not used
+  Vector<std::uint64_t> host;  // for each slot, the last operation that the host knows to be done
+  // For each slot, the last operation that the host would know to be done, had the waits been carried out that the plan refused. As long as
+  // the highest slot that such a wait concerned; empty until one was refused.
+  Vector<std::uint64_t> supposed;
+  bool supposing = false;         // what the host learns now goes to `supposed`
   Vector<std::uint32_t> resting;  // slots of destroyed streams
   std::uint64_t unknown = 0;      // number of slots with operations that the host does not know to be done
   std::uint64_t generation = 1;   // grows when `unknown` falls to 0: no older operation can be in conflict any more

@@ -128,6 +128,7 @@ class World {
   void* observer = nullptr;
   bool (*on_awaited)(void* observer) = nullptr;
   bool attended = false;       // somebody calls RunUnattended
+  bool hollow = false;         // work ends without touching memory or calling the host (RunHollow)
   std::uint64_t calls = 0;     // calls since then
   std::uint32_t captures = 0;  // number of captures in progress
   Capture* capture_list = nullptr;

@@ -71,6 +71,11 @@ void Enter(void* argument) {
   run->face.kernel->run(&run->face);
 }
 
+// Work that reads or writes memory, or runs code of the program.
+bool TouchesOthers(WorkType type) {
+  return type != WorkType::Record && type != WorkType::Wait && type != WorkType::Free && type != WorkType::Await;
+}
+
 void Count(World& world, KernelCount what) {
   std::atomic<std::uint64_t>* const counts = world.kernel_counts;
   counts[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
@@ -84,6 +89,7 @@ void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void
 }
 
 CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) noexcept {
+  if (world.hollow) return CUDA_SUCCESS;
   const Arguments* const arguments = work.arguments;
   if (arguments == nullptr || arguments->host == nullptr) {
     Count(world, KernelCount::Idle);
@@ -112,6 +118,7 @@ CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) n
 
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept {
   if (work.type != WorkType::Wait) world.now += kOperationTime;
+  if (world.hollow && TouchesOthers(work.type)) return CUDA_SUCCESS;
   switch (work.type) {
     case WorkType::Nothing:
     case WorkType::Alloc:

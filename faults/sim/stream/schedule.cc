@@ -183,6 +183,16 @@ void Reach(World& world, Thread* thread, Goal goal) noexcept {
   Unpin(world, goal.stream);
 }
 
+void RunToward(World& world, Thread* thread, Goal goal) noexcept {
+  Pin(goal.stream);
+  while (!IsReached(goal)) {
+    Stream* const stream = world.schedule == Schedule::Lazy ? NextFor(world, goal) : PickFor(world, goal);
+    if (stream == nullptr) break;
+    Run(world, thread, stream);
+  }
+  Unpin(world, goal.stream);
+}
+
 void Nudge(World& world, Thread* thread, Goal goal) noexcept {
   Stream* stream = nullptr;
   if (world.schedule == Schedule::Lazy) {
@@ -207,7 +217,7 @@ void Advance(World& world, Thread* thread) noexcept {
 
 bool RunOne(World& world, Thread* thread) noexcept {
   Stream* const stream = Pick(world, HostFunctions::Last);
-  if (stream != nullptr) RunHead(world, thread, stream, Seen::ByAll);
+  if (stream != nullptr) RunHead(world, thread, stream, world.hollow ? Seen::ByNobody : Seen::ByAll);
   return stream != nullptr;
 }
 

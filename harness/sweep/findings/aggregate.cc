@@ -48,8 +48,13 @@ static_assert(ReasonOf(Recovery::OlderContext) == Reason::RecoveryOlderContext);
 // Merges equal groups into one entry that counts its trials.
 class Collector {
  public:
-  Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings)
-      : index_(index), fingerprints_(fingerprints), findings_(findings) {}
+  enum class Counts : std::uint8_t {
+    Most,     // the largest number of objects that a trial shows
+    OfFirst,  // that of the first trial, which the reproduce line replays
+  };
+  Collector(std::unordered_map<std::uint64_t, std::size_t>* index, FingerprintSet* fingerprints, std::vector<report::Finding>* findings,
+            Counts counts)
+      : index_(index), fingerprints_(fingerprints), findings_(findings), counts_(counts) {}
 
   // Counts one more trial that shows a known entry and answers its index; nothing when there is none yet. Most trials show what is known.
   std::optional<std::size_t> AddKnown(std::uint64_t group, std::uint64_t count, std::uint64_t bytes) {
@@ -57,6 +62,7 @@ class Collector {
     if (at == index_->end()) return std::nullopt;
     report::Finding& known = (*findings_)[at->second];
     ++known.trials;
+    if (counts_ == Counts::OfFirst) return at->second;
     known.count = std::max(known.count, count);
     known.bytes = std::max(known.bytes, bytes);
     return at->second;
@@ -75,6 +81,7 @@ class Collector {
   std::unordered_map<std::uint64_t, std::size_t>* index_;
   FingerprintSet* fingerprints_;
   std::vector<report::Finding>* findings_;
+  Counts counts_;
 };
 
 // The faults of a trial, without their stacks: enough to know an entry by.
@@ -125,8 +132,8 @@ class Adder {
         least_(least),
         declared_(declared),
         defects_(&groups->defects),
-        findings_(&groups->findings, &groups->fingerprints, &run->findings),
-        notes_(&groups->notes, &groups->fingerprints, &run->notes) {}
+        findings_(&groups->findings, &groups->fingerprints, &run->findings, Collector::Counts::Most),
+        notes_(&groups->notes, &groups->fingerprints, &run->notes, Collector::Counts::OfFirst) {}
 
   void FaultFree(const std::vector<TrialFindingText>& texts, bool level_finding) {
     for (const TrialFindingText& text : texts) {
@@ -332,7 +339,7 @@ void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction,
   one.apart = text.detail;
   report::Finding finding = ToFinding(text);
   finding.reproduce = ReproduceLine(reproduction, {});
-  Collector(&groups->findings, &groups->fingerprints, &run->findings)
+  Collector(&groups->findings, &groups->fingerprints, &run->findings, Collector::Counts::Most)
       .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
 }
 

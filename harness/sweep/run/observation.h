@@ -37,6 +37,7 @@ struct Subject {
   std::size_t record_capacity = 0;  // for the fault-free runs
   std::uint64_t deadline_ms = 0;
   int expected_exit = 0;
+  bool own_orphans_count = false;  // JudgeOptions::own_orphans_count, for cycles
 };
 
 struct Observation {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <sstream>
@@ -86,12 +87,37 @@ bool LeaveTheSame(const Rehearsal& rehearsal) {
                       [&](const Observation& other) { return LeavesMore(other, rehearsal.run) || LeavesMore(rehearsal.run, other); });
 }
 
+// Several processes or threads that mark cycles are compared from the first end of a cycle to the last one.
+std::string GrownInCycles(const Observation& run) {
+  std::vector<std::uint64_t> ends;
+  for (const std::uint32_t mark : run.ledger.facts.marks) {
+    const faults::Record& record = run.journal.records()[mark];
+    if (IsMark(record, faults::MarkKind::CycleEnd)) ends.push_back(record.begin);
+  }
+  return ends.size() < 2 ? std::string() : MoreHeld(run.ledger, ends.front(), ends.back());
+}
+
 }  // namespace
+
+std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last) {
+  std::array<std::int64_t, driver::kKindCount> more{};
+  for (const Object& object : ledger.objects) {
+    if (!IsLoneDriverObject(object)) continue;
+    more[static_cast<std::size_t>(object.kind)] += (IsHeldAt(object, last) ? 1 : 0) - (IsHeldAt(object, first) ? 1 : 0);
+  }
+  std::string text;
+  for (std::size_t kind = 0; kind < more.size(); ++kind) {
+    if (more[kind] <= 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(more[kind]) + " " + std::string(driver::Name(static_cast<driver::Kind>(kind)));
+  }
+  return text;
+}
 
 void AddRun(Observation run, Rehearsal* rehearsal) {
   SettleReferences(run.journal, &run.ledger);
   rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
   if (rehearsal->run.journal.records().empty()) {
+    rehearsal->grown = GrownInCycles(run);
     rehearsal->run = std::move(run);
     return;
   }

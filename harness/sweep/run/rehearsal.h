@@ -32,6 +32,7 @@ struct Rehearsal {
     std::uint32_t threads = 0;
   };
   std::optional<HostTurns> host_turns;
+  std::string grown;  // "2 module, 1 stream": what the last marked cycle of the first run ends with beyond the first one; empty: nothing
   std::vector<TrialFindingText> host_findings;  // host rules broken without any fault
   // Numbers of the arguments that name files which the program wrote (also as --option=FILE), in all sweeps of this directory.
   std::set<std::size_t> outputs;
@@ -42,6 +43,9 @@ std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
 
 // Adds a fault-free run. The first run must be added first.
 void AddRun(Observation run, Rehearsal* rehearsal);
+
+// How many driver objects of each kind are held at ticket `last` beyond those at ticket `first`: "2 module, 1 stream".
+std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last);
 
 // Runs the program once, or twice to see whether it does the same each time. When the work of two runs differs, the program runs twice
 // more, because a place that only some runs reach must be seen in one of them.

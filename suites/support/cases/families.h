@@ -7,6 +7,7 @@
 
 #include <cuaudit/lifecycle.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "suites/support/seen.h"
@@ -181,6 +182,156 @@ struct LateUserObject {
   CUresult Teardown(DriverRef driver) {
     const CUresult one = driver.StreamSynchronize(nullptr);
     const CUresult two = driver.GraphExecDestroy(executable);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
+// An upload from pinned memory, which is waited for before the memory goes, whatever failed. Wrong: the wait is left out when the work
+// could not be queued to its end.
+template <bool Wrong>
+struct PinnedUpload {
+  CUstream stream = nullptr;
+  void* pinned = nullptr;
+  CUdeviceptr memory = 0;
+  bool failed = false;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemAllocHost(&pinned, 4096);
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory, 4096);
+    if (code != CUDA_SUCCESS && pinned != nullptr) (void)driver.MemFreeHost(pinned);
+    if (code != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
+    return code;
+  }
+  CUresult Work(DriverRef driver) {
+    CUresult code = driver.MemcpyHtoDAsync(memory, pinned, 2048, stream);
+    if (code == CUDA_SUCCESS) code = driver.MemsetD8Async(memory + 2048, 0, 2048, stream);
+    failed = code != CUDA_SUCCESS;
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult waited = Wrong && failed ? CUDA_SUCCESS : driver.StreamSynchronize(stream);
+    const CUresult codes[] = {waited, driver.MemFreeHost(pinned), driver.MemFree(memory), driver.StreamDestroy(stream)};
+    for (const CUresult code : codes) {
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+// Two streams share memory, and the host waits in between. Wrong: it does not look at what the wait answers, and reports success.
+template <bool Wrong>
+struct WaitsInBetween {
+  CUstream first = nullptr;
+  CUstream second = nullptr;
+  CUdeviceptr memory = 0;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&first, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.StreamCreate(&second, CU_STREAM_NON_BLOCKING);
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory, 4096);
+    if (code != CUDA_SUCCESS && second != nullptr) (void)driver.StreamDestroy(second);
+    if (code != CUDA_SUCCESS) (void)driver.StreamDestroy(first);
+    return code;
+  }
+  CUresult Work(DriverRef driver) {
+    CUresult code = driver.MemsetD8Async(memory, 1, 4096, first);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.StreamSynchronize(first);
+    if (code != CUDA_SUCCESS && !Wrong) {
+      (void)driver.MemsetD8Async(memory, 0, 4096, second);  // leaves no half of a result behind
+      return code;
+    }
+    return driver.MemsetD8Async(memory, 2, 4096, second);
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult codes[] = {driver.MemFree(memory), driver.StreamDestroy(second), driver.StreamDestroy(first)};
+    for (const CUresult code : codes) {
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+// A context of its own, whose destruction takes a stream along when the event cannot be made. Wrong: the stream was made in the caller's
+// context, where it stays.
+template <bool Wrong>
+struct OwnContext {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUresult Make(DriverRef driver) {
+#if CUDA_VERSION >= 13000
+    return driver.CtxCreate(&context, nullptr, 0, 0);
+#else
+    return driver.CtxCreate(&context, 0, 0);
+#endif
+  }
+  CUresult Init(DriverRef driver) {
+    CUcontext popped = nullptr;
+    CUresult code = Make(driver);
+    if (code != CUDA_SUCCESS) return code;
+    if (Wrong) code = driver.CtxPopCurrent(&popped);
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) (void)driver.CtxDestroy(context);
+    return code;
+  }
+  CUresult Work(DriverRef driver) { return driver.EventRecord(event, stream); }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult codes[] = {driver.EventDestroy(event), driver.StreamDestroy(stream), driver.CtxDestroy(context)};
+    for (const CUresult code : codes) {
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+// A user object whose destructor frees host memory when the last launch of its graph is over. Wrong: the memory is forgotten when the
+// object cannot be made.
+template <bool Wrong>
+struct DestructorFrees {
+  CUstream stream = nullptr;
+  CUgraphExec executable = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUgraph graph = nullptr;
+    CUuserObject object = nullptr;
+    void* const data = std::malloc(1 << 16);
+    CUresult code = data == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : driver.GraphCreate(&graph, 0);
+    if (code == CUDA_SUCCESS) {
+      code = driver.UserObjectCreate(
+          &object, data, [](void* own) { std::free(own); }, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    }
+    if (code != CUDA_SUCCESS && (!Wrong || graph == nullptr)) std::free(data);
+    if (code == CUDA_SUCCESS) {
+      code = driver.GraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+      if (code != CUDA_SUCCESS) (void)driver.UserObjectRelease(object, 1);
+    }
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) {
+      if (graph != nullptr) (void)driver.GraphDestroy(graph);
+      return code;
+    }
+    code = driver.GraphInstantiateWithFlags(&executable, graph, 0);
+    const CUresult destroyed = driver.GraphDestroy(graph);
+    if (code == CUDA_SUCCESS && destroyed != CUDA_SUCCESS) (void)driver.GraphExecDestroy(executable);
+    if (code == CUDA_SUCCESS) code = destroyed;
+    if (code != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
+    return code;
+  }
+  CUresult Work(DriverRef driver) {
+    CUresult code = driver.GraphLaunch(executable, stream);
+    CUdeviceptr memory = 0;
+    if (code == CUDA_SUCCESS) code = driver.MemAlloc(&memory, 64);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.StreamSynchronize(stream);
+    const CUresult freed = driver.MemFree(memory);
+    return code == CUDA_SUCCESS ? freed : code;
+  }
+  // When the allocation failed, the launch is under way.
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.GraphExecDestroy(executable);
+    const CUresult two = driver.StreamDestroy(stream);
     return one == CUDA_SUCCESS ? two : one;
   }
 };

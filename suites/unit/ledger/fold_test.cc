@@ -166,7 +166,7 @@ TEST(Fold, StreamOrderedMemoryOutlivesTheContextItWasTakenIn) {
   t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x10).Context(kContext);
   t.Call(CallId::MemAllocAsync).Out(0, 0x8000).In(1, 64).In(2, 0).Context(kContext);
   t.Call(CallId::CtxDestroy_v2).In(0, kOther).Context(kContext);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned", "stream_ordered_memory 2"));
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 relied_on_context", "stream_ordered_memory 2"));
 }
 
 TEST(Fold, ACaptureIsOverWhenItsStreamDiedAndAFailedWaitCarriesNone) {

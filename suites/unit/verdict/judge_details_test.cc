@@ -130,9 +130,9 @@ TEST(JudgeDetails, OfTheLivingAndTheOrphanedTheRehearsalsOwnIsAllowed) {
   Trace trial;
   trial.CreateStream(0x10).Stack(1);
   trial.Call(CallId::EventCreate).Refused().Stack(2);
-  trial.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(3);
+  trial.Retain(0xa).Stack(3);
   trial.CreateStream(0x20).Context(0xa).Stack(1);
-  trial.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(4);
+  trial.ReleasePrimary().Stack(4);
   const Judgement judgement = JudgeBeside(rehearsal, trial);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// A wait that the fault plan refuses, and work that nobody waits for.
+//
+// On a device, work goes on whether or not the host may wait for it. In a world alone it would stand still, so a program that was refused a
+// wait could hang where it looks at memory or waits for a host function, and user objects that a launch holds would never be destroyed.
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/context/context.h"
+#include "faults/sim/entry/entry.h"
+#include "faults/sim/entry/process.h"
+#include "faults/sim/order/clock.h"
+#include "faults/sim/stream/executor.h"
+#include "faults/sim/stream/schedule.h"
+#include "faults/sim/stream/stream.h"
+#include "faults/sim/world.h"
+
+namespace cuaudit::sim {
+namespace {
+
+using driver::BaseId;
+
+bool IsQuery(BaseId base) { return base == BaseId::StreamQuery || base == BaseId::EventQuery; }
+bool IsWait(BaseId base) {
+  return base == BaseId::CtxSynchronize || base == BaseId::StreamSynchronize || base == BaseId::EventSynchronize || IsQuery(base);
+}
+
+template <typename Handle>
+Handle As(std::uint64_t argument) {
+  return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(argument));  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Runs what is queued now in the streams of `context` for which `wanted` is true.
+template <typename Wanted>
+void RunStreams(Call& call, const Context* context, const Wanted& wanted) {
+  World& world = call.world;
+  const std::uint64_t handle = context->handle;
+  const std::uint64_t limit = world.next_ticket;
+  for (bool again = true; again && world.Find<Context>(handle) == context;) {
+    again = false;
+    for (Stream* const stream : world.busy_streams) {
+      if (stream->owner != context || !wanted(stream) || IsReached({stream, limit})) continue;
+      const std::uint64_t before = world.pending;
+      RunToward(world, call.thread, {stream, limit});
+      again = world.pending < before;
+      if (again) break;
+    }
+  }
+}
+
+void RefuseContext(Call& call, const Context* context, const GreenContext* green) {
+  {
+    const Supposing supposing(call.world);
+    TellContext(call.world, context, false, green);
+  }
+  RunStreams(call, context, [&](const Stream* stream) { return IsStreamOf(stream, context, green); });
+}
+
+void RefuseStream(Call& call, Stream* stream, bool runs) {
+  if (stream->capture != nullptr) return;
+  {
+    const Supposing supposing(call.world);
+    if (stream->legacy) {
+      TellContext(call.world, stream->owner, true);
+    } else {
+      TellStream(call.world, stream);
+    }
+  }
+  if (!runs) return;
+  if (stream->legacy) {
+    RunStreams(call, stream->owner, [](const Stream* one) { return one->blocking; });
+  } else {
+    RunToward(call.world, call.thread, {stream, call.world.next_ticket});
+  }
+}
+
+void RefuseEvent(Call& call, const Event* event, bool runs) {
+  if (event->marker == nullptr || event->capture != nullptr) return;
+  {
+    const Supposing supposing(call.world);
+    Tell(call.world, event->marker->clock);
+  }
+  if (runs && !event->marker->done) RunToward(call.world, call.thread, {event->marker->stream, event->marker->ticket + 1});
+}
+
+// The context that the call names, or else the current one.
+void RefuseContextCall(Call& call, CUcontext named) {
+  const Context* context = named == nullptr ? call.context : call.world.Find<Context>(named);
+  if (context == nullptr) return;
+  const GreenContext* const green = named == nullptr ? CurrentGreen(call.world, call.thread) : context->green;
+  if (named != nullptr && green != nullptr) context = green->primary;
+  RefuseContext(call, context, green);
+}
+
+}  // namespace
+
+void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept {
+  const BaseId base = driver::BaseOf(id);
+  if (!IsWait(base)) return;
+  Call call{*world, nullptr, nullptr, driver::Row(id).per_thread};
+  if (Enter(call, Needs::Object) != CUDA_SUCCESS) return;
+  // A program that only asks may hold a lock that a host function takes. The attending thread runs the work then.
+  const bool runs = !IsQuery(base) || !world->attended;
+  if (base == BaseId::CtxSynchronize) {
+    CUcontext named = nullptr;
+#ifdef CUAUDIT_HAS_CtxSynchronize_v2
+    if (id == CallId::CtxSynchronize_v2) named = As<CUcontext>(arguments[0]);
+#endif
+    RefuseContextCall(call, named);
+  } else if (base == BaseId::StreamSynchronize || base == BaseId::StreamQuery) {
+    CUresult result = CUDA_SUCCESS;
+    if (Stream* const stream = FindStream(call, As<CUstream>(arguments[0]), &result)) RefuseStream(call, stream, runs);
+  } else if (const Event* const event = world->Find<Event>(As<CUevent>(arguments[0]))) {
+    RefuseEvent(call, event, runs);
+  }
+  Leave(call);
+}
+
+void RunHollow(World* world) noexcept {
+  // Whoever holds the lock may be the very thread that exits, interrupted in a call.
+  if (!UsableHere(*world) || pthread_mutex_trylock(&world->lock) != 0) return;
+  Call call{*world, world->FindThread(ThreadSerial()), nullptr, false};
+  if (call.thread == nullptr || call.thread->inside != Inside::Nothing) {
+    pthread_mutex_unlock(&world->lock);
+    return;
+  }
+  world->hollow = true;
+  while (RunOne(*world, call.thread)) {
+  }
+  world->hollow = false;
+  Leave(call);
+}
+
+}  // namespace cuaudit::sim

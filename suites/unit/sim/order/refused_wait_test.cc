@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Waits that a fault plan refuses: the work runs, the host does not know it, and a misuse that only the wait would have prevented says so.
+// And work that nobody waits for any more.
+#include <atomic>
+
+#include "suites/unit/sim/witness.h"
+
+namespace cuaudit::sim::refused_wait_test {
+namespace {
+
+using driver::CallId;
+using driver::MisuseRule;
+
+class RefusedWait : public testing::TestWithParam<Schedule> {
+ protected:
+  template <typename Handle>
+  void Refuse(CallId id, Handle handle) {
+    const std::uint64_t argument = reinterpret_cast<std::uintptr_t>(handle);
+    NoteRefusedCall(w.sim.world, id, &argument);
+  }
+  // The one misuse, of two calls, and whether only the refused wait made it one.
+  void ExpectOne(MisuseRule rule, bool refused) {
+    w.ExpectOne(rule, 2, 1);
+    if (!w.record.seen.empty()) {
+      EXPECT_EQ(w.record.seen[0].refused_wait, refused);
+    }
+  }
+  Witnessed w{GetParam()};
+  CUstream s = w.Stream();
+  CUstream t = w.Stream();
+  CUdeviceptr p = w.Memory();
+};
+
+void Count(void* counter) { static_cast<std::atomic<int>*>(counter)->fetch_add(1); }
+
+TEST_P(RefusedWait, OfTheStreamExcusesWhatItWouldHaveOrdered) {
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  Refuse(CallId::StreamSynchronize, s);
+  EXPECT_OK(w.At(2).MemsetD8Async(p, 2, 4096, t));
+  ExpectOne(MisuseRule::UnorderedAccess, true);
+}
+
+TEST_P(RefusedWait, OfAQueryOfTheContextAndOfAnEvent) {
+  CUevent event = w.Event();
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  EXPECT_OK(w.d.EventRecord(event, s));
+  const auto refuse = [&](int which) {
+    if (which == 0) Refuse(CallId::StreamQuery, s);
+    if (which == 1) Refuse(CallId::CtxSynchronize, s);
+    if (which == 2) Refuse(CallId::EventSynchronize, event);
+    if (which == 3) Refuse(CallId::EventQuery, event);
+  };
+  for (int which = 0; which < 4; ++which) {
+    w.record.seen.clear();
+    EXPECT_OK(w.d.StreamSynchronize(t));
+    EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+    EXPECT_OK(w.d.EventRecord(event, s));
+    refuse(which);
+    EXPECT_OK(w.At(2).MemsetD8Async(p, 2, 4096, t));
+    ExpectOne(MisuseRule::UnorderedAccess, true);
+    EXPECT_OK(w.d.CtxSynchronize(nullptr));
+  }
+}
+
+// The stream that was to be waited for comes behind the other one.
+TEST_P(RefusedWait, ReachesThroughEvents) {
+  CUevent event = w.Event();
+  void* pinned = nullptr;
+  EXPECT_OK(w.d.MemAllocHost(&pinned, 4096));
+  EXPECT_OK(w.At(1).MemcpyHtoDAsync(p, pinned, 4096, s));
+  EXPECT_OK(w.d.EventRecord(event, s));
+  EXPECT_OK(w.d.StreamWaitEvent(t, event, 0));
+  Refuse(CallId::StreamSynchronize, t);
+  EXPECT_OK(w.At(2).MemFreeHost(pinned));
+  ExpectOne(MisuseRule::HostFreedInUse, true);
+}
+
+TEST_P(RefusedWait, OfAnotherStreamExcusesNothing) {
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  Refuse(CallId::StreamSynchronize, t);
+  EXPECT_OK(w.At(2).MemsetD8Async(p, 2, 4096, t));
+  ExpectOne(MisuseRule::UnorderedAccess, false);
+}
+
+TEST_P(RefusedWait, ExcusesNothingThatIsQueuedLater) {
+  EXPECT_OK(w.d.MemsetD8Async(p, 1, 4096, s));
+  Refuse(CallId::StreamSynchronize, s);
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  EXPECT_OK(w.At(2).MemsetD8Async(p, 2, 4096, t));
+  ExpectOne(MisuseRule::UnorderedAccess, false);
+}
+
+TEST_P(RefusedWait, OfAnotherCallIsNone) {
+  EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
+  Refuse(CallId::StreamDestroy_v2, s);
+  EXPECT_OK(w.At(2).MemsetD8Async(p, 2, 4096, t));
+  ExpectOne(MisuseRule::UnorderedAccess, false);
+}
+
+// Time passes: on a device the function would have run, too.
+TEST_P(RefusedWait, RunsTheWork) {
+  std::atomic<int> ran{0};
+  EXPECT_OK(w.d.LaunchHostFunc(s, Count, &ran));
+  Refuse(CallId::StreamSynchronize, s);
+  EXPECT_EQ(ran, 1);
+  w.ExpectNone();
+}
+
+TEST_P(RefusedWait, WaitsForNoValueThatNobodyWrites) {
+  void* host = nullptr;
+  CUdeviceptr word = 0;
+  EXPECT_OK(w.d.MemHostAlloc(&host, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
+  EXPECT_OK(w.d.MemHostGetDevicePointer(&word, host, 0));
+  *static_cast<volatile std::uint32_t*>(host) = 0;
+  EXPECT_OK(w.d.StreamWaitValue32(s, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+  Refuse(CallId::StreamSynchronize, s);
+  EXPECT_EQ(w.d.StreamQuery(t), CUDA_SUCCESS) << "the context is not lost";
+  *static_cast<volatile std::uint32_t*>(host) = 1;
+  EXPECT_OK(w.d.StreamSynchronize(s));
+}
+
+// The user object lives as long as its launch. The host function behind it may use what the program has freed.
+TEST(RunHollow, EndsLaunchesAndCallsNoHostFunction) {
+  Witnessed w(Schedule::Lazy);
+  CUstream s = w.Stream();
+  std::atomic<int> destroyed{0};
+  std::atomic<int> ran{0};
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+  CUuserObject object = nullptr;
+  CUDA_HOST_NODE_PARAMS host = {};
+  host.fn = Count;
+  host.userData = &ran;
+  EXPECT_OK(w.d.GraphCreate(&graph, 0));
+  EXPECT_OK(w.d.GraphAddHostNode(&node, graph, nullptr, 0, &host));
+  EXPECT_OK(w.d.UserObjectCreate(&object, &destroyed, Count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(w.d.GraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(w.d.GraphInstantiateWithFlags(&executable, graph, 0));
+  EXPECT_OK(w.d.GraphLaunch(executable, s));
+  EXPECT_OK(w.d.LaunchHostFunc(s, Count, &ran));
+  EXPECT_OK(w.d.GraphExecDestroy(executable));
+  EXPECT_OK(w.d.GraphDestroy(graph));
+  EXPECT_EQ(destroyed, 0);
+  RunHollow(w.sim.world);
+  EXPECT_EQ(destroyed, 1);
+  EXPECT_EQ(ran, 0);
+  EXPECT_OK(w.d.LaunchHostFunc(s, Count, &ran));
+  EXPECT_OK(w.d.StreamSynchronize(s));
+  EXPECT_EQ(ran, 1) << "later work is done as ever";
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RefusedWait, testing::ValuesIn(kSchedules), NameOf);
+
+}  // namespace
+}  // namespace cuaudit::sim::refused_wait_test
