@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/course_words.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 
@@ -146,6 +147,16 @@ Json ToJson(const Coverage& coverage) {
               {"not_reached", rows}};
 }
 
+Json ToJson(const Course& course) {
+  Json json = {{"trend", Name(course.trend)}, {"cycles", course.cycles}, {"most_alive", course.plateau}, {"after", course.reached}};
+  if (course.trend == Trend::Growth) {
+    json["least_per_cycle"] = Growth(course.least);
+    json["most_per_cycle"] = Growth(course.most);
+  }
+  if (course.trend == Trend::Undecided) json["needed_cycles"] = course.needed;
+  return json;
+}
+
 Json Cycles(const Run& run) {
   Json rows = Json::array();
   for (const CycleRow& row : run.cycle_rows) {
@@ -154,6 +165,7 @@ Json Cycles(const Run& run) {
                         {"live", row.live},
                         {"per_cycle", Growth(row.per_cycle)},
                         {"bytes_per_cycle", row.bytes_per_cycle}});
+    if (row.course.trend != Trend::Steady) rows.back()["course"] = ToJson(row.course);
   }
   return Json{{"counts", run.cycle_counts}, {"rows", rows}};
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "reports/course_words.h"
 #include "reports/defect_words.h"
 #include "reports/text_writer.h"
 
@@ -103,6 +104,7 @@ std::string Explanation(const Run& run) {
     add(HowMany(*message.abandoned, "trials abandoned at exit, and heap blocks were not looked at") +
         ": --host tells whether they unwound, --abandoned-is-leak reports what they left");
   }
+  if (message.undecided) add(Describe(*message.undecided));
   if (message.coverage) {
     add("fault coverage is " + Percent(message.coverage->some) + ", wanted at least " + Percent(message.coverage->all) +
         " (--coverage-at-least)");

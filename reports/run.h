@@ -175,6 +175,19 @@ inline std::uint64_t PerMille(const Coverage& coverage) {
   return coverage.reachable == 0 ? 0 : coverage.reached * 1000 / coverage.reachable;
 }
 
+enum class Trend : std::uint8_t { Steady, Growth, Bounded, Undecided };
+
+// How the count of live objects of one kind and place went on over the cycles.
+struct Course {
+  Trend trend = Trend::Steady;
+  std::uint64_t cycles = 0;   // made at most; it and the rest are 0 for a steady count
+  std::uint64_t plateau = 0;  // most objects alive
+  std::uint64_t reached = 0;  // cycles after which so many were alive for the first time
+  std::uint64_t needed = 0;   // cycles that show whether it stays at that
+  double least = 0;           // of growth: objects per cycle in the slowest and in the fastest doubling of the cycles
+  double most = 0;
+};
+
 // One row of the table of `cuaudit cycles`: live objects at exit, by kind and place of acquisition.
 struct CycleRow {
   std::string kind;
@@ -182,6 +195,7 @@ struct CycleRow {
   std::vector<std::uint64_t> live;  // one per entry of Run::cycle_counts
   double per_cycle = 0;             // growth per cycle between the first and the last count
   std::uint64_t bytes_per_cycle = 0;
+  Course course = {};
 };
 
 // Growth of one noisy meter over the cycles, compared with a control arm: the same number of cycles of a lifecycle that does nothing.
@@ -248,6 +262,12 @@ struct BadEnd {
   int expected = 0;
 };
 
+// Places whose counts grew and do not tell a leak from a cache that fills.
+struct Undecided {
+  std::uint64_t places = 0;
+  std::uint64_t cycles = 0;  // that would tell
+};
+
 struct Part {
   std::uint64_t some = 0;
   std::uint64_t all = 0;
@@ -262,6 +282,7 @@ struct Message {
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
   std::optional<BadEnd> bad_end;
+  std::optional<Undecided> undecided;
 };
 
 struct Run {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <utility>
 
 #include "harness/cli/commands.h"
@@ -8,6 +9,13 @@
 #include "harness/process/shell_quote.h"
 
 namespace cuaudit::harness {
+
+namespace {
+
+constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
+
+}  // namespace
 
 Exit CyclesCommand(const Options& options) {
   const Result<std::vector<std::uint64_t>> counts = ParseCounts(options.n);
@@ -23,7 +31,8 @@ Exit CyclesCommand(const Options& options) {
   certificate.warm_up = options.warm_up;
   certificate.detect = *detect;
   certificate.control = session->subject().launch.drop_in_dir + "/empty_lifecycle";
-  const Status status = RunCycles(session->subject(), session->dir(), *counts, certificate, reproduce, &run, &progress);
+  const CycleCounts asked{*counts, options.most_cycles == 0 ? kGoOn * std::min(counts->back(), kMostCounted) : options.most_cycles};
+  const Status status = RunCycles(session->subject(), session->dir(), asked, certificate, reproduce, &run, &progress);
   if (progress.interrupted != 0) {
     return EndInterrupted({progress.interrupted, progress.done, progress.planned}, std::move(run), *session);
   }

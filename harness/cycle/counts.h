@@ -15,6 +15,11 @@
 
 namespace cuaudit::harness {
 
+struct CycleCounts {
+  std::vector<std::uint64_t> given;  // increasing, at least two
+  std::uint64_t most = 0;            // cycles of a run at most, when the counts go on
+};
+
 // Reads "1,10": at least two increasing counts from 1.
 Result<std::vector<std::uint64_t>> ParseCounts(std::string_view text);
 

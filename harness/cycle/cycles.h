@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "harness/cycle/certificate.h"
+#include "harness/cycle/counts.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/process/work_dir.h"
 #include "harness/sweep/run/observation.h"
@@ -26,9 +26,10 @@ struct CyclesProgress {
   std::size_t planned = 0;  // runs of the program, without those that judge its meters
 };
 
-// With {n} in the command there is one run per count. Otherwise there is one run with cycles marked by the program (cuaudit/mark.h), and
-// `counts` is not used. `counts` increases and has at least two entries. When a signal ends the check, `run` holds the results so far.
-Status RunCycles(const Subject& subject, const WorkDir& dir, const std::vector<std::uint64_t>& counts,
-                 const CertificateOptions& certificate, const std::string& reproduce, report::Run* run, CyclesProgress* progress);
+// With {n} in the command there is one run per count, and more runs while something grows that may be a cache that fills. A longer run that
+// fails is counted, and the runs before it decide. Otherwise there is one run with cycles marked by the program (cuaudit/mark.h), and
+// `counts` is not used. When a signal ends the check, `run` holds the results so far.
+Status RunCycles(const Subject& subject, const WorkDir& dir, const CycleCounts& counts, const CertificateOptions& certificate,
+                 const std::string& reproduce, report::Run* run, CyclesProgress* progress);
 
 }  // namespace cuaudit::harness

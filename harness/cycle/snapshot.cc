@@ -6,9 +6,10 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/cycle/growth.h"
+#include "harness/cycle/course.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/fingerprint.h"
+#include "reports/course_words.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -76,10 +77,18 @@ double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std:
 // Rounds growth up to one: half a block per cycle is still one block in the end.
 std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
 
-// Allocators map another pool and the C library enlarges a table now and then. A real loss happens in each cycle.
-bool RowGrows(const LiveRow& row, double per_cycle) {
+// Allocators map another pool and the C library enlarges a table now and then. A real loss happens in each cycle. What the driver took for
+// itself is listed only.
+report::Course CourseOf(const LiveRow& row, const std::vector<std::uint64_t>& cycles) {
   const bool now_and_then = row.site.kind == driver::Kind::HostMapping || row.site.library_kept;
-  return Grows(row.live) && (!now_and_then || per_cycle >= 1);
+  if (row.site.key == kInsideTheDriver || (now_and_then && PerCycle(row.live, cycles) < 1)) return {};
+  return JudgeCourse(cycles, row.live);
+}
+
+std::vector<std::uint64_t> CyclesOf(std::span<const Snapshot> snapshots) {
+  std::vector<std::uint64_t> cycles;
+  for (const Snapshot& snapshot : snapshots) cycles.push_back(snapshot.cycles);
+  return cycles;
 }
 
 std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots) {
@@ -176,9 +185,10 @@ std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, S
     if (IsMark(record, faults::MarkKind::CycleEnd)) ends.emplace(record.cycle, record.begin);
   }
   std::vector<Snapshot> snapshots;
+  const std::size_t apart = moments == Moments::EachCycle ? 1 : (ends.size() + kSpread - 1) / kSpread;
+  std::size_t index = 0;
   for (const auto& [cycle, end] : ends) {
-    const bool between = cycle != ends.begin()->first && cycle != ends.rbegin()->first;
-    if (moments == Moments::EachCycle || !between) snapshots.push_back(TakeSnapshot(run, cycle, end, sites));
+    if (index++ % apart == 0 || index == ends.size()) snapshots.push_back(TakeSnapshot(run, cycle, end, sites));
   }
   return snapshots;
 }
@@ -200,10 +210,18 @@ std::vector<LiveRow> LiveRows(std::span<const Snapshot> snapshots) {
   return rows;
 }
 
+std::uint64_t NextCount(std::span<const Snapshot> snapshots, std::uint64_t most) {
+  const std::vector<std::uint64_t> cycles = CyclesOf(snapshots);
+  if (cycles.back() >= most) return 0;
+  const std::vector<LiveRow> rows = LiveRows(snapshots);
+  const bool open = std::any_of(rows.begin(), rows.end(), [&](const LiveRow& row) { return IsOpen(CourseOf(row, cycles)); });
+  return open ? std::min(2 * cycles.back(), most) : 0;
+}
+
 void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run) {
-  std::vector<std::uint64_t> cycles;
-  for (const Snapshot& snapshot : snapshots) cycles.push_back(snapshot.cycles);
+  const std::vector<std::uint64_t> cycles = CyclesOf(snapshots);
   run->cycle_counts = cycles;
+  report::Undecided undecided;
   FingerprintSet fingerprints;
   for (const LiveRow& row : LiveRows(snapshots)) {
     report::CycleRow out;
@@ -213,17 +231,26 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     out.per_cycle = PerCycle(row.live, cycles);
     const double bytes = PerCycle(row.bytes, cycles);
     out.bytes_per_cycle = bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0;
-    const bool inside = row.site.key == kInsideTheDriver;
-    if ((out.per_cycle < 0 || RowGrows(row, out.per_cycle)) && !inside) run->per_cycle[out.kind] += out.per_cycle;
-    if (RowGrows(row, out.per_cycle) && !inside) {
-      report::Finding finding = MakeFinding(Rule::Growth, row.site.kind, row.site.acquired, {}, {}, &fingerprints);
-      finding.count = AtLeastOne(out.per_cycle);
-      finding.bytes = out.bytes_per_cycle;
+    out.course = CourseOf(row, cycles);
+    const bool falls = out.per_cycle < 0 && row.site.key != kInsideTheDriver;
+    if (falls || IsOpen(out.course)) run->per_cycle[out.kind] += out.per_cycle;
+    if (out.course.trend == report::Trend::Undecided) {
+      ++undecided.places;
+      undecided.cycles = std::max(undecided.cycles, out.course.needed);
+    }
+    if (out.course.trend != report::Trend::Steady) {
+      const Rule rule = RuleOf(out.course.trend);
+      report::Finding finding = MakeFinding(rule, row.site.kind, row.site.acquired, {}, {}, &fingerprints);
+      const bool grows = rule == Rule::Growth;
+      finding.count = grows ? AtLeastOne(out.per_cycle) : out.course.plateau;
+      finding.bytes = grows ? out.bytes_per_cycle : row.bytes.back();
+      finding.detail = report::Describe(out.course);
       finding.reproduce = reproduce;
-      run->findings.push_back(std::move(finding));
+      (grows ? run->findings : run->notes).push_back(std::move(finding));
     }
     run->cycle_rows.push_back(std::move(out));
   }
+  if (undecided.places != 0) run->message.undecided = undecided;
   for (const ViolationRow& row : CollectViolations(snapshots)) {
     report::Finding finding = MakeFinding(row.site.rule, row.site.kind, row.site.acquired, row.site.where, row.site.other, &fingerprints);
     const double grown = PerCycle(row.count, cycles);

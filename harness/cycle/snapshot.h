@@ -6,6 +6,7 @@
 // An object that ended with its context counts as alive, because the program did not release it. So does a mutex whose memory was freed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -58,14 +59,20 @@ inline constexpr std::uint64_t kAtExit = ~std::uint64_t{0};
 // The moment of ticket `until` of the journal's clock; kAtExit for the end of the run.
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites);
 
-// At the end marks of the cycles of a journal: of each, or of the first and the last one only.
-enum class Moments : std::uint8_t { EachCycle, FirstAndLast };
+// At the end marks of the cycles of a journal: of each, or of about kSpread of them, evenly apart, with the first and the last one.
+enum class Moments : std::uint8_t { EachCycle, Spread };
+inline constexpr std::size_t kSpread = 64;
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, SiteTexts* sites);
 
 // By kind, and within a kind in the order in which the places were first seen.
 std::vector<LiveRow> LiveRows(std::span<const Snapshot> snapshots);
 
-// Fills cycle_counts, cycle_rows, per_cycle and findings. Takes at least two snapshots in increasing order of cycles.
+// The next number of cycles to run when some count that grew may be that of a cache that fills: twice the last one, `most` at most. 0: each
+// count is decided, or `most` is reached.
+std::uint64_t NextCount(std::span<const Snapshot> snapshots, std::uint64_t most);
+
+// Fills cycle_counts, cycle_rows, per_cycle, findings, notes and message.undecided. Takes at least two snapshots in increasing order of
+// cycles.
 void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& reproduce, report::Run* run);
 
 }  // namespace cuaudit::harness

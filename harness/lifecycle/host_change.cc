@@ -5,7 +5,9 @@
 #include <atomic>
 #include <string_view>
 
+#include "harness/cycle/course.h"
 #include "harness/cycle/growth.h"
+#include "reports/course_words.h"
 
 extern "C" [[gnu::weak]] void __asan_init();
 
@@ -183,8 +185,14 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     std::vector<std::uint64_t> sums = Sums(changes, meter);
     sums.erase(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(first));
     if (faults::Row(meter).nature == faults::MeterNature::Exact) {
-      if (Grows(sums))
+      const std::uint64_t least = *std::min_element(sums.begin(), sums.end());
+      for (std::uint64_t& sum : sums) sum -= least;
+      const report::Course course = JudgeEachCycle(sums);
+      if (IsOpen(course)) {
         growth.findings.push_back(Found(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
+      } else if (course.trend == report::Trend::Bounded) {
+        growth.findings.push_back(Found(Rule::Bounded, meter, sums.back() - sums.front(), report::Describe(course)));
+      }
       continue;
     }
     if (meter == HostMeter::HeapBytes && genuine) continue;  // see HostAudit::unmetered

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/cycle/growth.h"
+#include "harness/cycle/course.h"
 #include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/trial_world.h"
 
@@ -27,6 +27,15 @@ void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Seri
     series.bytes.push_back(tally.bytes);
     series.last = tally;
   }
+}
+
+// No more cycles are run for a place, so what has not stopped grows.
+report::Trend TrendOf(const std::vector<std::int64_t>& counts) {
+  const std::int64_t least = *std::min_element(counts.begin(), counts.end());
+  std::vector<std::uint64_t> live;
+  for (const std::int64_t count : counts) live.push_back(static_cast<std::uint64_t>(count - least));
+  const report::Course course = JudgeEachCycle(live);
+  return IsOpen(course) ? report::Trend::Growth : course.trend;
 }
 
 }  // namespace
@@ -82,9 +91,11 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
     }
     const std::vector<std::int64_t> count = AfterWarmUp(std::span<const std::int64_t>(series.count), options.warm_up);
     const std::vector<std::int64_t> bytes = AfterWarmUp(std::span<const std::int64_t>(series.bytes), options.warm_up);
-    if (!Grows(count) && !Grows(bytes)) continue;
+    const report::Trend of_count = TrendOf(count);
+    const report::Trend of_bytes = TrendOf(bytes);
+    if (of_count == report::Trend::Steady && of_bytes == report::Trend::Steady) continue;
     TrialFinding finding = HostFinding(key, series.last, grown.host);
-    finding.rule = Rule::Growth;
+    finding.rule = of_count == report::Trend::Growth || of_bytes == report::Trend::Growth ? Rule::Growth : Rule::Bounded;
     finding.count = static_cast<std::uint64_t>(std::max<std::int64_t>(count.back() - count.front(), 1));
     finding.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes.back() - bytes.front(), 0));
     finding.detail = AliveText(std::span<const std::int64_t>(series.count));

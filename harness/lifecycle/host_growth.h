@@ -41,7 +41,7 @@ bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std
 inline constexpr char kMoreThanFollowed[] = "more at once than are followed";
 struct HostGrown {
   faults::JournalView host;
-  std::vector<TrialFinding> findings;  // rules growth, mutex_freed and mutex_locked
+  std::vector<TrialFinding> findings;  // rules growth, bounded, mutex_freed and mutex_locked
   std::string why_not;                 // why nothing can be said
 };
 // Runs the cycles again with stacks, in another world. With `blocks` heap blocks are judged, too.

@@ -2,14 +2,13 @@
 #include "harness/lifecycle/lifecycle_cycles.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "faults/driver/result.h"
-#include "harness/cycle/growth.h"
+#include "harness/cycle/course.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
@@ -19,19 +18,28 @@
 #include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/verdict/surplus.h"
+#include "reports/course_words.h"
 
 namespace cuaudit::harness {
 namespace {
 
+struct Grown {
+  LiveRow row;
+  report::Course course;
+};
+
 // The results of the cycles.
 struct Found {
-  std::vector<LiveRow> grown;
-  std::vector<LiveRow> kept;  // what does not grow
+  std::vector<Grown> open;     // more cycles may show that it stops
+  std::vector<Grown> bounded;  // it has stopped
+  std::vector<LiveRow> kept;   // what does not grow
   std::vector<MeterFinding> meters;
 };
 
 // The first count of a row is from before the first cycle.
 std::span<const std::uint64_t> AfterEachCycle(const LiveRow& row) { return std::span(row.live).subspan(1); }
+
+constexpr std::uint32_t kGoOn = 8;  // times CycleOptions::cycles
 
 // What was there before the first cycle is not the lifecycle's. Context-stack entries that are left have a rule of their own.
 void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up, Found* found) {
@@ -40,7 +48,12 @@ void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up,
   for (LiveRow& row : LiveRows(snapshots)) {
     if (row.site.kind == driver::Kind::ContextStackEntry || row.site.key == kInsideTheDriver || row.live.back() <= row.live.front())
       continue;
-    (Grows(AfterWarmUp(AfterEachCycle(row), warm_up)) ? found->grown : found->kept).push_back(std::move(row));
+    const report::Course course = JudgeEachCycle(AfterWarmUp(AfterEachCycle(row), warm_up));
+    if (course.trend == report::Trend::Steady) {
+      found->kept.push_back(std::move(row));
+    } else {
+      (IsOpen(course) ? found->open : found->bounded).push_back({std::move(row), course});
+    }
   }
 }
 
@@ -55,11 +68,11 @@ TrialFindingText TextOf(const LiveRow& row, Rule rule) {
   return text;
 }
 
-TrialFindingText GrownText(const LiveRow& row, std::uint32_t warm_up) {
-  TrialFindingText text = TextOf(row, Rule::Growth);
-  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
-  text.count = after.back() - after.front();
-  text.detail = AliveText(AfterEachCycle(row));
+TrialFindingText GrownText(const Grown& grown, std::uint32_t warm_up) {
+  TrialFindingText text = TextOf(grown.row, RuleOf(grown.course.trend));
+  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(grown.row), warm_up);
+  text.count = after.back() - std::min(after.front(), after.back());
+  text.detail = AliveText(AfterEachCycle(grown.row)) + "; from the warm-up on: " + report::Describe(grown.course);
   return text;
 }
 
@@ -81,7 +94,7 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
     audit->unmetered.push_back(Words(host.wanted() ? Reason::HostNotAlone : Reason::HostAsAsked));
     return {};
   }
-  HostGrowth growth = GrowthOf(changes, options.warm_up, found->grown.empty(), IsGenuine(options.driver));
+  HostGrowth growth = GrowthOf(changes, options.warm_up, found->open.empty(), IsGenuine(options.driver));
   for (const Because& why : host.unmetered()) audit->unmetered.push_back(Words(why));
   if (!places.why_not.empty()) audit->unmetered.push_back(Words(Reason::NoPlaces, places.why_not));
   const bool placed =
@@ -99,24 +112,17 @@ Observation Observed(const faults::JournalView& journal) {
   return run;
 }
 
-// True for growth that came in one cycle only.
-bool RoseOnce(const LiveRow& row, std::uint32_t warm_up) {
-  const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(row), warm_up);
-  std::size_t rises = 0;
-  for (std::size_t i = 1; i < after.size(); ++i) rises += after[i] > after[i - 1] ? 1 : 0;
-  return rises == 1;
-}
-
 // True for descriptors, threads and libraries, which any thread of the process may hold. Bytes have a rule that takes many cycles.
 bool IsOfTheProcess(const MeterFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
 
-// A second series of as many cycles with its own warm-up. It runs on demand.
-class SecondSeries {
+// A further series of cycles with its own warm-up, in another world. It runs on demand.
+class FurtherSeries {
  public:
-  SecondSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::size_t cycles)
+  // `cycles` includes those of the warm-up.
+  FurtherSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::size_t cycles)
       : lifecycle_(lifecycle), options_(options), host_(host), cycles_(cycles) {}
 
-  // What grew in the second series. Null when it could not run; then the first findings stand.
+  // What grew in this series. Null when it could not run; then the earlier findings stand.
   const Found* Get() {
     if (!tried_) Run();
     tried_ = true;
@@ -151,18 +157,47 @@ class SecondSeries {
 
 void Refute(std::string_view kind, Audit* audit) { ++audit->skipped[Words(Reason::GrewOnce, std::string(kind))]; }
 
-void ConfirmObjects(const CycleOptions& options, SecondSeries* second, Found* found, Audit* audit) {
-  std::erase_if(found->grown, [&](const LiveRow& one) {
-    if (!RoseOnce(one, options.warm_up)) return false;
-    const Found* const beside = second->Get();
-    const auto same = [&](const LiveRow& other) { return other.site.kind == one.site.kind && other.site.key == one.site.key; };
-    if (beside == nullptr || std::any_of(beside->grown.begin(), beside->grown.end(), same)) return false;
-    Refute(driver::Name(one.site.kind), audit);
-    return true;
-  });
+const Grown* Find(const std::vector<Grown>& among, const LiveRow& row) {
+  const auto at = std::find_if(among.begin(), among.end(),
+                               [&](const Grown& one) { return one.row.site.kind == row.site.kind && one.row.site.key == row.site.key; });
+  return at == among.end() ? nullptr : &*at;
 }
 
-void ConfirmHost(SecondSeries* second, Found* found, Audit* audit) {
+// Runs more and more cycles until what grew has stopped, or `most_cycles` are reached. What a longer series does not show at all was filled
+// in the process and not in its world.
+void GoOn(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, Found* found, Audit* audit) {
+  const std::uint64_t most = options.most_cycles == 0 ? std::uint64_t{kGoOn} * options.cycles : options.most_cycles;
+  for (std::uint64_t cycles = options.cycles; !found->open.empty() && cycles < most;) {
+    cycles = std::min(2 * cycles, most);
+    FurtherSeries longer(lifecycle, options, host, std::max(options.warm_up, 1U) + cycles);
+    const Found* const seen = longer.Get();
+    if (seen == nullptr) return;
+    std::erase_if(found->open, [&](Grown& one) {
+      if (const Grown* const again = Find(seen->open, one.row)) {
+        one.course = again->course;
+        return false;
+      }
+      if (const Grown* const stopped = Find(seen->bounded, one.row)) {
+        found->bounded.push_back({std::move(one.row), stopped->course});
+      } else {
+        Refute(driver::Name(one.row.site.kind), audit);
+      }
+      return true;
+    });
+  }
+}
+
+report::Undecided Undecided(const Found& found) {
+  report::Undecided undecided;
+  for (const Grown& one : found.open) {
+    if (one.course.trend != report::Trend::Undecided) continue;
+    ++undecided.places;
+    undecided.cycles = std::max(undecided.cycles, one.course.needed);
+  }
+  return undecided;
+}
+
+void ConfirmHost(FurtherSeries* second, Found* found, Audit* audit) {
   std::erase_if(found->meters, [&](const MeterFinding& one) {
     const Found* const beside = IsOfTheProcess(one) ? second->Get() : nullptr;
     if (beside == nullptr) return false;
@@ -217,33 +252,38 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   AddRows(run, trace.cycle[0].begin, options.warm_up, &found);
   audit->calls = run.ledger.facts.calls.size();
   if (trace.unheard != 0) Count(Reason::Unheard, trace.unheard, &audit->skipped);
-  SecondSeries second(lifecycle, options, host, cycles);
-  ConfirmObjects(options, &second, &found, audit);
+  GoOn(lifecycle, options, host, &found, audit);
   HostGrown places;
   if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
     places.why_not = kMoreThanFollowed;
   } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
-    places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.grown.empty(), host.records());
+    places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.open.empty(), host.records());
   }
   const std::string certificate = AddHost(host, changes, places, options, &found, audit);
+  FurtherSeries second(lifecycle, options, host, cycles);
   ConfirmHost(&second, &found, audit);
   SiteTexts* const sites = SitesOfThread();
   std::vector<TrialFindingText> texts = Texts(CompareViolations(nullptr, run.evidence()), journal, sites);
-  for (const LiveRow& row : found.grown) texts.push_back(GrownText(row, options.warm_up));
-  for (const MeterFinding& meter : found.meters) texts.push_back(TextOf(meter));
+  std::vector<TrialFindingText> notes;
+  const auto add = [&](TrialFindingText text) { (Row(text.rule).level == Level::Finding ? texts : notes).push_back(std::move(text)); };
+  for (const Grown& one : found.open) add(GrownText(one, options.warm_up));
+  for (const Grown& one : found.bounded) add(GrownText(one, options.warm_up));
+  for (const MeterFinding& meter : found.meters) add(TextOf(meter));
   if (host.alone()) {
     std::size_t of_googletest = 0;
     std::vector<TrialFindingText> of_host = HostTexts(places.findings, places.host, sites, &of_googletest);
     if (of_googletest != 0) Count(Reason::GoogleTestBlocks, of_googletest, &audit->skipped);
-    std::move(of_host.begin(), of_host.end(), std::back_inserter(texts));
+    for (TrialFindingText& text : of_host) add(std::move(text));
   }
-  std::vector<TrialFindingText> notes;
   for (const LiveRow& row : found.kept) notes.push_back(TextOf(row, Rule::ProcessLifetime));
   AddFaultFree(texts, notes, lifecycle.name(), audit);
   if (run.ledger.facts.calls.empty()) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = std::string("no step called the driver") +
                      (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only");
+  } else if (audit->findings.empty() && Undecided(found).places != 0) {
+    audit->outcome = AuditOutcome::NotExercised;
+    audit->message = report::Describe(Undecided(found));
   } else if (audit->findings.empty()) {
     audit->outcome = AuditOutcome::Clean;
     audit->message = std::to_string(cycles) + " cycles, nothing grew" + certificate;

@@ -5,7 +5,8 @@
 //   Units     objects alive at the end of a cycle. Counts are exact, so one more is growth.
 //   Errors    a cycle that reports a failure, or a lifecycle that never calls the driver, becomes Audit::message.
 //
-// Growth in one cycle only, and growth of a resource that may be another thread's, must show in a second series as well.
+// What grew runs again with twice as many cycles, until it has stopped or CycleOptions::most_cycles are reached. Growth of a resource that
+// may be another thread's must show in a second series as well.
 #pragma once
 
 #include "include/cuaudit/lifecycle.h"

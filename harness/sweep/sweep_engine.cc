@@ -264,6 +264,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   note.fingerprint = groups->fingerprints.Claim(Fingerprint(text, std::nullopt));
   note.reproduce = ReproduceLine(reproduction_, {});
   run->notes.push_back(std::move(note));
+  if (rehearsal_->not_compared != 0) Count(Reason::OrderNotCompared, rehearsal_->not_compared, &run->totals.skipped);
 }
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {

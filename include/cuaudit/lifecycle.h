@@ -302,8 +302,7 @@ struct SweepOptions {
   bool shrink = true;                  // look for the fewest faults that show a finding of several
   std::string coverage_at_least = {};  // percent; a sweep that reaches fewer ways to fail is not exercised
   std::string work_dir = {};           // finished trials are kept in a folder of it, and the next sweep of this lifecycle goes on from them
-  std::vector<std::string> formats =
-      {};  // "json=audit.json", "junit=...", "text=...": also write the report; {case} is the lifecycle's name
+  std::vector<std::string> formats = {};  // reports to write: "json=audit.json", "junit=...", "text=..."; {case}: the lifecycle's name
 };
 
 struct CycleOptions {
@@ -311,12 +310,13 @@ struct CycleOptions {
   std::uint32_t cycles = 10;  // cycles after the warm-up; none may leave more than the one before
   bool host = true;           // audit host resources too, as in SweepOptions, and mapped bytes
   AuditedDriver driver = AuditedDriver::Chosen;
+  std::uint32_t most_cycles = 0;  // while something grows, twice as many cycles run, up to so many; 0: eight times `cycles`
 };
 
 enum class AuditOutcome : std::uint8_t {
   Clean,
   Findings,
-  NotExercised,  // no fault fired, or no driver call was seen; proves nothing
+  NotExercised,  // no fault fired, no driver call was seen, or what grew may be a cache that fills; proves nothing
   Error,         // the case itself does not work; see Audit::message
   NotRun,        // CUAUDIT_CASE names another lifecycle; proves nothing, and cuaudit/gtest.h skips the test
   NoDevice,      // the genuine driver was asked for and is not available; proves nothing, and cuaudit/gtest.h skips the test

@@ -43,9 +43,11 @@ def one_kind(check, python, program, kind, bound):
     row = {"kind": kind, "seconds": seconds, "calls": data["totals"]["calls"], "cycles": counts, "linked": json.loads(said.read_text())["linked"] if came_to_its_end else None}
     said.unlink(missing_ok=True)
     # What called nothing, or did not come to ten cycles, has been shown nothing.
-    if data["outcome"] not in ("clean", "findings") or not counts or counts[-1] < 10 or data["totals"]["calls"] == 0 or not came_to_its_end:
+    undecided = sorted({note["kind"] for note in data["notes"] if note["rule"] == "undecided"})  # grew, and may be a cache that fills
+    if (data["outcome"] not in ("clean", "findings") and not undecided) or not counts or counts[-1] < 10 or data["totals"]["calls"] == 0 or not came_to_its_end:
         return {**row, "outcome": "not exercised", "why": (done.stderr or done.stdout).strip()[-400:]}
-    return {**row, "outcome": "grows" if data["per_cycle"] or meters else "nothing grows", "per_cycle": data["per_cycle"], "grown": grown, "meters": meters,
+    outcome = "grows" if grown or meters else "undecided" if undecided else "nothing grows"
+    return {**row, "outcome": outcome, "undecided": undecided, "per_cycle": data["per_cycle"], "grown": grown, "meters": meters,
             "others": sorted({f["rule"] for f in data["findings"] if f["rule"] != "growth"})}
 
 
@@ -63,11 +65,11 @@ def libraries(check, python, programs, bound):
         rows = [one_kind(check, python, program, kind, bound) for kind in kinds]
         planted = [row for row in rows if row["kind"].startswith("lost_")]
         found = all(row["outcome"] == "grows" for row in planted)
-        done = [row for row in rows if row["outcome"] in ("grows", "nothing grows")]
+        done = [row for row in rows if row["outcome"] in ("grows", "undecided", "nothing grows")]
         for row in rows:
             if row["outcome"] == "skipped":
                 check.skip(f"libraries {name} {row['kind']}", row["why"])
-        check.note(f"libraries {name}", found and bool(done) and all(row["outcome"] in ("grows", "nothing grows", "skipped") for row in rows),
+        check.note(f"libraries {name}", found and bool(done) and all(row["outcome"] in ("grows", "undecided", "nothing grows", "skipped") for row in rows),
                    version=version, rows=rows)
 
 

@@ -357,7 +357,7 @@ struct Grows : Pair {
 TEST(Growth, OneObjectACycle) {
   const Audit audit = RunCycles(Lifecycle::Of<Grows>("grows").WithCurrentContext(), {.cycles = 3});
   EXPECT_THAT(Texts(audit), ElementsAre("growth event 3"));
-  EXPECT_EQ(audit.findings.at(0).detail, "alive after each cycle: 1 2 3 4");
+  EXPECT_EQ(audit.findings.at(0).detail, "alive after each cycle: 1 2 3 4; from the warm-up on: 1 more a cycle, up to 24 cycles");
 }
 
 struct DoubleFree : Pair {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Growth: each kind of resource, one more a cycle; and meters that rise.
+#include <algorithm>
+#include <cmath>
+
 #include "harness/cycle/meters.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/grown.h"
@@ -83,6 +86,97 @@ CUAUDIT_CASE(Growth, ACacheOfTheCLibraryInEveryCycle) {
     return t;
   });
   EXPECT_THAT(run.findings, SizeIs(1));
+}
+
+void ExpectGrowth(const report::Run& run, std::uint64_t cycles, double least, double most) {
+  ASSERT_THAT(run.findings, SizeIs(1));
+  EXPECT_EQ(run.findings[0].rule, harness::Rule::Growth);
+  EXPECT_EQ(run.cycle_counts.back(), cycles);
+  EXPECT_NEAR(run.cycle_rows.at(0).course.least, least, 0.005);
+  EXPECT_NEAR(run.cycle_rows.at(0).course.most, most, 0.005);
+}
+
+CUAUDIT_CASE(Growth, AStreamInEveryTenthCycle) {
+  ExpectGrowth(GrownTo([](auto cycles) { return cycles / 10; }), 80, 0.1, 0.11);
+}
+
+CUAUDIT_CASE(Growth, ARareLeakThatSkipsADoubling) {
+  ExpectGrowth(GrownTo([](auto cycles) { return (cycles + 10) / 19; }), 80, 0.05, 0.05);
+}
+
+CUAUDIT_CASE(Growth, ALeakBesideACacheAtOnePlace) {
+  ExpectGrowth(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8) + cycles / 5; }), 80, 0.2, 1);
+}
+
+CUAUDIT_CASE(Growth, ALeakThatBeginsInTheSixthCycle) {
+  ExpectGrowth(GrownTo([](auto cycles) { return cycles < 6 ? 0 : cycles - 5; }), 80, 0.56, 1);
+}
+
+CUAUDIT_CASE(Growth, ALeakUnderAPoolThatIsTrimmedNowAndThen) {
+  ExpectGrowth(GrownTo([](auto cycles) { return cycles + (cycles == 10 ? 5 : 0); }), 80, 0.5, 1.56);
+}
+
+// With no further runs two counts decide.
+CUAUDIT_CASE(Growth, WhatIsComparedByTwoCountsOnly) {
+  ExpectGrowth(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8); }, 10), 10, 0.78, 0.78);
+}
+
+void ExpectBounded(const report::Run& run, std::uint64_t cycles, std::uint64_t plateau, std::uint64_t reached) {
+  EXPECT_THAT(run.findings, SizeIs(0));
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].rule, harness::Rule::Bounded);
+  EXPECT_EQ(run.cycle_counts.back(), cycles);
+  EXPECT_EQ(run.cycle_rows.at(0).course.plateau, plateau);
+  EXPECT_EQ(run.cycle_rows.at(0).course.reached, reached);
+  EXPECT_FALSE(run.message.undecided);
+  EXPECT_TRUE(run.per_cycle.empty());
+}
+
+CUAUDIT_CASE(Bounded, ARingOfEightSlotsFilledLazily) {
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8); }), 20, 8, 10);
+}
+
+CUAUDIT_CASE(Bounded, ACacheThatHolds32) {
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 32); }), 80, 32, 40);
+}
+
+CUAUDIT_CASE(Bounded, WhatTheFirstThreeCyclesKeep) {
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 3); }), 20, 3, 10);
+}
+
+CUAUDIT_CASE(Bounded, WhatOneCycleKeepsStandsForSevenTimesAsLong) {
+  ExpectBounded(GrownTo([](auto cycles) { return cycles < 5 ? 0 : 1; }), 80, 1, 10);
+}
+
+CUAUDIT_CASE(Bounded, APoolThatIsTrimmedBelowItsHighest) {
+  ExpectBounded(GrownTo([](auto cycles) { return cycles == 1 ? 1 : cycles == 10 ? 8 : 6; }), 20, 8, 10);
+}
+
+void ExpectUndecided(const report::Run& run, std::uint64_t needed) {
+  EXPECT_THAT(run.findings, SizeIs(0));
+  ASSERT_THAT(run.notes, SizeIs(1));
+  EXPECT_EQ(run.notes[0].rule, harness::Rule::Undecided);
+  ASSERT_TRUE(run.message.undecided);
+  EXPECT_EQ(run.message.undecided->places, 1U);
+  EXPECT_EQ(run.message.undecided->cycles, needed);
+}
+
+CUAUDIT_CASE(Undecided, ACacheThatIsNotFullAtTheBound) {
+  ExpectUndecided(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 64); }), 160);
+}
+
+CUAUDIT_CASE(Undecided, ATableThatFillsAtRandom) {
+  ExpectUndecided(
+      GrownTo([](auto cycles) { return static_cast<std::uint64_t>(48 * (1 - std::pow(1 - 1.0 / 48, static_cast<double>(cycles))) + 0.5); }),
+      160);
+}
+
+CUAUDIT_CASE(Undecided, OneOfTheFirstCyclesAndThenOneMuchLater) {
+  ExpectUndecided(GrownTo([](auto cycles) { return cycles < 7 ? 0 : cycles < 60 ? 1 : 2; }), 160);
+}
+
+CUAUDIT_CASE(Undecided, WhatHasNotStoodForLongEnough) {
+  ExpectUndecided(GrownTo([](auto cycles) { return cycles < 5 ? 0 : 1; }, 20), 80);
 }
 
 void Meter(const std::vector<std::uint64_t>& readings, bool expected) {

@@ -111,6 +111,9 @@ Run CyclesWithGrowth() {
   run.per_cycle = {{"host_heap", 2.0}, {"stream", 0.5}};
   run.cycle_rows.push_back({"host_heap", {"malloc", {Known("state_init", "src/state.c", 40, 0x1000)}}, {2, 20}, 2.0, 792});
   run.cycle_rows.push_back({"stream", {"cuStreamCreate", {}}, {1, 6}, 0.5, 0});
+  run.cycle_rows[0].course = {report::Trend::Growth, 10, 20, 10, 20, 2.0, 2.0};
+  run.cycle_rows[1].course = {report::Trend::Undecided, 10, 6, 10, 20, 0, 0};
+  run.message.undecided = {1, 20};
   run.cycle_rows.push_back({"dlopen_reference", {"dlopen", {Frame{"player", "", "", 0, 0x40}}}, {1, 1}, 0.0, 0});
   report::Meters meters;
   meters.warm_up = 2;

@@ -17,22 +17,39 @@
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
+namespace {
+
+// Number of calls that both runs begin with: the same calls from the same places with the same results, in whichever threads.
+std::size_t CallsInCommon(const Evidence& first, const Evidence& second) {
+  const std::vector<std::uint32_t>& a = first.facts().calls;
+  const std::vector<std::uint32_t>& b = second.facts().calls;
+  const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end(), [&](std::uint32_t of_first, std::uint32_t of_second) {
+    const faults::Record& x = first.record(of_first);
+    const faults::Record& y = second.record(of_second);
+    return x.call == y.call && x.result == y.result && SiteKey(*first.journal, SiteOf(x)) == SiteKey(*second.journal, SiteOf(y));
+  });
+  return static_cast<std::size_t>(end - a.begin());
+}
+
+// Number of calls behind those, of the run that makes more of them.
+std::size_t CallsApart(const Evidence& first, const Evidence& second) {
+  return std::max(first.facts().calls.size(), second.facts().calls.size()) - CallsInCommon(first, second);
+}
+
+}  // namespace
+
 std::string FirstDifference(const Evidence& first, const Evidence& second) {
   const std::vector<std::uint32_t>& a = first.facts().calls;
   const std::vector<std::uint32_t>& b = second.facts().calls;
-  const std::size_t both = std::min(a.size(), b.size());
-  for (std::size_t i = 0; i < both; ++i) {
-    const faults::Record& x = first.record(a[i]);
-    const faults::Record& y = second.record(b[i]);
-    const std::string number = "call " + std::to_string(i + 1) + ": ";
-    if (x.call != y.call) return number + CallName(SiteOf(x)) + ", then " + CallName(SiteOf(y));
-    if (x.result != y.result) return number + CallName(SiteOf(x)) + " answered another result";
-    if (SiteKey(*first.journal, SiteOf(x)) != SiteKey(*second.journal, SiteOf(y)))
-      return number + CallName(SiteOf(x)) + " from another call stack";
-  }
-  if (a.size() == b.size()) return "threads took turns in another order";
-  return "call " + std::to_string(both + 1) + ": only one run made it (" + std::to_string(a.size()) + " calls, then " +
-         std::to_string(b.size()) + ")";
+  const std::size_t same = CallsInCommon(first, second);
+  if (same == a.size() && same == b.size()) return "threads took turns in another order";
+  const std::string number = "call " + std::to_string(same + 1) + ": ";
+  if (same == a.size() || same == b.size())
+    return number + "only one run made it (" + std::to_string(a.size()) + " calls, then " + std::to_string(b.size()) + ")";
+  const faults::Record& x = first.record(a[same]);
+  const faults::Record& y = second.record(b[same]);
+  if (x.call != y.call) return number + CallName(SiteOf(x)) + ", then " + CallName(SiteOf(y));
+  return number + CallName(SiteOf(x)) + (x.result != y.result ? " answered another result" : " from another call stack");
 }
 
 namespace {
@@ -64,17 +81,6 @@ Status KeepOutputs(const WorkDir& dir, const std::set<std::size_t>& outputs) {
 }
 
 std::string RunName(const WorkDir& dir, int number) { return dir.Journal("rehearsal-" + std::to_string(number)); }
-
-// True when two runs made the same calls from the same places with the same results, in whichever threads.
-bool SameOrder(const Evidence& first, const Evidence& second) {
-  const std::vector<std::uint32_t>& a = first.facts().calls;
-  const std::vector<std::uint32_t>& b = second.facts().calls;
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](std::uint32_t of_first, std::uint32_t of_second) {
-    const faults::Record& x = first.record(of_first);
-    const faults::Record& y = second.record(of_second);
-    return x.call == y.call && x.result == y.result && SiteKey(*first.journal, SiteOf(x)) == SiteKey(*second.journal, SiteOf(y));
-  });
-}
 
 // The host resources that a run leaves may differ although the calls are the same: an allocator maps another pool, or a cache is filled.
 bool LeavesMore(const Observation& run, const Observation& than) {
@@ -122,10 +128,12 @@ void AddRun(Observation run, Rehearsal* rehearsal) {
     return;
   }
   const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
-  if (!rehearsal->drifting && (!same_work || !SameOrder(rehearsal->run.evidence(), run.evidence()))) {
+  const std::size_t apart = CallsApart(rehearsal->run.evidence(), run.evidence());
+  if (!rehearsal->drifting && (!same_work || apart != 0)) {
     rehearsal->drifting = true;
     rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
   }
+  rehearsal->not_compared = std::max(rehearsal->not_compared, apart);
   rehearsal->same_work = rehearsal->same_work && same_work;
   rehearsal->others.push_back(std::move(run));
 }

@@ -26,6 +26,7 @@ struct Rehearsal {
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
   std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
+  std::size_t not_compared = 0;     // calls of a run from the first one on that another run does not make; of the longest such rest
   // Only for a lifecycle in C++, whose requests to the host are counted and not recorded.
   struct HostTurns {
     std::uint32_t allocations = 0;

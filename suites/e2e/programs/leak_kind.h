@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-enum { kMostCycles = 16 };
+enum { kMostCycles = 80 };
 
 // Leaves the function on the first error, with its code.
 #define DO(call)                                      \

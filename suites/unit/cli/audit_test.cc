@@ -290,7 +290,7 @@ TEST(Cycles, GrowthIsAFindingPerSite) {
   EXPECT_EQ(report["per_cycle"], Json({{"stream", 1.0}}));
   ASSERT_EQ(report["findings"].size(), 1U);
   EXPECT_EQ(report["findings"][0]["rule"], "growth");
-  EXPECT_EQ(report["cycles"]["counts"], Json({1, 10}));
+  EXPECT_EQ(report["cycles"]["counts"], Json({1, 10, 20, 40, 80})) << "it may be a cache that fills, so the counts go on";
 }
 
 TEST(Cycles, SoundProgramIsCleanWithTheHostInView) {

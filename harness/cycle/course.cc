@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cycle/course.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "harness/cycle/growth.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using report::Course;
+using report::Trend;
+
+// It has stopped when it stands still up to so many times the cycles that it grew for.
+constexpr std::uint64_t kAfterRises = 2;
+constexpr std::uint64_t kAfterOneRise = 8;
+
+// Between doublings it may fluctuate; at the ends of successive cycles the rule for those holds.
+bool Grew(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) {
+  if (live.size() < 2 || live.back() <= live.front()) return false;
+  return cycles.back() >= 2 * cycles[cycles.size() - 2] || Grows(std::vector<std::uint64_t>(live.begin(), live.end()));
+}
+
+// The highest count so far, after each of the cycles.
+std::vector<std::uint64_t> Peaks(std::span<const std::uint64_t> live) {
+  std::vector<std::uint64_t> peaks(live.begin(), live.end());
+  for (std::size_t i = 1; i < peaks.size(); ++i) peaks[i] = std::max(peaks[i], peaks[i - 1]);
+  return peaks;
+}
+
+// In how many cycles it rose, at most.
+std::uint64_t Rises(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> peaks) {
+  std::uint64_t rises = 0;
+  for (std::size_t i = 1; i < peaks.size(); ++i) rises += std::min(peaks[i] - peaks[i - 1], cycles[i] - cycles[i - 1]);
+  return rises;
+}
+
+// Index of the last count that was taken after half as many cycles as that at `index`, or after fewer; 0 when there is none.
+std::size_t HalfOf(std::span<const std::uint64_t> cycles, std::size_t index) {
+  std::size_t half = index;
+  while (half > 0 && 2 * cycles[half] > cycles[index]) --half;
+  return half;
+}
+
+struct Span {
+  std::uint64_t cycles = 0;
+  std::uint64_t gained = 0;
+  double PerCycle() const { return static_cast<double>(gained) / static_cast<double>(cycles); }
+};
+
+class Counts {
+ public:
+  Counts(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) : cycles_(cycles), peaks_(Peaks(live)) {}
+
+  // The number of cycles that show that it has stopped.
+  std::uint64_t Needed(std::uint64_t reached) const { return reached * (Rises(cycles_, peaks_) == 1 ? kAfterOneRise : kAfterRises); }
+
+  Span Between(std::size_t from, std::size_t to) const { return {cycles_[to] - cycles_[from], peaks_[to] - peaks_[from]}; }
+
+  // True when the last two doublings added more, and the last one was at least three quarters as fast as the one before. Of less than one
+  // object a cycle one is allowed for: a leak in every tenth cycle does not divide evenly.
+  bool GrowsOn() const {
+    const std::size_t last = peaks_.size() - 1;
+    const std::size_t half = HalfOf(cycles_, last);
+    if (half == 0) return peaks_[last] > peaks_[last - 1];
+    const Span late = Between(half, last);
+    const Span before = Between(HalfOf(cycles_, half), half);
+    if (late.gained == 0 || before.gained == 0) return false;
+    const std::uint64_t allowed = before.gained < before.cycles ? 1 : 0;
+    return 4 * (late.gained + allowed) * before.cycles >= 3 * before.gained * late.cycles;
+  }
+
+  // The slowest and the fastest of the doublings, back to the first one that added nothing.
+  void Slopes(Course* course) const {
+    std::size_t end = peaks_.size() - 1;
+    for (std::size_t begin = HalfOf(cycles_, end); end != 0 && Between(begin, end).gained != 0; begin = HalfOf(cycles_, end)) {
+      const double slope = Between(begin, end).PerCycle();
+      const bool first = course->most == 0;
+      course->least = first ? slope : std::min(course->least, slope);
+      course->most = std::max(course->most, slope);
+      end = begin;
+    }
+  }
+
+ private:
+  std::span<const std::uint64_t> cycles_;
+  std::vector<std::uint64_t> peaks_;
+};
+
+}  // namespace
+
+Course JudgeCourse(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) {
+  Course course;
+  if (!Grew(cycles, live)) return course;
+  const Counts counts(cycles, live);
+  const auto peak = std::max_element(live.begin(), live.end());
+  course.cycles = cycles.back();
+  course.plateau = *peak;
+  course.reached = cycles[static_cast<std::size_t>(peak - live.begin())];
+  course.needed = counts.Needed(course.reached);
+  course.trend = course.cycles >= course.needed ? Trend::Bounded : counts.GrowsOn() ? Trend::Growth : Trend::Undecided;
+  if (course.trend == Trend::Growth) counts.Slopes(&course);
+  return course;
+}
+
+Rule RuleOf(Trend trend) { return trend == Trend::Growth ? Rule::Growth : trend == Trend::Bounded ? Rule::Bounded : Rule::Undecided; }
+
+Course JudgeEachCycle(std::span<const std::uint64_t> live) {
+  std::vector<std::uint64_t> cycles(live.size());
+  std::iota(cycles.begin(), cycles.end(), std::uint64_t{0});
+  return JudgeCourse(cycles, live);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// course.h: tells a leak from a cache that fills and stops, by how an exact count went on from cycle to cycle.
+//
+//   Units     cycles; objects alive after so many cycles.
+//   Errors    none. What the counts cannot tell is Trend::Undecided.
+//
+// A count that grew is `bounded` once it has stood still for as many cycles as it took to get there; for seven times as many when it rose
+// in a single cycle, which may be the first of a leak that is rare. It is `growth` while each doubling of the cycles adds more, about as
+// fast as the one before. README.md has the argument.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "harness/ledger/rules.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// `cycles` increases, and `live` holds the count after each of them. A single doubling (two counts) shows growth when the last count is the
+// highest.
+report::Course JudgeCourse(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live);
+
+// For counts at the end of each cycle. The first one is from before the first cycle.
+report::Course JudgeEachCycle(std::span<const std::uint64_t> live);
+
+// The rule that says so; of a count that is not steady.
+Rule RuleOf(report::Trend trend);
+
+// True while more cycles could show something else: a count that still grows may be that of a cache that is not full.
+inline bool IsOpen(const report::Course& course) {
+  return course.trend == report::Trend::Growth || course.trend == report::Trend::Undecided;
+}
+
+}  // namespace cuaudit::harness
