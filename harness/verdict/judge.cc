@@ -8,6 +8,7 @@
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/death.h"
+#include "harness/verdict/deficit.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
@@ -141,6 +142,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     reporting = trial.steps != nullptr ? JudgeSteps(*rehearsal, trial, options) : JudgeReporting(*rehearsal, trial, options);
   std::vector<TrialFinding> shown;
   if (faulted) shown = TakeExcused(trial, reporting.said == Said::Success, &violations);
+  if (faulted) AddDeficits(*rehearsal, trial, &violations);
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));

@@ -61,6 +61,17 @@ CUAUDIT_CASE(Leak, MemoryOfAUserObjectThatCouldNotBeMade) {
   ExpectFound(Noted(Sweep(Of<DestructorFrees<true>>("memory of a user object"))));
 }
 
+CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) {
+  Also(harness::Rule::NotRecovered, driver::Kind::None);  // the next cycle has no context
+  ExpectFound(Noted(Sweep(Of<ScopedPush<true>>("scope over a push"))));
+}
+
+CUAUDIT_CASE(Deficit, AScopeThatReleasesTheCallersReference) {
+  ExpectFound(Noted(Sweep(Of<ScopedReference<true>>("scope over a reference"))));
+}
+
+CUAUDIT_CASE(NullReleased, AStreamThatWasNotMade) { ExpectFound(Noted(Sweep(Of<DestroyedTogether<true>>("objects destroyed together")))); }
+
 CUAUDIT_CASE(Leak, AnExitHandlerThatForgetsAStream) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
   EXPECT_EQ(CleansUpAtExit(false).verdict, harness::Verdict::Leak);

@@ -59,6 +59,12 @@ CUAUDIT_CASE(Orphaned, AContextOfItsOwnTakesTheRestAlong) { ExpectSilent(Of<OwnC
 
 CUAUDIT_CASE(Leak, ADestructorThatFreesWhenTheLaunchIsOver) { ExpectSilent(Of<DestructorFrees<false>>("memory of a user object")); }
 
+CUAUDIT_CASE(Deficit, AScopeThatPopsWhatItPushed) { ExpectSilent(Of<ScopedPush<false>>("scope over a push")); }
+
+CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
+
+CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) { ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together")); }
+
 CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
   const harness::Judgement judgement = CleansUpAtExit(true);
