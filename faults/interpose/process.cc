@@ -220,6 +220,8 @@ void OpenDriver() noexcept {
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
   if (uses_genuine) gate.AnswerForGoneObjects();
+  // The host probes may not see how the driver opens and closes descriptors, but the program's close they see.
+  if (journal.is_open()) gate.WatchDescriptors(reinterpret_cast<OnDescriptor>(dlsym(RTLD_DEFAULT, "cuaudit_host_descriptor")));
   if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);
