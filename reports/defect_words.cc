@@ -26,6 +26,12 @@ std::string FunctionOf(const Frame& frame) {
 
 const Finding& RootOf(const Run& run, const Defect& defect) { return run.findings[defect.members.front().findings.front()]; }
 
+std::string_view OtherIs(Rule rule) {
+  if (rule == Rule::DestroyedUnderUser) return "destroyed by";
+  if (rule == Rule::ClosedAfterImport) return "taken over by";
+  return "collides with";
+}
+
 std::string RulesOf(const Run& run, const Defect& defect) {
   std::vector<Rule> rules;
   for (const Member& member : defect.members) {

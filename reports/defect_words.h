@@ -24,6 +24,9 @@ std::string BlameOf(const Run& run, const Defect& defect);
 
 std::string_view Name(BlamedBecause because);  // "held_it"
 
+// What the other call of a finding did: "collides with", "destroyed by".
+std::string_view OtherIs(Rule rule);
+
 // "3 defects, 438 findings"; "1 defect" when it is one finding.
 std::string DefectCount(const Run& run);
 

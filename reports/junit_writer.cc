@@ -63,7 +63,7 @@ std::string Body(const Finding& finding) {
     AppendStack(finding.where_stack, &text);
   }
   if (!finding.other.call.empty()) {
-    text += "collides with " + finding.other.call + "\n";
+    text += std::string(OtherIs(finding.rule)) + " " + finding.other.call + "\n";
     AppendStack(finding.other.stack, &text);
   }
   if (finding.fault) {

@@ -91,7 +91,7 @@ struct Finding {
   Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
   std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
   std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call whose operation collides with the one at `where`; empty for all other rules
+  Acquired other;  // for proved misuse: the call whose operation collides with the one at `where`; OtherIs says what it is for other rules
   std::string fingerprint;
   std::string reproduce;     // command line that shows the finding again
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
@@ -49,11 +50,12 @@ void AppendStack(const std::vector<Frame>& stack, Page* page) {
   for (const Frame& frame : ShownFrames(stack)) page->Line("       {}", ForTerminal(Describe(frame)));
 }
 
-// Writes the call that queued the operation which collides with the one at `where`.
+// Writes the other call of the finding: the one that queued the operation which collides with the one at `where`, or that destroyed
+// something.
 void AppendOther(const Finding& finding, Page* page) {
   if (finding.other.call.empty() && finding.other.stack.empty()) return;
   const bool same = !finding.other.stack.empty() && SamePlace(finding.other.stack, finding.where_stack);
-  page->Line("     collides with {}{}", page->Paint(kBold, ForTerminal(finding.other.call)),
+  page->Line("     {} {}{}", OtherIs(finding.rule), page->Paint(kBold, ForTerminal(finding.other.call)),
              same ? (finding.other.call == finding.where ? ", the same line again" : ", called from the same place") : "");
   if (!same) AppendStack(finding.other.stack, page);
 }
@@ -148,7 +150,7 @@ void AppendNote(const Finding& note, Page* page) {
   };
   add("", Place(note.acquired.call, note.acquired.stack));
   add("seen at ", Place(note.where, note.where_stack));
-  add("collides with ", Place(note.other.call, note.other.stack));
+  add(fmt::format("{} ", OtherIs(note.rule)), Place(note.other.call, note.other.stack));
   if (!note.detail.empty()) add("", ForTerminal(note.detail));
   if (note.fault) add("fault ", ForTerminal(note.fault->text));
   for (const Fault& fault : note.then) add("then ", ForTerminal(fault.text));

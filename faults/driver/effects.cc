@@ -100,6 +100,7 @@ bool IsAcquire(Effect effect) noexcept {
     case Effect::EndsCapture:
     case Effect::Instantiates:
     case Effect::GraphRetains:
+    case Effect::MakesDescriptor:
       return true;
     case Effect::Describes:
     case Effect::Queries:
@@ -154,6 +155,7 @@ bool IsRelease(Effect effect) noexcept {
     case Effect::UpdatesGraph:
     case Effect::LaunchesGraph:
     case Effect::GraphRetains:
+    case Effect::MakesDescriptor:
       return false;
   }
   return false;

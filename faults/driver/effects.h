@@ -42,8 +42,9 @@ enum class Effect : std::uint8_t {
   Instantiates,
   UpdatesGraph,
   LaunchesGraph,
-  GraphRetains,   // a graph takes `bytes` references of a user object; with CU_GRAPH_USER_OBJECT_MOVE it takes over the caller's
-  GraphReleases,  // a graph releases `bytes` references
+  GraphRetains,     // a graph takes `bytes` references of a user object; with CU_GRAPH_USER_OBJECT_MOVE it takes over the caller's
+  GraphReleases,    // a graph releases `bytes` references
+  MakesDescriptor,  // writes a file descriptor to *object when the handle type asks for one; the program closes it
 };
 
 struct EffectRow {

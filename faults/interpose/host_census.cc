@@ -53,7 +53,8 @@ constinit std::atomic<int64_t> known_count{0};
 constinit std::atomic<int64_t> beyond{0};  // number of descriptors in the last listing that are not followed
 constinit DescriptorSet opened;            // numbers that a wrapped function once opened
 constinit std::atomic<int> last_declined{-2};
-constinit DescriptorSet inherited;  // inherited numbers, whatever file they refer to now
+constinit DescriptorSet inherited;         // inherited numbers, whatever file they refer to now
+constinit DescriptorSet taken;             // numbers that the driver took over, until they are opened again or closed
 
 // State of one census, guarded by `counting`.
 constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
@@ -251,9 +252,21 @@ int Opened(int descriptor, HostCall call) noexcept {
   const UnderWay under_way;
   inherited.Remove(descriptor);
   opened.Add(descriptor);
+  taken.Remove(descriptor);
   Know(descriptor);
   Write(call, Name(descriptor), 0);
   return descriptor;
+}
+
+void ToldOfDescriptor(int descriptor, bool taken_over) noexcept {
+  if (!Follows(descriptor)) return;
+  if (taken_over) {
+    taken.Add(descriptor);
+    return;
+  }
+  inherited.Remove(descriptor);
+  taken.Remove(descriptor);
+  Know(descriptor);
 }
 
 int Replaced(int descriptor, HostCall call) noexcept {
@@ -268,7 +281,9 @@ int Replaced(int descriptor, HostCall call) noexcept {
 void Closing(int descriptor) noexcept {
   if (!Follows(descriptor)) return;
   if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
-  if (Unknow(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
+  // A driver that took the number over may have closed it, and somebody may have opened it again by a way without a record.
+  const bool was_taken = taken.Remove(descriptor) && syscall(SYS_fcntl, descriptor, F_GETFD) < 0;
+  if (Unknow(descriptor) || was_taken) Write(HostCall::DescriptorClose, Name(descriptor), 0);
 }
 
 void WasNotOpen(int descriptor) noexcept {

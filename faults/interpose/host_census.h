@@ -44,6 +44,10 @@ void Closing(int descriptor) noexcept;
 void WasNotOpen(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
+// The driver drop-in tells of a descriptor that the driver made for the program, or took over from it: their records are those of the
+// calls.
+void ToldOfDescriptor(int descriptor, bool taken_over) noexcept;
+
 void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited
 void RememberReplaceable() noexcept;        // for an audit in this process, without census: replacing an open descriptor gains nothing
 void TakeCensus(bool at_the_end) noexcept;  // writes a record for each descriptor that was opened or closed unseen

@@ -240,6 +240,13 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_host_continue(voi
   own_id.store(self, std::memory_order_relaxed);
 }
 
+// Called by the driver drop-in when a call has made a descriptor for the program, or the driver has taken one over from it.
+extern "C" __attribute__((visibility("default"))) void cuaudit_host_descriptor(int descriptor, bool taken_over) noexcept {
+  const int saved = errno;
+  cuaudit::faults::ToldOfDescriptor(descriptor, taken_over);
+  errno = saved;
+}
+
 // Called before the driver drop-in's function of the same name, so that records written here count for the cycle that ends.
 extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
   using namespace cuaudit::faults;

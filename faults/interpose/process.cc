@@ -224,6 +224,8 @@ void OpenDriver() noexcept {
   if (uses_genuine) gate.AnswerForGoneObjects();
   if (!uses_genuine)
     gate.Tell({[](void*, driver::CallId id, const std::uint64_t* values) noexcept { sim::NoteRefusedCall(simulated_world, id, values); }});
+  // The host probes may not see how the driver opens and closes descriptors, but the program's close they see.
+  if (journal.is_open()) gate.WatchDescriptors(reinterpret_cast<OnDescriptor>(dlsym(RTLD_DEFAULT, "cuaudit_host_descriptor")));
   if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
   if (journal.is_open()) atexit(&NoteExit);

@@ -98,6 +98,13 @@ enum ArgumentFlag : std::uint16_t {
   kCopiedGraph = 0x400,   // argument[0] = the graph that was copied into the node
   kCapturedNode = 0x800,  // argument[0] = the node that the call became, [1] = the stream under capture, [2] = the node's graph; 0 where
                           // the driver did not say
+  // argument[0] = descriptor + 1 that the call made for the program, [1] = descriptor + 1 that the driver took over from it; 0: none
+  kDescriptor = 0x1000,
+  // What the new object stands on: argument[0] = driver::Kind, [1] = its handle or an address in it. Of a kernel node: Kind::Module, and
+  // the function or kernel.
+  kStandsOn = 0x2000,
+  // Words of eight bytes that a launch passes to its kernel, while a texture or surface object lives whose memory is gone.
+  kLaunchWords = 0x4000,
 };
 
 struct Record {

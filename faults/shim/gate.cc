@@ -9,6 +9,7 @@
 #include "faults/shim/call_record.h"
 #include "faults/shim/node_addresses.h"
 #include "faults/shim/thread_identity.h"
+#include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -150,7 +151,8 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   Record* record = passage->record;
   if (succeeded && record != nullptr) {
     FillOutputs(*passage);
-    RecordAddresses(next_, journal_, *passage);
+    RecordAddresses(next_, journal_, *passage, textures_.any_gone());
+    if (TellsOfObjects(row.base)) TellObjects(*passage);
   }
   if (record != nullptr && passage->forward) captures_.Count(row.effect, result);
   if (succeeded && record != nullptr && row.base == driver::BaseId::Init) NameDevice();
@@ -181,6 +183,14 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   thread_state.begin = passage->outer_begin;
   errno = saved;
   return result;
+}
+
+void Gate::TellObjects(const Passage& passage) noexcept {
+  const ToldDescriptors descriptors = DescriptorsOf(passage);
+  if (on_descriptor_ != nullptr && descriptors.made >= 0) on_descriptor_(descriptors.made, false);
+  if (on_descriptor_ != nullptr && descriptors.taken >= 0) on_descriptor_(descriptors.taken, true);
+  RecordToldObjects(journal_, passage, descriptors);
+  textures_.After(passage);
 }
 
 void Gate::NameDevice() noexcept {

@@ -17,7 +17,8 @@
 //   6 a gone handle answers, if nothing did before (gone_handles.h)
 //   7 call stack, if not taken yet      8 whether it is captured, if it is passed on (captures.h)
 // After the driver, or OnRefusal:
-//   1 what the call wrote, addresses of graph nodes (node_addresses.h)      2 captures begun and ended
+//   1 what the call wrote, addresses of graph nodes (node_addresses.h) and objects in structures (told_objects.h)
+//   2 captures begun and ended
 //   3 cuInit: the device's name         4 the pin, after a retain (pinned_contexts.h)
 //   5 contexts that took their loss with them, references of the program    6 handles that are gone, or are there again
 //   7 the plan's result and garbage     8 an `after` that the driver forestalled did not fire     9 the record ends
@@ -45,6 +46,7 @@
 #include "faults/shim/passage.h"
 #include "faults/shim/pinned_contexts.h"
 #include "faults/shim/scope.h"
+#include "faults/shim/texture_memory.h"
 
 namespace cuaudit::faults {
 
@@ -59,6 +61,9 @@ struct OnRefusal {
   void (*function)(void* self, driver::CallId id, const std::uint64_t* arguments) noexcept = nullptr;
   void* self = nullptr;
 };
+
+// Told of each descriptor that a call made for the program, or that the driver took over from it, before the call returns.
+using OnDescriptor = void (*)(int descriptor, bool taken) noexcept;
 
 class Gate {
  public:
@@ -98,6 +103,8 @@ class Gate {
     before_ = before;
     armed_ = armed_ || before.function != nullptr;
   }
+  // Null: nobody is told.
+  void WatchDescriptors(OnDescriptor function) noexcept { on_descriptor_ = function; }
   // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
   // journal's header, and in its parent's name in all records.
   void Continue(const Plan& plan) noexcept;
@@ -139,6 +146,7 @@ class Gate {
   CUresult Leave(Passage* passage, CUresult result) noexcept;
   void Decide(Passage* passage, bool nested, std::uint64_t site) noexcept;
   void NameDevice() noexcept;
+  void TellObjects(const Passage& passage) noexcept;
 
   driver::DriverRef next_;
   Journal* journal_ = nullptr;
@@ -155,6 +163,8 @@ class Gate {
   LostContexts lost_;  // this process's
   PinnedContexts pinned_;
   Captures captures_;
+  TextureMemory textures_;
+  OnDescriptor on_descriptor_ = nullptr;
 };
 
 // A DriverRef whose every call passes the gate.

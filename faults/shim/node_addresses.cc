@@ -177,6 +177,15 @@ void CollectCaptured(const driver::DriverRef& next, const Passage& passage, Addr
   }
 }
 
+void CollectLaunch(const driver::DriverRef& next, const Passage& passage, Addresses* words) noexcept {
+  CollectCaptured(next, passage, words);
+  words->flags = kLaunchWords;
+}
+
+bool IsLaunch(driver::BaseId base) noexcept {
+  return base == driver::BaseId::LaunchKernel || base == driver::BaseId::LaunchCooperativeKernel || base == driver::BaseId::LaunchKernelEx;
+}
+
 void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
   switch (passage.id) {
     case CallId::GraphAddKernelNode:
@@ -246,9 +255,10 @@ std::uint64_t ChildOf(const Passage& passage) noexcept {
   return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_GRAPH ? 0 : reinterpret_cast<std::uintptr_t>(node->graph.graph);
 }
 
-void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage) noexcept {
+void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept {
   Addresses addresses;
   Collect(next, passage, &addresses);
+  if (launches && !passage.captured && IsLaunch(driver::BaseOf(passage.id))) CollectLaunch(next, passage, &addresses);
   if (passage.captured) {
     CollectCaptured(next, passage, &addresses);
     Record* const record = NewRecord(journal, RecordKind::Argument, static_cast<std::uint16_t>(passage.id));

@@ -18,8 +18,8 @@
 
 namespace cuaudit::faults {
 
-// Of a call that succeeded and has a record.
-void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage) noexcept;
+// Of a call that succeeded and has a record. `launches`: also the words that a launch passes to its kernel (kLaunchWords).
+void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept;
 
 // The graph that the call is to make a node of, 0: it makes none of a graph.
 std::uint64_t ChildOf(const Passage& passage) noexcept;

@@ -15,6 +15,7 @@
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/said.h"
+#include "reports/defect_words.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
@@ -171,6 +172,16 @@ std::string RecordLine(const faults::Record& record) {
         return fmt::format("child graph copied by call {}: {:#x}", record.context, record.argument[0]);
       if ((record.flags & faults::kCapturedNode) != 0)
         return fmt::format("node of call {}: {:#x}, captured on stream {:#x}", record.context, record.argument[0], record.argument[1]);
+      if ((record.flags & faults::kDescriptor) != 0 && record.argument[0] != 0)
+        return fmt::format("descriptor made by call {}: {}", record.context, record.argument[0] - 1);
+      if ((record.flags & faults::kDescriptor) != 0)
+        return fmt::format("descriptor taken over by call {}: {}", record.context, record.argument[1] - 1);
+      if ((record.flags & faults::kStandsOn) != 0 && record.argument[0] < driver::kKindCount)
+        return fmt::format("what call {} makes stands on {} {:#x}", record.context,
+                           driver::Name(static_cast<driver::Kind>(record.argument[0])), record.argument[1]);
+      if ((record.flags & faults::kLaunchWords) != 0)
+        return fmt::format("words of launch {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
+                           record.argument[2]);
       return fmt::format("addresses for call {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
                          record.argument[2]);
     case faults::RecordKind::Mark:
@@ -210,7 +221,7 @@ void AddRecords(const faults::JournalView& journal, Page* page) {
   if (empty != 0) page->Line("{} records were never written", empty);
 }
 
-void AddPlace(const char* what, const Observation& seen, const Site& site, SiteTexts* sites, Page* page) {
+void AddPlace(std::string_view what, const Observation& seen, const Site& site, SiteTexts* sites, Page* page) {
   const report::Acquired& place = sites->Text(seen.journal, site, SiteKey(seen.journal, site));
   if (place.call.empty()) return;
   page->Line("  {} {} at {}", what, place.call, site.begin);
@@ -240,7 +251,7 @@ void AddLedger(const Observation& seen, Page* page) {
   for (const Violation& violation : seen.ledger.violations) {
     page->Line("{}: {} {:#x}", Name(violation.rule), driver::Name(violation.kind), violation.handle);
     AddPlace("shown by", seen, violation.where, &sites, page);
-    AddPlace("collides with", seen, violation.other, &sites, page);
+    AddPlace(report::OtherIs(violation.rule), seen, violation.other, &sites, page);
   }
   if (seen.ledger.violations.empty()) page->Line("none");
 }

@@ -81,6 +81,8 @@ constexpr std::string_view EffectName(driver::Effect effect) {
       return "graph retains";
     case driver::Effect::GraphReleases:
       return "graph releases";
+    case driver::Effect::MakesDescriptor:
+      return "makes descriptor";
   }
   return {};
 }

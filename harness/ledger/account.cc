@@ -80,6 +80,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
     if (object.context == 0) object.context = record.context;
     if (object.context != 0) by_context_[object.context].push_back(index);
   }
+  foundations_.Put(driver::FamilyOf(object.kind), object.handle, -1);
   books_->beneath.push_back(entry.top);
   entry.top = index;
   entry.last = index;
@@ -133,6 +134,7 @@ void Account::Close(std::int64_t index, State state, const Site& site) {
   object.released = site;
   if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
   if (object.kind == Kind::Mapping) mappings_.erase(object.handle);
+  if (object.kind == Kind::Module || object.kind == Kind::Library) space_.CountDeath();
   if (StaleAfterRelease(object.kind)) {
     space_.Kill(object.handle, object.bytes, index);
   } else if (HasRange(object.kind)) {
@@ -289,6 +291,10 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
     if (dead < 0) CheckBlocks(handle, record);
     return;
   }
+  // Of a texture or surface object only launches read the memory: a query of its description does no harm.
+  const bool is_view = family == Family::TextureObject || family == Family::SurfaceObject;
+  const std::int64_t gone = is_view ? -1 : GoneUnder(family, handle);
+  if (gone >= 0) return ViolateFoundation(record, handle, gone);
   const HandleEntry* entry = Find(family, handle);
   if (entry == nullptr || entry->top >= 0 || entry->last < 0 || entry->borrowed) return;
   const Object& last = books_->object(entry->last);

@@ -14,6 +14,7 @@
 
 #include "harness/ledger/address_space.h"
 #include "harness/ledger/arguments.h"
+#include "harness/ledger/foundations.h"
 #include "harness/ledger/ledger.h"
 
 namespace cuaudit::harness {
@@ -75,6 +76,22 @@ class Account {
   void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes);
   // Checks a use of `handle`, or of an address inside an allocation.
   void CheckUse(driver::Family family, std::uint64_t handle, const faults::Record& record);
+
+  // `handle` of `family` stands on the newest object of `kind` under `under`: a handle, or an address in device memory.
+  void StandOn(driver::Family family, std::uint64_t handle, driver::Kind kind, std::uint64_t under);
+  // The function or kernel `code` comes from the live module or library under `from`, or is another handle of the code `from` (Kind::None).
+  void CodeOf(std::uint64_t code, driver::Kind kind, std::uint64_t from);
+  // What `handle` stands on, directly or not, and the program has destroyed; -1 when nothing is known to be.
+  std::int64_t GoneUnder(driver::Family family, std::uint64_t handle);
+  bool IsGone(std::int64_t object);
+  // What `code` stands on while that is alive; -1 when it is gone or unknown.
+  std::int64_t AliveUnderCode(std::uint64_t code);
+  // A call uses what stands on `object`, which is gone.
+  void ViolateFoundation(const faults::Record& record, std::uint64_t handle, std::int64_t object);
+  // The driver closed this descriptor, or closes it later: it took it over from the program.
+  void TakeOver(std::uint64_t descriptor, const faults::Record& record);
+  // The descriptor was closed. When the driver had taken it over, that is wrong of the program, and no news of a census.
+  void CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program);
 
   // The program's own pool hands out [address, address + bytes), or takes the block at `address` back.
   void HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
@@ -138,6 +155,7 @@ class Account {
   std::map<std::uint64_t, std::int64_t> mappings_;
   AddressSpace space_;
   AddressSpace blocks_;  // blocks of the program's own pools
+  Foundations foundations_;
 };
 
 }  // namespace cuaudit::harness

@@ -51,6 +51,7 @@ class Folding {
   ProcessFold& Open(std::uint32_t pid, std::unique_ptr<ProcessFold> process);
   ProcessFold& ProcessOf(std::uint32_t pid);
   const Graphs::Addresses& AddressesOf(const faults::Record& record) const;
+  ProcessFold::Told ToldOf(const faults::Record& record) const;
 
   std::vector<std::span<const faults::Record>> given_;
   std::size_t given_count_ = 0;  // number of records
@@ -65,7 +66,8 @@ class Folding {
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, Graphs::Addresses> addresses_;     // by the begin ticket of the call
   std::unordered_map<std::uint64_t, const faults::Record*> contents_;  // content of the graph node that the call adds, by the same ticket
-  std::unordered_map<std::uint64_t, Site> calls_;                      // by the same ticket; filled at the first proved misuse
+  std::unordered_map<std::uint64_t, std::vector<const faults::Record*>> told_;  // of other objects (told_objects.cc), by the same ticket
+  std::unordered_map<std::uint64_t, Site> calls_;                               // by the same ticket; filled at the first proved misuse
 };
 
 }  // namespace cuaudit::harness

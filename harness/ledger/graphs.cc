@@ -310,10 +310,19 @@ void Graphs::Launched(const faults::Record& record) {
 
 void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> addresses) {
   std::vector<std::pair<std::int64_t, std::uint64_t>> dead;
+  std::vector<std::int64_t> gone;
   for (const std::uint64_t address : addresses) {
+    if ((address & kNeededObject) != 0) {
+      const auto needed = static_cast<std::int64_t>(address & ~kNeededObject);
+      if (account_->IsGone(needed)) gone.push_back(needed);
+      continue;
+    }
     const std::int64_t object = account_->DeadObjectAt(address);
     if (object >= 0) dead.emplace_back(object, address);
   }
+  std::sort(gone.begin(), gone.end());
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  for (const std::int64_t object : gone) account_->ViolateFoundation(record, account_->books().object(object).handle, object);
   std::sort(dead.begin(), dead.end());
   std::int64_t previous = -1;
   for (const auto& [object, address] : dead) {

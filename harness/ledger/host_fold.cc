@@ -13,7 +13,8 @@ using faults::HostCall;
 
 // Descriptors, threads and mappings can be reused by calls that leave no record, so a second release proves nothing.
 void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
-  const HandleEntry* entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
+  HandleEntry* const entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
+  if (entry != nullptr && entry->top < 0) entry->borrowed = false;
   if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Outcome::Succeeded);
 }
 
@@ -57,7 +58,8 @@ void ProcessFold::HostUnmap(const faults::Record& record) {
 void ProcessFold::Replaced(const faults::Record& record) {
   for (std::size_t i = first_object_; i < account_.books().ledger.objects.size(); ++i) {
     Object& object = account_.books().ledger.objects[i];
-    if (object.pid != record.pid || object.state != State::Live || object.acquired.record_kind != faults::RecordKind::Host) continue;
+    const bool of_host = object.acquired.record_kind == faults::RecordKind::Host || object.kind == Kind::FileDescriptor;
+    if (object.pid != record.pid || object.state != State::Live || !of_host) continue;
     object.state = State::Released;
     object.released = SiteOf(record);
   }
@@ -131,6 +133,9 @@ void ProcessFold::Host(const faults::Record& record) {
     default: {  // descriptors and threads
       const HostDeed deed = DeedOf(static_cast<HostCall>(record.call));
       object.kind = deed.acquires;
+      if (static_cast<HostCall>(record.call) == HostCall::DescriptorFound && IsToldDescriptor(handle)) break;
+      if (deed.releases == Kind::FileDescriptor)
+        account_.CheckTaken(handle, record, static_cast<HostCall>(record.call) == HostCall::DescriptorClose);
       if (deed.acquires != Kind::None) account_.Acquire(object, record);
       if (deed.releases != Kind::None) ReleaseHeld(deed.releases, record);
     }

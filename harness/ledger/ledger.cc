@@ -102,6 +102,7 @@ void Folding::Take(std::span<const Record> records) {
   }
   addresses_.clear();
   contents_.clear();
+  told_.clear();
   calls_.clear();
   Facts& facts = books_.ledger.facts;
   const bool noting = notes_ == Notes::Everything;
@@ -115,13 +116,18 @@ void Folding::Take(std::span<const Record> records) {
     if (noting) facts.Count(record, index_of(record));
     if (IsProgramCall(record)) Count(record);
     if (record.kind != RecordKind::Argument) continue;
+    if ((record.flags & (faults::kDescriptor | faults::kStandsOn | faults::kLaunchWords)) != 0) {
+      told_[record.context].push_back(&record);
+      continue;
+    }
     if ((record.flags & (faults::kMemoryNode | faults::kMovedGraph | faults::kCopiedGraph | faults::kCapturedNode)) != 0) {
       contents_[record.context] = &record;
       continue;
     }
     Graphs::Addresses& addresses = addresses_[record.context];
     for (const std::uint64_t address : record.argument) {
-      if (address != 0) addresses.push_back(address);
+      // A number, and no address that anything lies at.
+      if (address != 0 && (address & kNeededObject) == 0) addresses.push_back(address);
     }
   }
   if (events_.empty()) return;
@@ -148,7 +154,7 @@ void Folding::Apply(const Event& event) {
         if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second);
       }
       if (event.returned) {
-        ProcessOf(record.pid).Return(record, AddressesOf(record));
+        ProcessOf(record.pid).Return(record, AddressesOf(record), ToldOf(record));
       } else {
         ProcessOf(record.pid).Enter(record, AddressesOf(record));
       }
@@ -173,14 +179,19 @@ void Folding::Apply(const Event& event) {
 }
 
 // The calls alone may already show a use of freed memory. A proof of the same use by the simulated driver is dropped: one bug, one
-// violation.
+// violation. Of a graph whose module is gone the proof stays, which names the call that queued the node, too.
 void Folding::DropSaidTwice() {
   std::vector<Violation>& violations = books_.ledger.violations;
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint64_t>> shown;
   for (const Violation& violation : violations) {
     if (violation.rule == Rule::UseAfterRelease) shown.emplace(violation.pid, violation.object, violation.where.begin);
   }
+  std::set<std::pair<std::uint32_t, std::uint64_t>> proved;
+  for (const Violation& violation : violations) {
+    if (violation.rule == Rule::DestroyedInUse) proved.emplace(violation.pid, violation.where.begin);
+  }
   std::erase_if(violations, [&](const Violation& violation) {
+    if (violation.rule == Rule::DestroyedUnderUser && proved.contains({violation.pid, violation.where.begin})) return true;
     return violation.object >= 0 && IsProved(violation.rule) && shown.count({violation.pid, violation.object, violation.where.begin}) != 0;
   });
 }
@@ -245,6 +256,11 @@ const Graphs::Addresses& Folding::AddressesOf(const Record& record) const {
   static const Graphs::Addresses kNone;
   const auto found = addresses_.find(record.begin);
   return found == addresses_.end() ? kNone : found->second;
+}
+
+ProcessFold::Told Folding::ToldOf(const Record& record) const {
+  const auto found = told_.find(record.begin);
+  return found == told_.end() ? ProcessFold::Told() : ProcessFold::Told(found->second);
 }
 
 Ledger Fold(std::span<const faults::Record> records) {

@@ -38,6 +38,10 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
     if (release && static_cast<int>(i) == row.object) continue;  // a second release is another rule
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
+  if (row.base != BaseId::ArrayDestroy) return;
+  // A level has no release of its own: a driver that is given one after the whole was destroyed follows a stale pointer.
+  const std::int64_t gone = account_.GoneUnder(Family::Array, record.argument[0]);
+  if (gone >= 0) account_.ViolateFoundation(record, record.argument[0], gone);
 }
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
@@ -72,6 +76,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
   const bool made = outcome == Outcome::After && (driver::IsAcquire(row.effect) || row.effect == Effect::BeginsCapture);
   if (kept || made) account_.set_plan_left_something();
   CheckUses(record, row);
+  CheckCode(record);
   FollowAddresses(record, row, addresses);
   switch (row.effect) {
     case Effect::Releases:
@@ -119,6 +124,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
     case Effect::UpdatesGraph:
     case Effect::GraphRetains:
     case Effect::GraphReleases:
+    case Effect::MakesDescriptor:
       break;
   }
 }
@@ -138,9 +144,10 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
   Graphs::Addresses all = addresses;
   const CallId call = CallOf(record);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
-    if (ArgumentFamily(call, i) == Family::Pointer && !driver::ShapeOf(call).parameter[i].output) all.push_back(record.argument[i]);
+    const bool address = ArgumentFamily(call, i) == Family::Pointer && !driver::ShapeOf(call).parameter[i].output;
+    if (address && (record.argument[i] & kNeededObject) == 0) all.push_back(record.argument[i]);
   }
-  graphs_.Capture(capture, record, all);
+  graphs_.Capture(capture, record, WithCode(record, all, {}));
 }
 
 void ProcessFold::BorrowAnswers(const faults::Record& record) {
@@ -193,7 +200,13 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   if (row.kind == Kind::Event) graphs_.ForgetEvent(object.handle);
 }
 
-void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses) {
+void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses, Told told) {
+  const bool needs = !told.empty() && (told.front()->flags & faults::kStandsOn) != 0;
+  Carry(record, needs ? WithCode(record, addresses, told) : addresses);
+  FollowFoundations(record, told);
+}
+
+void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
   graphs_.ForgetCaptured(record.begin);
@@ -297,6 +310,7 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
     case Effect::PopsContext:
     case Effect::EndsCapture:
     case Effect::LaunchesGraph:
+    case Effect::MakesDescriptor:  // FollowFoundations
       break;
   }
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "harness/ledger/account.h"
 #include "harness/ledger/contexts.h"
@@ -40,10 +41,13 @@ class ProcessFold {
   ProcessFold(const ProcessFold&) = delete;
   ProcessFold& operator=(const ProcessFold&) = delete;
 
+  // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords).
+  using Told = std::span<const faults::Record* const>;
+
   // Applies what takes effect at the begin of a call: uses, releases, and retains of the primary context.
   void Enter(const faults::Record& record, const Graphs::Addresses& addresses);
   // Applies what takes effect at the end of a call: acquisitions, answers of queries, and releases of the primary context.
-  void Return(const faults::Record& record, const Graphs::Addresses& addresses);
+  void Return(const faults::Record& record, const Graphs::Addresses& addresses, Told told);
   void Host(const faults::Record& record);
   void Replaced(const faults::Record& record);  // exec replaced the process image
   void Mark(const faults::Record& record);
@@ -57,7 +61,14 @@ class ProcessFold {
   bool IsParentOf(const ProcessFold& child) const { return child.account_.parent() == &account_; }
 
  private:
+  void Carry(const faults::Record& record, const Graphs::Addresses& addresses);
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);
+  // In told_objects.cc.
+  Graphs::Addresses WithCode(const faults::Record& record, const Graphs::Addresses& addresses, Told told);
+  void CheckCode(const faults::Record& record);
+  void FollowFoundations(const faults::Record& record, Told told);
+  void TakeDescriptors(const faults::Record& record, const faults::Record& told);
+  bool IsToldDescriptor(std::uint64_t descriptor);
   void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);

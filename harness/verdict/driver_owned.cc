@@ -89,6 +89,8 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
   Owners owners(journal);
   for (Object& object : ledger->objects) {
+    // Of a descriptor that the driver made for the program only the host probes see the close.
+    if (stopped && object.kind == driver::Kind::FileDescriptor) object.part_of_other = true;
     if (!IsHost(object)) continue;
     if (stopped || helpers(object.pid)) object.part_of_other = true;
     const Owner owner = owners.Of(object.acquired.stack);
@@ -104,6 +106,9 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
                                     if (violation.where.record_kind == faults::RecordKind::Host && (stopped || helpers(violation.pid)))
                                       return true;
                                     if (violation.object < 0) return false;
+                                    if (violation.rule == Rule::ClosedAfterImport) {
+                                      return owners.Of(violation.where.stack) == Owner::Driver;  // it closes what it took
+                                    }
                                     const Object& object = ledger->objects[static_cast<std::size_t>(violation.object)];
                                     return object.driver_owned || (IsHost(object) && object.part_of_other);
                                   }),

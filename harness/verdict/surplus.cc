@@ -78,6 +78,17 @@ std::map<std::uint32_t, const Object*> MoreContexts(const Rehearsed& rehearsal, 
   return more;
 }
 
+// Descriptors that the driver opened for a context, told with the finding of that context. Answers false when none of these is.
+bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings, std::uint64_t descriptors) {
+  for (TrialFinding& finding : *findings) {
+    if (finding.kind != context.kind || finding.acquired_key != context.acquired_key) continue;
+    if (!finding.detail.empty()) finding.detail += "; ";
+    finding.detail += "holds " + std::to_string(descriptors) + " descriptors of the driver";
+    return true;
+  }
+  return false;
+}
+
 TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   TrialFinding finding;
   finding.rule = rule;
@@ -192,6 +203,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
       unmatched.push_back({&object, key});
     }
   }
+  std::map<const Object*, std::uint64_t> under_context;
   // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
@@ -205,11 +217,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     }
     const auto holder = contexts.find(left.object->pid);
     if (left.object->event_or_pipe && holder != contexts.end()) {
-      if (holder->second->state == State::ReleaseRefused) {
-        refused.Add(Refused(*left.object, left.key, holder->second->released));
-      } else {
-        lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
-      }
+      ++under_context[holder->second];
       continue;
     }
     const bool pooled =
@@ -237,6 +245,17 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     }
   }
   Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), relied.Take(), {}, unjudged.Take()};
+  for (const auto& [object, descriptors] : under_context) {
+    const TrialFinding context = FindingOf(Rule::KeptByLibrary, *object, keys.Of(object->acquired));
+    const bool told = TellUnder(context, &left.leaks, descriptors) || TellUnder(context, &left.refused, descriptors) ||
+                      TellUnder(context, &left.process_lifetime, descriptors);
+    if (told) continue;
+    TrialFinding alone;
+    alone.rule = Rule::KeptByLibrary;
+    alone.kind = Kind::FileDescriptor;
+    alone.count = descriptors;
+    left.process_lifetime.push_back(std::move(alone));
+  }
   left.shown = TakeShown(*trial.journal, &left.leaks);
   for (TrialFinding& kept_alive : TakeShown(*trial.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
   return left;
@@ -245,6 +264,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
 std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings) {
   if (!OnlyShowsHost(journal)) return {};
   const auto first = std::stable_partition(findings->begin(), findings->end(), [](const TrialFinding& finding) {
+    if (finding.rule == Rule::ClosedAfterImport) return true;  // the driver's descriptor, whoever opened it
     return finding.where.record_kind != RecordKind::Host && finding.acquired.record_kind != RecordKind::Host;
   });
   std::vector<TrialFinding> shown(std::make_move_iterator(first), std::make_move_iterator(findings->end()));

@@ -253,6 +253,17 @@ void List(Questions& ask) {
     a(a.d.TexObjectGetResourceDesc(&resource, texture));
     a(a.d.TexObjectDestroy(texture));
   });
+  // A launch that names a texture among its words can be told from one that passes a small number.
+  ask.Risky("texture.handles_are_no_small_numbers", "1 1", [](Ready& a, const Sixteen& sixteen) {
+    CUtexObject texture = 0;
+    CUsurfObject surface = 0;
+    const CUDA_TEXTURE_DESC how{};
+    const CUDA_RESOURCE_DESC resource = OfArray(sixteen.array);
+    a.Prepare(a.d.TexObjectCreate(&texture, &resource, &how, nullptr));
+    a.Prepare(a.d.SurfObjectCreate(&surface, &resource));
+    a.Value(texture > 0xffff);
+    a.Value(surface > 0xffff);
+  });
   ask.Risky("texture.destroy_null", "SUCCESS", [](Ready& a) { a(a.d.TexObjectDestroy(0)); });
   ask.Risky("texture.destroy_twice", "SUCCESS SUCCESS", [](Ready& a, const Sixteen& sixteen) {
     CUtexObject texture = 0;

@@ -268,6 +268,19 @@ void List(Questions& ask) {
     a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     a(a.d.StreamDestroy(s));
   });
+  ask.Risky("capture.destroyed_origin", "SUCCESS SUCCESS 0 ILLEGAL_STATE SUCCESS SUCCESS", [](Ready& a) {
+    const CUstream s = a.StreamCreate(), joined = a.StreamCreate();
+    const CUevent e = a.EventCreate();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    a.Prepare(a.d.EventRecord(e, s));
+    a.Prepare(a.d.StreamWaitEvent(joined, e, 0));
+    a(a.d.StreamDestroy(s));
+    a(a.d.StreamIsCapturing(joined, &status), status);
+    a(a.d.StreamEndCapture(joined, kIgnored));
+    a(a.d.StreamSynchronize(joined));
+    a(a.d.StreamDestroy(joined));
+  });
   ListModes(ask);
   ask.Plain("capture.event_synchronize", "CAPTURED_EVENT", [](Ready& a) {
     const CUevent e = a.EventCreate();

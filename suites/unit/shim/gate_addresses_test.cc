@@ -21,7 +21,7 @@ std::vector<std::uint64_t> AddressesOf(const GatedWorld& world, BaseId base) {
   std::vector<std::uint64_t> addresses;
   const Record call = world.Last(base);
   for (const Record& record : world.Records()) {
-    if (record.kind != RecordKind::Argument || record.context != call.begin) continue;
+    if (record.kind != RecordKind::Argument || record.context != call.begin || record.flags == kStandsOn) continue;
     for (const std::uint64_t address : record.argument) {
       if (address != 0) addresses.push_back(address);
     }

@@ -264,13 +264,14 @@ TEST(JudgeDetails, APipeOfAContextThatTheTrialKeepsIsTheDrivers) {
   const Judgement refused = JudgePipes(rehearsal, ContextWithPipes(Fate::Refused));
   EXPECT_EQ(refused.verdict, Verdict::ReleaseRefused) << Name(refused.verdict);
   EXPECT_THAT(refused.findings, IsEmpty());
-  ASSERT_THAT(refused.notes, SizeIs(2));
-  EXPECT_EQ(refused.notes[1].kind, Kind::FileDescriptor);
-  EXPECT_EQ(refused.notes[1].count, 2U);
-  EXPECT_EQ(refused.notes[1].where.call, static_cast<std::uint16_t>(CallId::CtxDestroy_v2));
+  ASSERT_THAT(refused.notes, SizeIs(1));
+  EXPECT_EQ(refused.notes[0].kind, Kind::Context);
+  EXPECT_EQ(refused.notes[0].detail, "holds 2 descriptors of the driver");
   const Judgement leaked = JudgePipes(rehearsal, ContextWithPipes(Fate::Forgotten));
   ASSERT_THAT(leaked.findings, SizeIs(1));
   EXPECT_EQ(leaked.findings[0].kind, Kind::Context);
+  EXPECT_EQ(leaked.findings[0].detail, "holds 2 descriptors of the driver");
+  EXPECT_THAT(leaked.notes, IsEmpty()) << "told under it, not beside it";
 }
 
 TEST(JudgeDetails, AnyOtherDescriptorIsTheProgramsToClose) {

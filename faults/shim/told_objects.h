@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// told_objects.h: what a structure or an untyped pointer among the arguments tells of other objects, as Argument records.
+//
+//   kDescriptor   descriptors that the driver made for the program, and descriptors that it took over with an import
+//   kStandsOn     the memory under a texture or surface object, the function in a kernel node
+//
+//   Threads   safe: each record is reserved and filled by one thread.
+//   Errors    a full journal has no record: then nothing is written.
+//   Faults    makes no driver calls.
+//   Source    cuda.h of CUDA 13.0: "Ownership of the file descriptor is transferred to the CUDA driver when the handle is imported
+//             successfully" is said of OPAQUE_FD and TIMELINE_SEMAPHORE_FD, and not of DMABUF_FD.
+#pragma once
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#error "told_objects.h needs __CUDA_API_VERSION_INTERNAL defined for the whole translation unit"
+#endif
+
+#include <cstdint>
+
+#include "faults/driver/kinds.h"
+#include "faults/journal/journal.h"
+#include "faults/shim/passage.h"
+
+namespace cuaudit::faults {
+
+// True for a call that the functions below have something to say about.
+constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
+  using driver::BaseId;
+  switch (base) {
+    case BaseId::MemExportToShareableHandle:
+    case BaseId::MemPoolExportToShareableHandle:
+    case BaseId::MemGetHandleForAddressRange:
+    case BaseId::ImportExternalMemory:
+    case BaseId::ImportExternalSemaphore:
+    case BaseId::TexObjectCreate:
+    case BaseId::TexObjectDestroy:
+    case BaseId::SurfObjectCreate:
+    case BaseId::SurfObjectDestroy:
+    case BaseId::ArrayDestroy:
+    case BaseId::MipmappedArrayDestroy:
+    case BaseId::MemFree:
+    case BaseId::MemFreeAsync:
+    case BaseId::GraphAddKernelNode:
+    case BaseId::GraphKernelNodeSetParams:
+    case BaseId::GraphExecKernelNodeSetParams:
+    case BaseId::GraphAddNode:
+    case BaseId::GraphNodeSetParams:
+    case BaseId::GraphExecNodeSetParams:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Descriptors of one call; -1 for none.
+struct ToldDescriptors {
+  int made = -1;
+  int taken = -1;
+};
+
+// What a call that succeeded did to descriptors.
+ToldDescriptors DescriptorsOf(const Passage& passage) noexcept;
+
+// What a new texture or surface object, or a kernel node, stands on. Kind::None: nothing that its arguments tell.
+struct Footing {
+  driver::Kind kind = driver::Kind::None;
+  std::uint64_t handle = 0;
+};
+Footing FootingOf(const Passage& passage) noexcept;
+
+// Writes both for a call that succeeded.
+void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescriptors& descriptors) noexcept;
+
+}  // namespace cuaudit::faults

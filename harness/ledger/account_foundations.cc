@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What stands on what, and descriptors that the driver took over: the part of Account that knows of two objects at once.
+#include "harness/ledger/account.h"
+
+namespace cuaudit::harness {
+
+using driver::Family;
+using driver::Kind;
+
+bool Account::IsGone(std::int64_t index) {
+  const Object& object = books_->object(index);
+  // Closed without a site: another object took its handle, and nobody saw how it ended.
+  return object.state == State::Released && !object.told_alive && object.released.record_kind == faults::RecordKind::Call;
+}
+
+void Account::StandOn(Family family, std::uint64_t handle, Kind kind, std::uint64_t under) {
+  std::int64_t object = -1;
+  if (driver::FamilyOf(kind) == Family::Pointer) {
+    if (space_.DeadObjectAt(under) < 0) object = space_.ObjectAt(under);
+  } else {
+    const HandleEntry* const entry = Find(driver::FamilyOf(kind), under);
+    // A level of a mipmapped array is no object: who stands on it stands on the whole.
+    object = entry != nullptr && entry->top >= 0 ? entry->top : foundations_.Of(driver::FamilyOf(kind), under);
+  }
+  foundations_.Put(family, handle, object);
+}
+
+void Account::CodeOf(std::uint64_t code, Kind kind, std::uint64_t from) {
+  if (kind == Kind::None) {
+    foundations_.Put(kCode, code, foundations_.Of(kCode, from));
+    return;
+  }
+  StandOn(kCode, code, kind, from);
+}
+
+std::int64_t Account::GoneUnder(Family family, std::uint64_t handle) {
+  constexpr int kDeepest = 8;
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    const std::int64_t under = foundations_.Of(family, handle);
+    if (under < 0) return -1;
+    if (IsGone(under)) return under;
+    family = driver::FamilyOf(books_->object(under).kind);
+    handle = books_->object(under).handle;
+  }
+  return -1;
+}
+
+std::int64_t Account::AliveUnderCode(std::uint64_t code) {
+  const std::int64_t under = foundations_.Of(kCode, code);
+  return under < 0 || IsGone(under) ? -1 : under;
+}
+
+void Account::ViolateFoundation(const faults::Record& record, std::uint64_t handle, std::int64_t index) {
+  const Object& gone = books_->object(index);
+  books_->Violate(Rule::DestroyedUnderUser, gone.kind, record, handle, index);
+  books_->ledger.violations.back().other = gone.released;
+}
+
+void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
+  const HandleEntry* const entry = Find(Family::FileDescriptor, descriptor);
+  if (entry == nullptr || entry->last < 0) return;
+  const std::int64_t index = entry->last;
+  if (entry->top >= 0) {
+    Close(index, State::Released, SiteOf(record));
+  } else if (books_->object(index).released.begin < record.begin) {
+    return;  // closed before; the number means something else now
+  }
+  Object& object = books_->object(index);
+  object.released = SiteOf(record);  // the driver may have closed it inside the call
+  object.told_alive = OutcomeOf(record) == Outcome::After;
+}
+
+void Account::CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program) {
+  const HandleEntry* const entry = Find(Family::FileDescriptor, descriptor);
+  if (entry == nullptr || entry->top >= 0 || entry->last < 0) return;
+  Object& object = books_->object(entry->last);
+  if (object.state != State::Released || object.released.record_kind != faults::RecordKind::Call || object.told_alive) return;
+  if (by_program) {
+    books_->Violate(Rule::ClosedAfterImport, Kind::FileDescriptor, record, descriptor, entry->last);
+    books_->ledger.violations.back().other = object.released;
+  }
+  object.told_alive = true;  // once: from here on the number may be another file's
+}
+
+}  // namespace cuaudit::harness

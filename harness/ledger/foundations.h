@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// foundations.h: which object a handle stands on: a texture on its array, a function on its module, a level on its mipmapped array.
+//
+//   Owns      the table of one process. Objects are indices into Ledger::objects.
+//   Source    README.md, section "What stands on what": for each pair whether destroying the foundation first is wrong, and who says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "faults/driver/kinds.h"
+
+namespace cuaudit::harness {
+
+// Functions and kernels are no objects of their own: they have this family here.
+inline constexpr driver::Family kCode = driver::Family::None;
+
+// In the addresses of a graph node, a number with this bit is no address but an object that the node needs, by its index. No address of a
+// device or of a host has the bit.
+inline constexpr std::uint64_t kNeededObject = std::uint64_t{1} << 63U;
+
+class Foundations {
+ public:
+  // `handle` stands on `object` from now on; -1: on nothing that the ledger knows.
+  void Put(driver::Family family, std::uint64_t handle, std::int64_t object) {
+    if (object >= 0) {
+      of_[{family, handle}] = object;
+    } else if (!of_.empty()) {
+      of_.erase({family, handle});
+    }
+  }
+  [[nodiscard]] std::int64_t Of(driver::Family family, std::uint64_t handle) const {
+    if (of_.empty()) return -1;
+    const auto found = of_.find({family, handle});
+    return found == of_.end() ? -1 : found->second;
+  }
+  [[nodiscard]] bool empty() const { return of_.empty(); }
+
+ private:
+  struct Key {
+    driver::Family family;
+    std::uint64_t handle;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      const std::uint64_t h = (key.handle ^ (static_cast<std::uint64_t>(key.family) << 56U)) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::size_t>(h ^ (h >> 29U));
+    }
+  };
+  std::unordered_map<Key, std::int64_t, KeyHash> of_;
+};
+
+}  // namespace cuaudit::harness

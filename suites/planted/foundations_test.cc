@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Objects that are used after what they stand on was destroyed. harness/ledger/README.md has the table of pairs.
+#define __CUDA_API_VERSION_INTERNAL
+#include "suites/support/cases/foundations.h"
+
+#include "suites/support/cases/capturing.h"
+#include "suites/support/journal_image.h"
+
+namespace cuaudit::testing::foundations_test {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+CUAUDIT_CASE(DestroyedUnderUser, AKernelReadsATextureWhoseMemoryIsGone) {
+  for (const TextureGround& ground : kTextureGrounds) {
+    const CaseRow row(ground.kind);
+    for (const CallId view : {CallId::TexObjectCreate, CallId::SurfObjectCreate}) {
+      Trace t;
+      t.Call(ground.make).Out(0, kArray).In(1, 0x1000);
+      View(t, view, kTexture, ground.kind, kArray);
+      t.Call(ground.destroy).In(0, kArray);
+      LaunchWith(t, {0x500, kTexture});
+      EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user " + std::string(driver::Name(ground.kind))));
+    }
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ATextureOfALevelOfAMipmappedArray) {
+  Trace t;
+  t.Call(CallId::MipmappedArrayCreate).Out(0, kMipmapped);
+  t.Call(CallId::MipmappedArrayGetLevel).Out(0, kLevel).In(1, kMipmapped);
+  View(t, CallId::TexObjectCreate, kTexture, Kind::Array, kLevel);
+  t.Call(CallId::MipmappedArrayDestroy).In(0, kMipmapped);
+  LaunchWith(t, {kTexture});
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user mipmapped_array"));
+}
+
+// The finding names the use, and beside it the call that destroyed the array.
+CUAUDIT_CASE(DestroyedUnderUser, OnlyWhereAFaultTakesThePath) {
+  const auto run = [](bool fails) {
+    Trace t;
+    t.Call(CallId::ArrayCreate_v2).Out(0, kArray);
+    View(t, CallId::TexObjectCreate, kTexture, Kind::Array, kArray);
+    t.Call(CallId::EventCreate).Out(0, 0x11);
+    if (fails) t.Last().Refused();
+    if (fails) t.Call(CallId::ArrayDestroy).In(0, kArray);
+    LaunchWith(t, {kTexture});
+    t.Call(CallId::TexObjectDestroy).In(0, kTexture);
+    if (!fails) t.Call(CallId::ArrayDestroy).In(0, kArray);
+    if (!fails) t.Call(CallId::EventDestroy_v2).In(0, 0x11);
+    return t;
+  };
+  const JournalImage before(run(false));
+  const JournalImage after(run(true));
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse) << Name(judgement.verdict);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::LaunchKernel));
+  EXPECT_EQ(judgement.findings[0].other.call, static_cast<std::uint16_t>(CallId::ArrayDestroy));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AGraphLaunchesAFunctionOfAnUnloadedModule) {
+  Trace t;
+  LoadFunction(t);
+  GraphOf(t, kFunction);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);  // first while all is well
+  Unload(t);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user module"));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ACloneOfAGraphLaunchesAKernelOfAnUnloadedLibrary) {
+  Trace t;
+  t.Call(CallId::LibraryLoadData).Out(0, kLibrary);
+  t.Call(CallId::LibraryGetKernel).Out(0, 0xf1).In(1, kLibrary);
+  t.Call(CallId::KernelGetFunction).Out(0, kFunction).In(1, 0xf1);
+  GraphOf(t, kFunction);
+  t.Call(CallId::GraphClone).Out(0, 0x8).In(1, kGraph);
+  t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x9).In(1, 0x8);
+  EndGraph(t);
+  t.Call(CallId::LibraryUnload).In(0, kLibrary);
+  t.Call(CallId::GraphLaunch).In(0, 0x9);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user library"));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ANodeThatWasSetToAFunctionOfALibrarysModule) {
+  Trace t;
+  LoadFunction(t);
+  t.Call(CallId::LibraryLoadData).Out(0, kLibrary);
+  t.Call(CallId::LibraryGetModule).Out(0, 0x32).In(1, kLibrary);
+  t.Call(CallId::ModuleGetFunction).Out(0, 0xf1).In(1, 0x32);
+  GraphOf(t, kFunction);
+  const Step set = t.Call(CallId::GraphExecKernelNodeSetParams_v2).In(0, kExecutable).In(1, kNode);
+  t.NodeContent(set, faults::kStandsOn, static_cast<std::uint64_t>(Kind::Module), 0xf1);
+  t.Call(CallId::LibraryUnload).In(0, kLibrary);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user library"));
+}
+
+// Declined by the driver, or its last call.
+CUAUDIT_CASE(DestroyedUnderUser, AFunctionIsLaunchedAfterItsModuleWasUnloaded) {
+  for (const bool dies : {false, true}) {
+    Trace t;
+    LoadFunction(t);
+    Unload(t);
+    t.Call(CallId::LaunchKernel).In(0, kFunction);
+    if (dies) t.Last().Unfinished();
+    if (!dies) t.Last().Fails(CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user module"));
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ALevelOfADestroyedMipmappedArray) {
+  for (const CallId use : {CallId::ArrayGetDescriptor_v2, CallId::MemcpyAtoD_v2, CallId::ArrayDestroy}) {
+    Trace t;
+    t.Call(CallId::MipmappedArrayCreate).Out(0, kMipmapped);
+    t.Call(CallId::MipmappedArrayGetLevel).Out(0, kLevel).In(1, kMipmapped);
+    t.Call(CallId::MipmappedArrayDestroy).In(0, kMipmapped);
+    t.Call(use).In(use == CallId::ArrayDestroy ? 0 : 1, kLevel);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user mipmapped_array"));
+  }
+}
+
+// Whole programs on the simulated driver, which answers these calls with success and, here, is asked for no proof.
+struct TexturedArray {
+  Capturing p;
+  CUarray array = nullptr;
+  CUtexObject texture = 0;
+
+  TexturedArray() {
+    CUDA_ARRAY_DESCRIPTOR shape = {16, 4, CU_AD_FORMAT_FLOAT, 1};
+    EXPECT_EQ(p.d.ArrayCreate(&array, &shape), CUDA_SUCCESS);
+    CUDA_RESOURCE_DESC resource = {};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    const CUDA_TEXTURE_DESC how = {};
+    EXPECT_EQ(p.d.TexObjectCreate(&texture, &resource, &how, nullptr), CUDA_SUCCESS);
+  }
+};
+
+CUAUDIT_CASE(DestroyedUnderUser, AProgramLaunchesWithTheTextureInEveryWay) {
+  Causes(2);  // two launches
+  const TexturedArray one;
+  EXPECT_EQ(one.p.d.ArrayDestroy(one.array), CUDA_SUCCESS);
+  one.p.Kernel(one.texture, one.p.stream);
+  one.p.KernelEx(one.texture, one.p.stream);
+  EXPECT_EQ(one.p.d.TexObjectDestroy(one.texture), CUDA_SUCCESS);
+  one.p.Kernel(one.texture, one.p.stream);  // nothing tells that this one is a texture
+  EXPECT_THAT(Wrong(one.p.Fold()), ElementsAre("destroyed_under_user array", "destroyed_under_user array"));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AProgramUnloadsTheModuleUnderACapturedLaunch) {
+  const Capturing p;
+  p.Begin(p.stream);
+  p.Kernel(p.Memory(), p.stream);
+  CUgraphExec executable = p.Instantiate(p.End(p.stream));
+  EXPECT_EQ(p.d.ModuleUnload(p.module), CUDA_SUCCESS);
+  (void)p.d.GraphLaunch(executable, p.stream);
+  EXPECT_THAT(Wrong(p.Fold()), ElementsAre("destroyed_under_user module"));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AProgramUnloadsTheModuleUnderANode) {
+  const Capturing p;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUdeviceptr memory = p.Memory();
+  void* arguments[] = {&memory};
+  const CUDA_KERNEL_NODE_PARAMS kernel = p.With(arguments);
+  ASSERT_EQ(p.d.GraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(p.d.GraphAddKernelNode(&node, graph, nullptr, 0, &kernel), CUDA_SUCCESS);
+  CUgraphExec executable = p.Instantiate(graph);
+  EXPECT_EQ(p.d.ModuleUnload(p.module), CUDA_SUCCESS);
+  (void)p.d.GraphLaunch(executable, p.stream);
+  EXPECT_THAT(Wrong(p.Fold()), ElementsAre("destroyed_under_user module"));
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AProgramLaunchesAnUnloadedFunction) {
+  const Capturing p;
+  EXPECT_EQ(p.d.ModuleUnload(p.module), CUDA_SUCCESS);
+  CUdeviceptr memory = p.Memory();
+  void* arguments[] = {&memory};
+  EXPECT_EQ(p.d.LaunchKernel(p.function, 1, 1, 1, 1, 1, 1, 0, p.stream, arguments, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_THAT(Wrong(p.Fold()), ElementsAre("destroyed_under_user module"));
+}
+
+// The proof of the simulated driver names the call that made the node, and stays alone.
+TEST(Foundations, AProvedUseIsToldOnce) {
+  Trace t;
+  LoadFunction(t);
+  GraphOf(t, kFunction);
+  Unload(t);
+  const Step launch = t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  t.Misuse(driver::MisuseRule::DestroyedInUse, Kind::Module, kFunction, 0, launch.begin(), launch.begin() - 4);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(ledger.violations, SizeIs(1));
+  EXPECT_EQ(ledger.violations[0].rule, Rule::DestroyedInUse);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::foundations_test

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Objects that are destroyed under others without harm: nobody uses those any more, or the manual allows it.
+#define __CUDA_API_VERSION_INTERNAL
+#include "suites/support/cases/foundations.h"
+
+#include "suites/support/cases/capturing.h"
+
+namespace cuaudit::testing::foundations_test {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using ::testing::IsEmpty;
+
+void ExpectSilent(const Trace& t) {
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), IsEmpty());
+  EXPECT_THAT(Left(ledger), IsEmpty());
+}
+
+// A driver accepts it (contract question texture.of_destroyed_array), and nothing reads the texture any more.
+CUAUDIT_CASE(DestroyedUnderUser, ATearDownThatTakesTheArrayBeforeItsTexture) {
+  for (const TextureGround& ground : kTextureGrounds) {
+    Trace t;
+    t.Call(ground.make).Out(0, kArray).In(1, 0x1000);
+    View(t, CallId::TexObjectCreate, kTexture, ground.kind, kArray);
+    View(t, CallId::SurfObjectCreate, kTexture, ground.kind, kArray);  // another object under the same number
+    t.Call(ground.destroy).In(0, kArray);
+    t.Call(CallId::TexObjectDestroy).In(0, kTexture);
+    t.Call(CallId::SurfObjectDestroy).In(0, kTexture);
+    LaunchWith(t, {kTexture});
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AKernelOfAnotherTexture) {
+  Trace t;
+  t.Call(CallId::ArrayCreate_v2).Out(0, kArray);
+  t.Call(CallId::ArrayCreate_v2).Out(0, 0xa1);
+  View(t, CallId::TexObjectCreate, kTexture, Kind::Array, kArray);
+  View(t, CallId::TexObjectCreate, 0x7f, Kind::Array, 0xa1);
+  t.Call(CallId::ArrayDestroy).In(0, kArray);
+  LaunchWith(t, {0x7f, 0x500});
+  t.Call(CallId::TexObjectDestroy).In(0, kTexture);
+  t.Call(CallId::TexObjectDestroy).In(0, 0x7f);
+  t.Call(CallId::ArrayDestroy).In(0, 0xa1);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ATextureThatWasMadeAnewOfAnotherArray) {
+  Trace t;
+  for (const std::uint64_t array : {std::uint64_t{0xa1}, kArray}) {
+    t.Call(CallId::ArrayCreate_v2).Out(0, array);
+    View(t, CallId::TexObjectCreate, kTexture, Kind::Array, array);
+    if (array == kArray) LaunchWith(t, {kTexture});
+    t.Call(CallId::ArrayDestroy).In(0, array);
+    t.Call(CallId::TexObjectDestroy).In(0, kTexture);
+  }
+  ExpectSilent(t);
+}
+
+// The plan is to blame: the array is there although the program was told otherwise, or gone although it was told that it is there.
+CUAUDIT_CASE(DestroyedUnderUser, AnArrayWhoseDestructionDidNotHappenOrWasDenied) {
+  for (const bool happened : {false, true}) {
+    Trace t;
+    t.Call(CallId::ArrayCreate_v2).Out(0, kArray);
+    View(t, CallId::TexObjectCreate, kTexture, Kind::Array, kArray);
+    t.Call(CallId::ArrayDestroy).In(0, kArray);
+    if (happened) t.Last().After();
+    if (!happened) t.Last().Refused();
+    LaunchWith(t, {kTexture});
+    t.Call(CallId::TexObjectDestroy).In(0, kTexture);
+    if (!happened) t.Call(CallId::ArrayDestroy).In(0, kArray);
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AModuleIsUnloadedBeforeItsGraphIsDestroyed) {
+  Trace t;
+  LoadFunction(t);
+  GraphOf(t, kFunction);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  Unload(t);
+  EndGraph(t);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ANodeThatWasSetToAnotherModulesFunction) {
+  Trace t;
+  LoadFunction(t);
+  t.Call(CallId::ModuleLoadData).Out(0, 0x32);
+  t.Call(CallId::ModuleGetFunction).Out(0, 0xf1).In(1, 0x32);
+  GraphOf(t, kFunction);
+  const Step set = t.Call(CallId::GraphExecKernelNodeSetParams_v2).In(0, kExecutable).In(1, kNode);
+  t.NodeContent(set, faults::kStandsOn, static_cast<std::uint64_t>(Kind::Module), 0xf1);
+  Unload(t);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  EndGraph(t);
+  t.Call(CallId::ModuleUnload).In(0, 0x32);
+  ExpectSilent(t);
+}
+
+// The driver accepts the launch, so the function is another one: the CUDA runtime got it by a way without a record.
+CUAUDIT_CASE(DestroyedUnderUser, AFunctionsHandleIsGivenAnew) {
+  Trace t;
+  LoadFunction(t);
+  Unload(t);
+  t.Call(CallId::LaunchKernel).In(0, kFunction);
+  GraphOf(t, kFunction);
+  t.Call(CallId::GraphLaunch).In(0, kExecutable);
+  EndGraph(t);
+  LoadFunction(t);  // under the same handles
+  t.Call(CallId::LaunchKernel).In(0, kFunction).Fails(CUDA_ERROR_INVALID_VALUE);
+  Unload(t);
+  t.Call(CallId::LaunchKernel).In(0, kFunction).Refused();
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ALevelWhileItsArrayLivesAndAnArrayAtItsHandle) {
+  Trace t;
+  t.Call(CallId::MipmappedArrayCreate).Out(0, kMipmapped);
+  t.Call(CallId::MipmappedArrayGetLevel).Out(0, kLevel).In(1, kMipmapped);
+  t.Call(CallId::ArrayGetDescriptor_v2).In(1, kLevel);
+  t.Call(CallId::MipmappedArrayDestroy).In(0, kMipmapped);
+  t.Call(CallId::ArrayCreate_v2).Out(0, kLevel);
+  t.Call(CallId::ArrayGetDescriptor_v2).In(1, kLevel);
+  t.Call(CallId::ArrayDestroy).In(0, kLevel);
+  ExpectSilent(t);
+}
+
+// An H200 goes on reading (contract question external.destroy_while_mapped).
+CUAUDIT_CASE(DestroyedUnderUser, ABufferOutlivesItsExternalMemory) {
+  Trace t;
+  t.Call(CallId::ImportExternalMemory).Out(0, 0xe0);
+  t.Call(CallId::ExternalMemoryGetMappedBuffer).Out(0, 0x40000).In(1, 0xe0);
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0);
+  t.Call(CallId::MemcpyDtoH_v2).In(1, 0x40000).In(2, 16);
+  t.Free(0x40000);
+  ExpectSilent(t);
+}
+
+// "The generic memory handle can be freed when there are still outstanding mappings" (cuMemRelease).
+CUAUDIT_CASE(DestroyedUnderUser, MemoryIsReleasedUnderItsMapping) {
+  Trace t;
+  t.Call(CallId::MemAddressReserve).Out(0, 0x200000).In(1, 0x1000);
+  t.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+  t.Call(CallId::MemMap).In(0, 0x200000).In(1, 0x1000).In(3, 0x5);
+  t.Call(CallId::MemRelease).In(0, 0x5);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x200000).In(2, 16);
+  t.Call(CallId::MemUnmap).In(0, 0x200000).In(1, 0x1000);
+  t.Call(CallId::MemAddressFree).In(0, 0x200000).In(1, 0x1000);
+  ExpectSilent(t);
+}
+
+// "... will be released automatically once there are no more outstanding allocations" (cuMemPoolDestroy).
+CUAUDIT_CASE(DestroyedUnderUser, APoolIsDestroyedUnderItsBlocks) {
+  Trace t;
+  t.Call(CallId::MemPoolCreate).Out(0, 0x33);
+  t.Call(CallId::MemAllocFromPoolAsync).Out(0, 0x7000).In(1, 64).In(2, 0x33);
+  t.Call(CallId::MemPoolDestroy).In(0, 0x33);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x7000).In(2, 16);
+  t.Call(CallId::MemFreeAsync).In(0, 0x7000);
+  ExpectSilent(t);
+}
+
+// "An event may be destroyed before it is complete" (cuEventDestroy); the wait that was queued stays in order
+// (busy.destroyed_event_still_orders).
+CUAUDIT_CASE(DestroyedUnderUser, AnEventIsDestroyedUnderAWait) {
+  Trace t;
+  t.CreateStream(0x51);
+  t.Call(CallId::EventCreate).Out(0, 0x11);
+  t.Call(CallId::StreamWaitEvent).In(0, 0x51).In(1, 0x11);
+  t.Call(CallId::EventDestroy_v2).In(0, 0x11);
+  t.Call(CallId::StreamSynchronize).In(0, 0x51);
+  t.DestroyStream(0x51);
+  ExpectSilent(t);
+}
+
+// The driver drops the capture with its stream (capture.destroy_stream).
+CUAUDIT_CASE(DestroyedUnderUser, AStreamIsDestroyedUnderItsCapture) {
+  Trace t;
+  t.CreateStream(0x51);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x51);
+  t.DestroyStream(0x51);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AProgramThatTakesTheTextureFirst) {
+  const Capturing p;
+  CUarray array = nullptr;
+  CUtexObject texture = 0;
+  const CUDA_ARRAY_DESCRIPTOR shape = {16, 4, CU_AD_FORMAT_FLOAT, 1};
+  CUDA_RESOURCE_DESC resource = {};
+  const CUDA_TEXTURE_DESC how = {};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(p.d.ArrayCreate(&array, &shape), CUDA_SUCCESS);
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    EXPECT_EQ(p.d.TexObjectCreate(&texture, &resource, &how, nullptr), CUDA_SUCCESS);
+    p.Kernel(texture, p.stream);
+    EXPECT_EQ(p.d.TexObjectDestroy(texture), CUDA_SUCCESS);
+    EXPECT_EQ(p.d.ArrayDestroy(array), CUDA_SUCCESS);
+    p.Kernel(texture, p.stream);
+  }
+  EXPECT_THAT(Wrong(p.Fold()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::foundations_test

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
+#include "faults/shim/told_objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "suites/support/gated_world.h"
+
+namespace cuaudit::faults::told_objects_test {
+namespace {
+
+using driver::Kind;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::size_t kBytes = std::size_t{2} << 20;
+constexpr CUmemAllocationHandleType kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
+struct Told : ::testing::Test {
+  Told() { gated.Start(); }
+  // The words of all Argument records with this flag.
+  std::vector<std::uint64_t> Words(std::uint16_t flag, std::size_t count) const {
+    std::vector<std::uint64_t> words;
+    for (const Record& record : gated.Records()) {
+      if (record.kind == RecordKind::Argument && record.flags == flag) words.insert(words.end(), record.argument, record.argument + count);
+    }
+    return words;
+  }
+  int Export(CUmemGenericAllocationHandle* physical) {
+    CUmemAllocationProp wanted = {};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.requestedHandleTypes = kFd;
+    wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    int descriptor = -1;
+    EXPECT_EQ(d.MemCreate(physical, kBytes, &wanted, 0), CUDA_SUCCESS);
+    EXPECT_EQ(d.MemExportToShareableHandle(&descriptor, *physical, kFd, 0), CUDA_SUCCESS);
+    return descriptor;
+  }
+  GatedWorld gated;
+  driver::DriverRef d = gated.driver();
+};
+
+std::vector<std::pair<int, bool>>& Watched() {
+  static std::vector<std::pair<int, bool>> watched;
+  return watched;
+}
+
+TEST_F(Told, ADescriptorThatTheDriverMakesAndOneThatItTakesOver) {
+  Watched().clear();
+  gated.gate().WatchDescriptors([](int descriptor, bool taken) noexcept { Watched().emplace_back(descriptor, taken); });
+  CUmemGenericAllocationHandle physical = 0;
+  const int descriptor = Export(&physical);
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC from = {};
+  from.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  from.size = kBytes;
+  from.handle.fd = descriptor;
+  CUexternalMemory memory = nullptr;
+  ASSERT_EQ(d.ImportExternalMemory(&memory, &from), CUDA_SUCCESS);
+  const auto name = static_cast<std::uint64_t>(descriptor) + 1;
+  EXPECT_THAT(Words(kDescriptor, 2), ElementsAre(name, 0U, 0U, name));
+  EXPECT_THAT(Watched(), ElementsAre(std::pair(descriptor, false), std::pair(descriptor, true)));
+}
+
+TEST_F(Told, NoDescriptorOfACallThatFailedOrIsRefused) {
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC from = {};
+  from.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  from.size = kBytes;
+  from.handle.fd = -1;
+  CUexternalMemory memory = nullptr;
+  int descriptor = -1;
+  EXPECT_NE(d.ImportExternalMemory(&memory, &from), CUDA_SUCCESS);
+  EXPECT_NE(d.ImportExternalMemory(&memory, nullptr), CUDA_SUCCESS);
+  EXPECT_NE(d.MemExportToShareableHandle(&descriptor, 0, kFd, 0), CUDA_SUCCESS);
+  EXPECT_THAT(Words(kDescriptor, 2), IsEmpty());
+}
+
+TEST_F(Told, TheMemoryUnderATextureAndTheWordsOfALaunchOnlyWhileItIsGone) {
+  constexpr char kModule[] =
+      ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry two(.param .u64 a, .param .u32 b)\n{\n  ret;\n}\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUarray array = nullptr;
+  CUtexObject texture = 0;
+  ASSERT_EQ(d.ModuleLoadData(&module, kModule), CUDA_SUCCESS);
+  ASSERT_EQ(d.ModuleGetFunction(&function, module, "two"), CUDA_SUCCESS);
+  const CUDA_ARRAY_DESCRIPTOR shape = {16, 4, CU_AD_FORMAT_FLOAT, 1};
+  ASSERT_EQ(d.ArrayCreate(&array, &shape), CUDA_SUCCESS);
+  CUDA_RESOURCE_DESC resource = {};
+  resource.resType = CU_RESOURCE_TYPE_ARRAY;
+  resource.res.array.hArray = array;
+  const CUDA_TEXTURE_DESC how = {};
+  ASSERT_EQ(d.TexObjectCreate(&texture, &resource, &how, nullptr), CUDA_SUCCESS);
+  EXPECT_THAT(Words(kStandsOn, 2), ElementsAre(static_cast<std::uint64_t>(Kind::Array), reinterpret_cast<std::uintptr_t>(array)));
+  unsigned small = 7;
+  void* arguments[] = {&texture, &small};
+  const auto launch = [&] { EXPECT_EQ(d.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr), CUDA_SUCCESS); };
+  launch();
+  EXPECT_THAT(Words(kLaunchWords, 1), IsEmpty()) << "its array is there";
+  ASSERT_EQ(d.ArrayDestroy(array), CUDA_SUCCESS);
+  launch();
+  EXPECT_THAT(Words(kLaunchWords, 2), ElementsAre(texture, 0U)) << "only words of eight bytes";
+  ASSERT_EQ(d.TexObjectDestroy(texture), CUDA_SUCCESS);
+  launch();
+  EXPECT_THAT(Words(kLaunchWords, 1), ElementsAre(texture)) << "the texture is gone, too";
+}
+
+TEST_F(Told, TheFunctionInAKernelNode) {
+  constexpr char kModule[] = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry none()\n{\n  ret;\n}\n";
+  CUmodule module = nullptr;
+  CUDA_KERNEL_NODE_PARAMS kernel = {};
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(d.ModuleLoadData(&module, kModule), CUDA_SUCCESS);
+  ASSERT_EQ(d.ModuleGetFunction(&kernel.func, module, "none"), CUDA_SUCCESS);
+  kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
+  ASSERT_EQ(d.GraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.GraphAddKernelNode(&node, graph, nullptr, 0, &kernel), CUDA_SUCCESS);
+  ASSERT_EQ(d.GraphKernelNodeSetParams(node, &kernel), CUDA_SUCCESS);
+  const auto module_kind = static_cast<std::uint64_t>(Kind::Module);
+  const auto function = reinterpret_cast<std::uintptr_t>(kernel.func);
+  EXPECT_THAT(Words(kStandsOn, 2), ElementsAre(module_kind, function, module_kind, function));
+}
+
+}  // namespace
+}  // namespace cuaudit::faults::told_objects_test
