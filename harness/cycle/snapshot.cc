@@ -45,6 +45,19 @@ bool AliveAt(const Object& object, std::uint64_t until) {
   return false;
 }
 
+// Descriptors that a genuine driver opens for each context past the wrappers: two events and the ends of a pipe on an H200.
+constexpr std::uint64_t kOfEachContext = 4;
+
+// How many descriptors of events and pipes the created contexts of each process hold. The growth of the contexts tells of them.
+std::map<std::uint32_t, std::uint64_t> HeldByContexts(const Observation& run, std::uint64_t until) {
+  std::map<std::uint32_t, std::uint64_t> held;
+  if (run.journal.header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return held;
+  for (const Object& object : run.ledger.objects) {
+    if (object.kind == driver::Kind::Context && AliveAt(object, until)) held[object.pid] += kOfEachContext;
+  }
+  return held;
+}
+
 // Caches the site keys of one journal.
 class Keys {
  public:
@@ -133,14 +146,20 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
   snapshot.cycles = cycles;
   Keys keys(run.journal);
   std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
+  std::map<std::uint32_t, std::uint64_t> held = HeldByContexts(run, until);
   for (const Object& object : run.ledger.objects) {
     if (!AliveAt(object, until)) continue;
+    bool inside = object.driver_owned;
+    if (const auto left = held.find(object.pid); object.event_or_pipe && left != held.end() && left->second != 0) {
+      inside = true;
+      --left->second;
+    }
     // What the driver took for itself is one row for all places. It must not grow, but the program cannot say more about it.
-    const std::uint64_t key = object.driver_owned ? kInsideTheDriver : keys.Of(object.acquired);
+    const std::uint64_t key = inside ? kInsideTheDriver : keys.Of(object.acquired);
     const auto [at, fresh] = index.emplace(std::make_pair(object.kind, key), snapshot.live.size());
     if (fresh) {
       report::Acquired acquired;
-      if (object.driver_owned) {
+      if (inside) {
         acquired.call = "(inside the driver)";
       } else {
         acquired = sites->Text(run.journal, object.acquired, key);

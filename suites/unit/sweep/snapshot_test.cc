@@ -70,6 +70,29 @@ TEST(Snapshot, ViolationsAreFindingsWithTheirCountPerCycle) {
   EXPECT_EQ(run.findings[0].where, "free");
 }
 
+// A genuine driver opens them past the wrappers; each context may hold four, and what is more is the program's.
+TEST(Snapshot, DescriptorsThatTheDriverOpenedForAContextGrowWithItAndNotBesideIt) {
+  for (const faults::DriverKind driver : {faults::DriverKind::Genuine, faults::DriverKind::Simulated}) {
+    const TemporaryDir dir;
+    std::vector<Snapshot> snapshots;
+    SiteTexts sites;
+    for (const std::uint64_t cycles : {1U, 3U}) {
+      JournalBuilder journal(dir.File("journal" + std::to_string(cycles)));
+      journal.header().driver_kind.store(static_cast<std::uint32_t>(driver));
+      for (std::uint64_t i = 0; i < cycles; ++i) {
+        journal.Call(CallId::CtxCreate_v2).argument[0] = 0x70 + i;
+        for (std::uint64_t k = 0; k < 5; ++k) {
+          journal.Host(faults::HostCall::DescriptorFound, 0x100 + 8 * i + k).flags = faults::kForwarded | faults::kEventOrPipe;
+        }
+      }
+      snapshots.push_back(TakeSnapshot(journal.Read(), cycles, kAtExit, &sites));
+    }
+    const report::Run run = Compare(snapshots);
+    EXPECT_DOUBLE_EQ(run.per_cycle.at("context"), 1.0);
+    EXPECT_DOUBLE_EQ(run.per_cycle.at("file_descriptor"), driver == faults::DriverKind::Genuine ? 1.0 : 5.0);
+  }
+}
+
 TEST(Snapshot, CountsWhatIsAliveBySite) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("journal"));
