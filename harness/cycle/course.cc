@@ -18,10 +18,13 @@ using report::Trend;
 constexpr std::uint64_t kAfterRises = 2;
 constexpr std::uint64_t kAfterOneRise = 8;
 
-// Between doublings it may fluctuate; at the ends of successive cycles the rule for those holds.
+// True for the ends of runs of more and more cycles, between which a count may have been anything.
+bool AreDoublings(std::span<const std::uint64_t> cycles) { return cycles.size() > 1 && cycles.back() >= 2 * cycles[cycles.size() - 2]; }
+
+// At the ends of successive cycles the rule for those holds.
 bool Grew(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) {
   if (live.size() < 2 || live.back() <= live.front()) return false;
-  return cycles.back() >= 2 * cycles[cycles.size() - 2] || Grows(std::vector<std::uint64_t>(live.begin(), live.end()));
+  return AreDoublings(cycles) || Grows(std::vector<std::uint64_t>(live.begin(), live.end()));
 }
 
 // The highest count so far, after each of the cycles.
@@ -53,10 +56,15 @@ struct Span {
 
 class Counts {
  public:
-  Counts(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) : cycles_(cycles), peaks_(Peaks(live)) {}
+  Counts(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live)
+      : cycles_(cycles), peaks_(Peaks(live)), fell_(AreDoublings(cycles) && !std::is_sorted(live.begin(), live.end())) {}
 
-  // The number of cycles that show that it has stopped.
-  std::uint64_t Needed(std::uint64_t reached) const { return reached * (Rises(cycles_, peaks_) == 1 ? kAfterOneRise : kAfterRises); }
+  // The number of cycles that show that it has stopped. A single rise may be the first of a rare leak. Below a count that was high by
+  // chance a leak is not seen for a while.
+  std::uint64_t Needed(std::uint64_t reached) const {
+    const bool once = Rises(cycles_, peaks_) == 1;
+    return reached * (once || fell_ ? kAfterOneRise : kAfterRises);
+  }
 
   Span Between(std::size_t from, std::size_t to) const { return {cycles_[to] - cycles_[from], peaks_[to] - peaks_[from]}; }
 
@@ -88,6 +96,7 @@ class Counts {
  private:
   std::span<const std::uint64_t> cycles_;
   std::vector<std::uint64_t> peaks_;
+  bool fell_;
 };
 
 }  // namespace

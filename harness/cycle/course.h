@@ -5,8 +5,8 @@
 //   Errors    none. What the counts cannot tell is Trend::Undecided.
 //
 // A count that grew is `bounded` once it has stood still for as many cycles as it took to get there; for seven times as many when it rose
-// in a single cycle, which may be the first of a leak that is rare. It is `growth` while each doubling of the cycles adds more, about as
-// fast as the one before. README.md has the argument.
+// in a single cycle, which may be the first of a leak that is rare, or fell in between. It is `growth` while each doubling of the cycles
+// adds more, about as fast as the one before. README.md has the argument.
 #pragma once
 
 #include <cstdint>

@@ -113,7 +113,7 @@ CUAUDIT_CASE(Growth, ALeakThatBeginsInTheSixthCycle) {
 }
 
 CUAUDIT_CASE(Growth, ALeakUnderAPoolThatIsTrimmedNowAndThen) {
-  ExpectGrowth(GrownTo([](auto cycles) { return cycles + (cycles == 10 ? 5 : 0); }), 80, 0.5, 1.56);
+  ExpectGrowth(GrownTo([](auto cycles) { return cycles + (cycles == 10 ? 15 : 0); }), 80, 0.75, 1);
 }
 
 // With no further runs two counts decide.
@@ -149,7 +149,7 @@ CUAUDIT_CASE(Bounded, WhatOneCycleKeepsStandsForSevenTimesAsLong) {
 }
 
 CUAUDIT_CASE(Bounded, APoolThatIsTrimmedBelowItsHighest) {
-  ExpectBounded(GrownTo([](auto cycles) { return cycles == 1 ? 1 : cycles == 10 ? 8 : 6; }), 20, 8, 10);
+  ExpectBounded(GrownTo([](auto cycles) { return cycles == 1 ? 1 : cycles == 10 ? 8 : 6; }), 80, 8, 10);
 }
 
 void ExpectUndecided(const report::Run& run, std::uint64_t needed) {
