@@ -2,6 +2,8 @@
 // Programs of common patterns with one thing wrong; their right twins are in suites/positive/families_test.cc.
 #include "suites/support/cases/families.h"
 
+#include <algorithm>
+
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/endings.h"
 
@@ -18,6 +20,18 @@ void ExpectFound(const Audit& audit) { EXPECT_EQ(audit.outcome, AuditOutcome::Fi
 
 CUAUDIT_CASE(Growth, ACacheThatIsFilledInEveryCycle) {
   ExpectFound(Noted(RunCycles(Of<LazyCache<true>>("lazy process-lifetime cache").Prepare([] { LazyCache<true>::Reset(); }))));
+}
+
+// A sweep alone cannot find it, because every run leaves one. It says that cycles would.
+TEST(CyclesDiffer, IsSaidOfACleanSweepWhoseCyclesLeaveMore) {
+  const auto says = [](const Audit& audit) {
+    const auto one = [](const auto& row) { return row.first.find("run cuaudit cycles") != std::string::npos; };
+    return audit.outcome == AuditOutcome::Clean && std::any_of(audit.skipped.begin(), audit.skipped.end(), one);
+  };
+  const auto reset = [] { LazyCache<true>::Reset(); };
+  EXPECT_TRUE(says(Sweep(Lifecycle::Of<LazyCache<true>>("each cycle").WithCurrentContext().Prepare(reset))));
+  const auto reset_once = [] { LazyCache<false>::Reset(); };
+  EXPECT_FALSE(says(Sweep(Lifecycle::Of<LazyCache<false>>("only once").WithCurrentContext().Prepare(reset_once))));
 }
 
 // The program's own count of owners shows in no call. What Start keeps is lost there when it is alone, and else where the other one stops.

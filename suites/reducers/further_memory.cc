@@ -154,8 +154,8 @@ Lifecycle Of(const char* name) {
 }
 
 TEST(PycudaE4, TheDestructorFreesWhatWentWithItsContext) {
-  EXPECT_EQ(Lost(RunCycles(Of<Freed::WhenCollected>("pycuda_e4"), {.warm_up = 0, .cycles = 1})),
-            "pinned_memory 1, use_after_release pinned_memory");
+  // The context is the array's own, so the memory that went with it is not lost; that it is freed afterwards is wrong.
+  EXPECT_EQ(Lost(RunCycles(Of<Freed::WhenCollected>("pycuda_e4"), {.warm_up = 0, .cycles = 1})), "use_after_release pinned_memory");
 }
 
 TEST(PycudaE4, RepairedIsSilent) { ExpectSilent(Of<Freed::BeforeItsContext>("pycuda_e4_repaired")); }
@@ -223,7 +223,7 @@ TEST(RmmE8, FreesInAContextThatIsGone) {
   CUAUDIT_SKIP_ON_GENUINE_DRIVER("a genuine driver dies of an event whose context is gone");
   // Waited for and destroyed; the two segments are freed at one place.
   EXPECT_EQ(Lost(RunCycles(Of<Emptied::AtExit>("rmm_e8"), {.warm_up = 0, .cycles = 1})),
-            "device_memory 2, event 1, use_after_release event, use_after_release event, use_after_release device_memory");
+            "use_after_release event, use_after_release event, use_after_release device_memory");
 }
 
 TEST(RmmE8, RepairedIsSilent) { ExpectSilent(Of<Emptied::BeforeTheContext>("rmm_e8_repaired")); }
