@@ -30,7 +30,7 @@ enum class Needs : std::uint8_t {
   Nothing,  // without the lock
   Lock,     // with the lock; callable before cuInit
   Init,
-  Object,        // Init, and the current context is not dead or lost; without one, the object's context serves (Borrow)
+  Object,        // Init, and the current context is not dead or lost; without one, the object's context serves (Borrow) or none is needed
   UnsafeObject,  // Object, and forbidden while a stream is captured
   Context,       // Init, and a current, live context
   Unsafe,        // Context, and forbidden while a stream is captured

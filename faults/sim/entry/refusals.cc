@@ -25,6 +25,7 @@ void LogRefusal(Call& call, CallId id, CUresult result) noexcept {
   World& world = call.world;
   const RefusedCall refusal{static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(result)};
   world.refusals[world.refused++ % kRefusals] = refusal;
+#ifdef CUAUDIT_HAS_LogsRegisterCallback
   const Inside before = call.thread->inside;
   if (world.listeners.empty() || before != Inside::Nothing) return;
   char line[kLongestLine];
@@ -32,13 +33,14 @@ void LogRefusal(Call& call, CallId id, CUresult result) noexcept {
   call.thread->inside = Inside::Destructor;
   for (std::size_t i = 0; i < world.listeners.size(); ++i) {
     const CallbackEntry& entry = *world.listeners[i];
-    const auto heard = reinterpret_cast<void (*)(void*, int, char*, std::size_t)>(entry.function);
+    const auto heard = reinterpret_cast<CUlogsCallback>(entry.function);
     void* const data = entry.data;
     pthread_mutex_unlock(&world.lock);
-    heard(data, 0, line, length);  // CU_LOG_LEVEL_ERROR
+    heard(data, CU_LOG_LEVEL_ERROR, line, length);
     pthread_mutex_lock(&world.lock);
   }
   call.thread->inside = before;
+#endif
 }
 
 }  // namespace cuaudit::sim
