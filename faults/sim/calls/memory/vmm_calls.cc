@@ -33,7 +33,7 @@ bool ForEachMapping(World& world, std::uint64_t address, std::uint64_t bytes, F 
   return true;
 }
 
-constexpr int kHost = kMaxDevices;
+constexpr int kHostPlace = kMaxDevices;
 
 // An index of Range::access; -1: no such place.
 int PlaceOf(const World& world, const CUmemLocation& location) {
@@ -41,10 +41,10 @@ int PlaceOf(const World& world, const CUmemLocation& location) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return location.id >= 0 && location.id < world.device_count ? location.id : -1;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-      return location.id == 0 ? kHost : -1;
+      return location.id == 0 ? kHostPlace : -1;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-      return kHost;
+      return kHostPlace;
     default:
       return -1;
   }
@@ -141,7 +141,7 @@ CUresult api::MemUnmap(Call& call, CUdeviceptr address, std::size_t bytes) {
        range = world.ranges.FirstFrom(address)) {
     Physical* const physical = range->physical;
     if (physical->mappings == 1) ObserveRelease(world, range);  // else other addresses still reach the bytes
-    if (range->access[kHost] != 0) (void)ShowToHost(range, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    if (range->access[kHostPlace] != 0) (void)ShowToHost(range, CU_MEM_ACCESS_FLAGS_PROT_NONE);
     Forget(world, range);
     --physical->mappings;
     DropPhysical(world, physical);
@@ -162,16 +162,16 @@ CUresult api::MemSetAccess(Call& call, CUdeviceptr address, std::size_t bytes, c
   if (!ForEachMapping(world, address, bytes, [&](const Range* range) { on_host = on_host && !range->on_device; }))
     return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < count; ++i) {
-    if (PlaceOf(world, list[i].location) == kHost && !on_host) return CUDA_ERROR_NOT_SUPPORTED;
+    if (PlaceOf(world, list[i].location) == kHostPlace && !on_host) return CUDA_ERROR_NOT_SUPPORTED;
   }
   CUresult result = CUDA_SUCCESS;
   (void)ForEachMapping(world, address, bytes, [&](Range* range) {
     for (std::size_t i = 0; i < count; ++i) {
       const int place = PlaceOf(world, list[i].location);
-      if (place == kHost && !ShowToHost(range, list[i].flags)) result = CUDA_ERROR_OUT_OF_MEMORY;
+      if (place == kHostPlace && !ShowToHost(range, list[i].flags)) result = CUDA_ERROR_OUT_OF_MEMORY;
       range->access[place] = static_cast<std::uint8_t>(list[i].flags);
     }
-    range->accessible = range->host_visible = range->access[kHost] != 0;
+    range->accessible = range->host_visible = range->access[kHostPlace] != 0;
     for (int device = 0; device < world.device_count; ++device) range->accessible = range->accessible || range->access[device] != 0;
   });
   return result;
