@@ -33,6 +33,7 @@ void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Seri
 report::Trend TrendOf(const std::vector<std::int64_t>& counts) {
   const std::int64_t least = *std::min_element(counts.begin(), counts.end());
   std::vector<std::uint64_t> live;
+  live.reserve(counts.size());
   for (const std::int64_t count : counts) live.push_back(static_cast<std::uint64_t>(count - least));
   const report::Course course = JudgeEachCycle(live);
   return IsOpen(course) ? report::Trend::Growth : course.trend;
