@@ -71,6 +71,26 @@ TEST(Aggregate, KeepsTheLargestCountAndBytesWhateverTheOrder) {
   }
 }
 
+TEST(Aggregate, ANoteCountsWhatItsReproduceLineReplays) {
+  const auto refused = [](const char* fault, std::uint64_t count) {
+    TrialResult trial = Leak(fault, 7, 9);
+    trial.verdict = Verdict::ReleaseRefused;
+    trial.findings[0].rule = Rule::ReleaseRefused;
+    trial.findings[0].count = count;
+    std::swap(trial.notes, trial.findings);
+    return trial;
+  };
+  const TrialResult few = refused("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 2);
+  const TrialResult many = refused("cuMemAlloc#2=OUT_OF_MEMORY,refuse", 6);
+  for (const std::vector<TrialResult>& trials : {std::vector<TrialResult>{few, many}, {many, few}}) {
+    const report::Run run = Aggregate(trials);
+    ASSERT_THAT(run.notes, SizeIs(1));
+    EXPECT_EQ(run.notes[0].count, trials[0].notes[0].count);
+    EXPECT_THAT(run.notes[0].reproduce, ::testing::HasSubstr(trials[0].faults[0]));
+    EXPECT_EQ(run.notes[0].trials, 2U);
+  }
+}
+
 TEST(Aggregate, SaysOfEachFindingWhatItIsItself) {
   TrialResult trial = Leak("cuMemAlloc#1=OUT_OF_MEMORY,refuse", 7, 9);
   trial.verdict = Verdict::Misuse;
