@@ -18,6 +18,7 @@
 #include <atomic>
 
 #include "faults/interpose/host_watch.h"
+#include "faults/journal/host_detail.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -50,6 +51,7 @@ class DescriptorSet {
 constinit DescriptorSet known;
 constinit std::atomic<int64_t> known_count{0};
 constinit std::atomic<int64_t> beyond{0};  // number of descriptors in the last listing that are not followed
+constinit DescriptorSet opened;            // numbers that a wrapped function once opened
 constinit DescriptorSet inherited;         // inherited numbers, whatever file they refer to now
 
 // State of one census, guarded by `counting`.
@@ -247,6 +249,7 @@ int Opened(int descriptor, HostCall call) noexcept {
   if (!Follows(descriptor)) return descriptor;
   const UnderWay under_way;
   inherited.Remove(descriptor);
+  opened.Add(descriptor);
   Know(descriptor);
   Write(call, Name(descriptor), 0);
   return descriptor;
@@ -265,6 +268,10 @@ void Closing(int descriptor) noexcept {
   if (!Follows(descriptor)) return;
   if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
   if (Unknow(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
+}
+
+void ClosedAgain(int descriptor) noexcept {
+  if (Follows(descriptor) && !InProcess() && opened.Has(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), kClosedAgain);
 }
 
 void ClosingFrom(unsigned first, unsigned last) noexcept {

@@ -39,6 +39,9 @@ int Opened(int descriptor, HostCall call) noexcept;
 int Replaced(int descriptor, HostCall call) noexcept;
 // Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
 void Closing(int descriptor) noexcept;
+// Called after a close that the kernel declined because the descriptor was not open. Writes a record when a wrapped function once
+// opened the number (kClosedAgain).
+void ClosedAgain(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
 void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited

@@ -183,7 +183,12 @@ CUAUDIT_WRAP(int, mq_close, (mqd_t queue)) {
 CUAUDIT_WRAP(int, close, (int descriptor)) {
   const UnderWay under_way;
   Closing(descriptor);
-  return Next(&next_close_, "close")(descriptor);
+  const int result = Next(&next_close_, "close")(descriptor);
+  if (result != 0 && errno == EBADF) {
+    ClosedAgain(descriptor);
+    errno = EBADF;
+  }
+  return result;
 }
 
 // A kernel may lack the call or not know a flag, and then closes nothing. A first call with an empty range finds that out.

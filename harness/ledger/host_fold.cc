@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
 // have no record, so the release of an unknown one is no violation here.
+#include "faults/journal/host_detail.h"
 #include "harness/ledger/host_deed.h"
 #include "harness/ledger/process_fold.h"
 
@@ -123,6 +124,9 @@ void ProcessFold::Host(const faults::Record& record) {
       break;
     case HostCall::Unmap:
       HostUnmap(record);
+      break;
+    case HostCall::DescriptorClose:
+      if (record.argument[1] != faults::kClosedAgain) ReleaseHeld(Kind::FileDescriptor, record);
       break;
     default: {  // descriptors and threads
       const HostDeed deed = DeedOf(static_cast<HostCall>(record.call));

@@ -7,6 +7,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/verdict/death.h"
+#include "harness/verdict/deficit.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
@@ -124,6 +125,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   }
   std::vector<TrialFinding> violations = CompareViolations(rehearsal, trial);
   if (faulted) ForgiveRefusedWaits(trial, &violations);
+  if (faulted) AddDeficits(*rehearsal, trial, &violations);
 
   std::vector<TrialFinding> shown = TakeShown(*trial.journal, &violations);
   if (!faulted) Append(&violations, SpuriousFailures(trial));

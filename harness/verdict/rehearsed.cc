@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "faults/driver/effects.h"
+#include "harness/verdict/counted_places.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/site_keys.h"
 
@@ -82,6 +83,11 @@ const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& Rehearsed::release
 const std::vector<KeptContexts>& Rehearsed::contexts() const {
   if (!contexts_.has_value()) contexts_ = KeptContextsOf(*run_.ledger);
   return *contexts_;
+}
+
+const CountedPlaces& Rehearsed::counted() const {
+  if (counted_ == nullptr) counted_ = std::make_shared<const CountedPlaces>(run_);
+  return *counted_;
 }
 
 const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {

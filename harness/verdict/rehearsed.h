@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -46,6 +47,8 @@ struct RehearsedCycle {
   PlaceCounts held;                                   // driver objects alive when the cycle ended
 };
 
+class CountedPlaces;
+
 class Rehearsed {
  public:
   explicit Rehearsed(const Evidence& run);
@@ -63,6 +66,8 @@ class Rehearsed {
   const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& releases() const;
   const std::vector<KeptContexts>& contexts() const;
   const RehearsedCycle& cycle(std::uint32_t number) const;
+  // Where counted things are taken and given back.
+  const CountedPlaces& counted() const;
 
  private:
   Evidence run_;
@@ -74,6 +79,7 @@ class Rehearsed {
   mutable std::optional<std::map<std::pair<driver::Kind, std::uint64_t>, Site>> releases_;
   mutable std::optional<std::vector<KeptContexts>> contexts_;
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
+  mutable std::shared_ptr<const CountedPlaces> counted_;
 };
 
 // A table that one trial uses up. Only entries that are asked for are copied.

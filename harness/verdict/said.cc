@@ -11,6 +11,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/ledger/arguments.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
@@ -20,8 +21,6 @@ using faults::MarkKind;
 using faults::Record;
 
 bool Injected(const Record& record) { return IsProgramCall(record) && (record.flags & faults::kInjected) != 0; }
-
-driver::BaseId BaseOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
 
 std::int32_t CodeOf(const Record& report) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(report.argument[0])); }
 

@@ -40,6 +40,14 @@ CUAUDIT_CASE(Growth, AUserObjectThatNobodyGivesBack) {
   ExpectFound(Noted(RunCycles(Of<LateUserObject<true>>("user object released late"))));
 }
 
+CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) { ExpectFound(Noted(Sweep(Of<ScopedPush<true>>("scope over a push")))); }
+
+CUAUDIT_CASE(Deficit, AScopeThatReleasesTheCallersReference) {
+  ExpectFound(Noted(Sweep(Of<ScopedReference<true>>("scope over a reference"))));
+}
+
+CUAUDIT_CASE(NullReleased, AStreamThatWasNotMade) { ExpectFound(Noted(Sweep(Of<DestroyedTogether<true>>("objects destroyed together")))); }
+
 CUAUDIT_CASE(Leak, AnExitHandlerThatForgetsAStream) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
   EXPECT_EQ(CleansUpAtExit(false).verdict, harness::Verdict::Leak);

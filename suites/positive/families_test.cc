@@ -45,6 +45,14 @@ CUAUDIT_CASE(OverReleasedReference, AUserObjectThatItsGraphsGiveBack) {
   ExpectSilent(Of<LateUserObject<false>>("user object released late"));
 }
 
+CUAUDIT_CASE(Deficit, AScopeThatPopsWhatItPushed) { ExpectSilent(Of<ScopedPush<false>>("scope over a push")); }
+
+CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
+
+CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) {
+  ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together"));
+}
+
 CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
   const harness::Judgement judgement = CleansUpAtExit(true);

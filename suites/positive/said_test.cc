@@ -56,7 +56,7 @@ CUAUDIT_CASE(WrongCode, TheCodeOfAnyCallThatFailedIsRight) {
   MarkedCycles trial;
   trial.Begin();
   trial.trace.Alloc(0x5000).Refused().Stack(1).Cycle(1);
-  trial.trace.DestroyStream(0).Fails(CUDA_ERROR_INVALID_HANDLE).Cycle(1);  // what came of it
+  trial.trace.Call(driver::CallId::StreamSynchronize).Fails(CUDA_ERROR_INVALID_HANDLE).Cycle(1);  // what came of it
   EXPECT_EQ(Judged(trial.End(CUDA_ERROR_INVALID_HANDLE).Good().Good()).verdict, Verdict::Pass);
 }
 

@@ -111,6 +111,57 @@ struct RetryOnOutOfMemory {
   }
 };
 
+// A piece of work in a context of its own choice, with the caller's current before and after. Wrong: it pops although its push failed.
+template <bool Wrong>
+struct ScopedPush {
+  CUcontext context = nullptr;
+  CUresult Init(DriverRef driver) { return driver.CtxGetCurrent(&context); }
+  CUresult Work(DriverRef driver) {
+    CUdeviceptr memory = 0;
+    CUresult code = driver.CtxPushCurrent(context);
+    const bool pushed = code == CUDA_SUCCESS;
+    if (pushed) code = driver.MemAlloc(&memory, 4096);
+    if (memory != 0) code = driver.MemFree(memory);
+    CUresult popped = CUDA_SUCCESS;
+    if (pushed || Wrong) popped = driver.CtxPopCurrent(nullptr);
+    return code == CUDA_SUCCESS ? popped : code;
+  }
+};
+
+// A reference of the primary context for one piece of work. Wrong: it is given back although the retain failed.
+template <bool Wrong>
+struct ScopedReference {
+  CUresult Init(DriverRef driver) {
+    CUcontext context = nullptr;
+    CUdeviceptr memory = 0;
+    CUresult code = driver.DevicePrimaryCtxRetain(&context, 0);
+    const bool retained = code == CUDA_SUCCESS;
+    if (retained) code = driver.MemAlloc(&memory, 4096);
+    if (memory != 0) code = driver.MemFree(memory);
+    CUresult released = CUDA_SUCCESS;
+    if (retained || Wrong) released = driver.DevicePrimaryCtxRelease(0);
+    return code == CUDA_SUCCESS ? released : code;
+  }
+};
+
+// An event and a stream that are destroyed together. Wrong: also the one that was not made.
+template <bool Wrong>
+struct DestroyedTogether {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.EventCreate(&event, 0);
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+    if (code != CUDA_SUCCESS && event != nullptr) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = stream == nullptr && !Wrong ? CUDA_SUCCESS : driver.StreamDestroy(stream);
+    const CUresult two = driver.EventDestroy(event);
+    return one == CUDA_SUCCESS ? two : one;
+  }
+};
+
 // Stream-ordered memory, freed while its work is pending. Wrong: the memory is not freed when the work could not be queued.
 template <bool Wrong>
 struct StreamOrdered {

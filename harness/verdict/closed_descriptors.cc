@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/closed_descriptors.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "faults/journal/host_detail.h"
+#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/site_keys.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+
+bool IsClose(const Record& record) {
+  return record.kind == RecordKind::Host && record.begin != 0 &&
+         record.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorClose);
+}
+
+bool ClosesAgain(const Record& record) { return record.argument[1] == faults::kClosedAgain; }
+
+struct Closes {
+  std::vector<const Record*> inherited;  // the process never opened the number: it was open when the program began
+  std::vector<const Record*> again;
+};
+
+// Only of the program's first process: a child may close what it was given.
+Closes ClosesOf(const Evidence& run, std::span<const Record> records) {
+  Closes closes;
+  const std::vector<ProcessFacts>& processes = run.facts().processes;
+  for (const Record& record : records) {
+    if (!IsClose(record) || processes.empty() || record.pid != processes.front().pid) continue;
+    (ClosesAgain(record) ? closes.again : closes.inherited).push_back(&record);
+  }
+  if (closes.inherited.empty()) return closes;
+  std::map<std::uint64_t, std::uint64_t> opened;  // first opening of each number
+  for (const Object& object : run.ledger->objects) {
+    if (object.kind == Kind::FileDescriptor) opened.try_emplace(object.handle, object.acquired.begin);
+  }
+  std::erase_if(closes.inherited, [&](const Record* record) {
+    const auto found = opened.find(record->argument[0]);
+    return found != opened.end() && found->second < record->begin;
+  });
+  return closes;
+}
+
+class Finder {
+ public:
+  Finder(const Evidence& rehearsal, const Evidence& trial)
+      : rehearsal_(rehearsal), trial_(trial), rehearsal_keys_(*rehearsal.journal), keys_(*trial.journal) {}
+
+  std::vector<TrialFinding> Find() {
+    FindClosesOfNothing();
+    FindTakenNumbers();
+    return std::move(findings_);
+  }
+
+ private:
+  void Add(const Site& where, const Object* closed, const char* detail) {
+    if (CalledByDriver(*trial_.journal, where.stack)) return;
+    TrialFinding finding;
+    finding.rule = Rule::Deficit;
+    finding.kind = Kind::FileDescriptor;
+    finding.count = 1;
+    finding.where = where;
+    finding.where_key = keys_.Of(where);
+    finding.detail = detail;
+    if (closed != nullptr) {
+      finding.acquired = closed->acquired;
+      finding.acquired_key = keys_.Of(closed->acquired);
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  // An inherited number is compared as such, because a program that ends early closes its standard streams from another place.
+  void FindClosesOfNothing() {
+    const Closes closes = ClosesOf(trial_, trial_.journal->own_records());
+    if (closes.inherited.empty() && closes.again.empty()) return;
+    const Closes usual = ClosesOf(rehearsal_, rehearsal_.journal->records());
+    std::set<std::uint64_t> numbers;
+    std::set<std::uint64_t> places;
+    for (const Record* const record : usual.inherited) numbers.insert(record->argument[0]);
+    for (const Record* const record : usual.again) places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
+    for (const Record* const record : closes.inherited) {
+      if (numbers.count(record->argument[0]) == 0) Add(SiteOf(*record), nullptr, "it was open when the program began");
+    }
+    for (const Record* const record : closes.again) {
+      if (places.count(CallerKey(*trial_.journal, SiteOf(*record))) == 0)
+        Add(SiteOf(*record), nullptr, "it was closed already; another thread may have opened the same number meanwhile");
+    }
+  }
+
+  // A close that the fault-free run makes of descriptors from other places, and whose own descriptor of the same number is closed already.
+  void FindTakenNumbers() {
+    std::map<std::uint64_t, std::vector<const Object*>> by_number;
+    for (const Object& object : trial_.ledger->objects) {
+      if (object.kind == Kind::FileDescriptor && object.acquired.record_kind == RecordKind::Host)
+        by_number[object.handle].push_back(&object);
+    }
+    std::erase_if(by_number, [](const auto& one) { return one.second.size() < 2; });
+    if (by_number.empty()) return;
+    std::map<std::uint64_t, std::set<std::uint64_t>> closed_at;  // places of opening, by place of the close
+    std::set<std::uint64_t> opened;
+    for (const Object& object : rehearsal_.ledger->objects) {
+      if (object.kind != Kind::FileDescriptor) continue;
+      opened.insert(rehearsal_keys_.Of(object.acquired));
+      if (object.state == State::Released) closed_at[rehearsal_keys_.Of(object.released)].insert(rehearsal_keys_.Of(object.acquired));
+    }
+    for (const auto& [number, objects] : by_number) {
+      for (std::size_t i = 1; i < objects.size(); ++i) {
+        const Object& taken = *objects[i];
+        const std::uint64_t place = keys_.Of(taken.acquired);
+        const auto own = closed_at.find(keys_.Of(taken.released));
+        if (taken.state != State::Released || own == closed_at.end() || own->second.count(place) != 0 || opened.count(place) == 0) continue;
+        const bool stale = std::any_of(objects.begin(), objects.begin() + static_cast<std::ptrdiff_t>(i),
+                                       [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
+        if (stale)
+          Add(taken.released, &taken, "its number was that of a descriptor which this close had to close and which was closed already");
+      }
+    }
+  }
+
+  const Evidence& rehearsal_;
+  const Evidence& trial_;
+  SiteKeys rehearsal_keys_;
+  SiteKeys keys_;
+  std::vector<TrialFinding> findings_;
+};
+
+}  // namespace
+
+std::vector<TrialFinding> ClosedByWrongOwner(const Evidence& rehearsal, const Evidence& trial) {
+  if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.saw_host()) return {};
+  return Finder(rehearsal, trial).Find();
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// closed_descriptors.h: descriptors that a trial closed and that were not the closing code's own, beside the fault-free run.
+//
+//   Owns      its findings. Borrows ledgers and journals while it runs.
+//   Errors    finds nothing where the host probes did not watch the whole run.
+//
+// The kernel gives the number of a closed descriptor to the next one that is opened. A close that comes twice therefore closes what
+// somebody else has opened meanwhile.
+#pragma once
+
+#include <vector>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// Findings of the rule deficit, one for each close.
+[[nodiscard]] std::vector<TrialFinding> ClosedByWrongOwner(const Evidence& rehearsal, const Evidence& trial);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/counted_places.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "harness/ledger/arguments.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::Effect;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+
+Effect EffectOf(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
+
+// The driver found nothing to take. Other failures say nothing about what there was.
+bool Declined(const Record& record, Outcome outcome) { return outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT; }
+
+// Joins what belongs together; each root is one group.
+class Union {
+ public:
+  explicit Union(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
+  std::size_t RootOf(std::size_t one) {
+    while (parent_[one] != one) one = parent_[one] = parent_[parent_[one]];
+    return one;
+  }
+  void Join(std::size_t one, std::size_t other) { parent_[RootOf(one)] = RootOf(other); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry; }
+
+}  // namespace
+
+CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
+  Steps all;
+  std::map<std::uint32_t, std::pair<std::size_t, std::uint64_t>> popped;  // by thread: its last call, when that was a pop, and the context
+  for (const std::uint32_t index : run.facts().calls) {
+    const Record& record = run.record(index);
+    const Effect effect = EffectOf(record);
+    const auto last = popped.find(record.tid);
+    if (last != popped.end()) {
+      const auto [step, context] = last->second;
+      if (effect == Effect::DestroysContext && record.argument[0] == context) all.steps[step].ended = true;
+      popped.erase(last);
+    }
+    const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext;
+    const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
+    const Outcome outcome = OutcomeOf(record);
+    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) ++all.created;
+    if (!entry && !reference) continue;
+    Step step;
+    step.kind = entry ? Kind::ContextStackEntry : Kind::PrimaryContext;
+    step.gives = effect == Effect::PopsContext || effect == Effect::ReleasesPrimary;
+    step.of = entry ? 0 : record.argument[step.gives ? 0 : 1];
+    step.site = SiteOf(record);
+    step.declined = step.gives && Declined(record, outcome);
+    if (step.gives && outcome == Outcome::After) ++all.after[{step.kind, step.of}];
+    if (outcome != Outcome::Succeeded && !step.declined) continue;
+    if (effect == Effect::PopsContext) popped[record.tid] = {all.steps.size(), record.context};
+    all.steps.push_back(step);
+  }
+  return all;
+}
+
+std::uint64_t CountedPlaces::KeyOf(Grain grain, const faults::JournalView& journal, const Site& site) {
+  switch (grain) {
+    case Grain::Stack:
+      return SiteKey(journal, site);
+    case Grain::Caller:
+      return CallerKey(journal, site);
+    case Grain::None:
+      break;
+  }
+  return 0;
+}
+
+CountedPlaces::Level CountedPlaces::LevelOf(Grain grain, const Evidence& run, const Steps& steps) {
+  Level level;
+  std::vector<Place> places;
+  const auto number = [&](const Place& place) {
+    const auto [found, fresh] = level.group_of.try_emplace(place, places.size());
+    if (fresh) places.push_back(place);
+    return found->second;
+  };
+  for (const Step& step : steps.steps) number({step.kind, step.of, KeyOf(grain, *run.journal, step.site)});
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (const Object& object : run.ledger->objects) {
+    if (!IsCounted(object.kind) || object.acquired.record_kind != RecordKind::Call || object.released.record_kind != RecordKind::Call)
+      continue;
+    const std::uint64_t of = object.kind == Kind::PrimaryContext ? object.handle : 0;
+    pairs.emplace_back(number({object.kind, of, KeyOf(grain, *run.journal, object.acquired)}),
+                       number({object.kind, of, KeyOf(grain, *run.journal, object.released)}));
+  }
+  Union joined(places.size());
+  for (const auto& [taken, given] : pairs) joined.Join(taken, given);
+  level.groups.resize(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    level.groups[i].thing = ThingOf(places[i]);
+    level.group_of[places[i]] = joined.RootOf(i);
+  }
+  for (const Step& step : steps.steps) {
+    if (grain == Grain::None && step.ended) continue;
+    Group& group = level.groups[level.group_of[{step.kind, step.of, KeyOf(grain, *run.journal, step.site)}]];
+    ++(step.gives ? group.given : group.taken);
+    group.ahead = std::max(group.ahead, group.given - group.taken);
+  }
+  return level;
+}
+
+CountedPlaces::CountedPlaces(const Evidence& fault_free) {
+  const Steps steps = StepsOf(fault_free);
+  created_ = steps.created;
+  for (const Grain grain : kGrains) levels_[static_cast<std::size_t>(grain)] = LevelOf(grain, fault_free, steps);
+}
+
+bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, std::vector<Excess>* excess) const {
+  const Level& level = levels_[static_cast<std::size_t>(grain)];
+  constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::vector<std::size_t> group_of(steps->steps.size(), kNowhere);
+  std::vector<std::int64_t> taken(level.groups.size());
+  std::vector<std::int64_t> given(level.groups.size());
+  std::map<Thing, std::int64_t> cover = steps->after;  // givings that something else explains
+  bool strange = false;
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
+    Step& step = steps->steps[i];
+    if (grain == Grain::None && step.ended) continue;
+    const auto found = level.group_of.find({step.kind, step.of, KeyOf(grain, *trial.journal, step.site)});
+    if (found != level.group_of.end()) {
+      group_of[i] = found->second;
+      ++(step.gives ? given : taken)[found->second];
+    } else if (step.gives) {
+      strange = step.strange = true;
+    } else {
+      ++cover[{step.kind, step.of}];
+    }
+  }
+  // A context that the fault-free run does not make may be popped by whoever made it.
+  if (grain == Grain::None) cover[{Kind::ContextStackEntry, 0}] += std::max<std::int64_t>(0, steps->created - created_);
+  std::map<Thing, std::int64_t> claims;
+  std::vector<std::int64_t> owes(level.groups.size());
+  std::vector<std::int64_t> left(level.groups.size());  // what the group may still give back
+  for (std::size_t g = 0; g < level.groups.size(); ++g) {
+    const Group& before = level.groups[g];
+    const std::int64_t own = taken[g] - given[g] + before.ahead;
+    left[g] = before.ahead;
+    owes[g] = std::max<std::int64_t>(0, -own);
+    if (owes[g] != 0) claims[before.thing] += owes[g];
+    if (owes[g] != 0) continue;
+    // What the fault-free run leaves explains nothing, unless the trial did not take it.
+    const std::int64_t not_taken = std::max<std::int64_t>(0, before.taken - taken[g]);
+    const std::int64_t stays = std::max<std::int64_t>(0, before.taken - before.given - not_taken);
+    cover[before.thing] += std::max<std::int64_t>(0, taken[g] - given[g] - stays);
+  }
+  const bool claimed = !claims.empty();
+  for (auto& [thing, count] : claims) count -= cover[thing];
+  // Without places there is one group, and a giving from a place of its own is likelier to be the wrong one than those that the fault-free
+  // run makes, too.
+  const auto unusual = [&](const Thing& thing) {
+    return grain == Grain::None && std::any_of(steps->steps.begin(), steps->steps.end(),
+                                               [&](const Step& step) { return step.strange && Thing(step.kind, step.of) == thing; });
+  };
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
+    const Step& step = steps->steps[i];
+    if (group_of[i] == kNowhere) continue;
+    const std::size_t g = group_of[i];
+    left[g] += step.gives ? -1 : 1;
+    const auto count = claims.find({step.kind, step.of});
+    if (!step.gives || count == claims.end() || count->second <= 0 || owes[g] == 0) continue;
+    if (unusual(count->first) ? !step.strange : left[g] >= 0) continue;
+    left[g] = std::max<std::int64_t>(0, left[g]);
+    --owes[g];
+    --count->second;
+    excess->push_back({step.kind, step.site, step.declined, grain == Grain::None});
+  }
+  return !excess->empty() || (!strange && !claimed);
+}
+
+std::vector<Excess> CountedPlaces::Beyond(const Evidence& trial) const {
+  std::vector<Excess> excess;
+  Steps steps = StepsOf(trial);
+  const bool any = std::any_of(steps.steps.begin(), steps.steps.end(), [](const Step& step) { return step.gives; });
+  for (const Grain grain : kGrains) {
+    if (!any || Compare(grain, trial, &steps, &excess)) break;
+  }
+  return excess;
+}
+
+bool GiveMoreThanTheyTake(std::span<const Record> records) {
+  std::int64_t entries = 0;
+  std::int64_t references = 0;
+  for (const Record& record : records) {
+    if (!IsProgramCall(record)) continue;
+    const Effect effect = EffectOf(record);
+    const Outcome outcome = OutcomeOf(record);
+    const bool took = outcome == Outcome::Succeeded;
+    const bool gave = Releases(outcome) || Declined(record, outcome);
+    if (effect == Effect::PushesContext && took) ++entries;
+    if (effect == Effect::PopsContext && gave) --entries;
+    if (effect == Effect::RetainsPrimary && took) ++references;
+    if (effect == Effect::ReleasesPrimary && gave) --references;
+  }
+  return entries < 0 || references < 0;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// counted_places.h: finds calls that give back a counted thing which the code that they belong to never took.
+//
+//   Owns      the counts of the fault-free run. Borrows journals while it reads them.
+//   Threads   one thread.
+//
+// Counted things are references of a primary context and entries of context stacks. A driver does not know whose reference a release ends:
+// after a retain that failed, the release takes the reference of somebody else. The fault-free run tells which takings and which givings
+// belong together. README.md ("Less than the fault-free run") says what counts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// A call that gave back one thing too many.
+struct Excess {
+  driver::Kind kind{};
+  Site site;
+  bool declined = false;        // there was nothing to take, so nothing is lost in this run
+  bool one_of_several = false;  // it is not known which of the calls took what was not theirs
+};
+
+class CountedPlaces {
+ public:
+  explicit CountedPlaces(const Evidence& fault_free);
+
+  // What the trial gave back beyond what it took, in the order of the calls.
+  [[nodiscard]] std::vector<Excess> Beyond(const Evidence& trial) const;
+
+ private:
+  // How much of a call stack tells two places apart. The finest grain that shows an excess names the call best.
+  enum class Grain : std::uint8_t { Stack, Caller, None };
+  static constexpr std::array<Grain, 3> kGrains = {Grain::Stack, Grain::Caller, Grain::None};
+
+  using Thing = std::pair<driver::Kind, std::uint64_t>;                  // and the device of a primary context
+  using Place = std::tuple<driver::Kind, std::uint64_t, std::uint64_t>;  // of a thing, and a key
+  static Thing ThingOf(const Place& place) { return {std::get<0>(place), std::get<1>(place)}; }
+
+  // Places where things are taken, and the places where the fault-free run gives them back.
+  struct Group {
+    Thing thing;
+    std::int64_t taken = 0;
+    std::int64_t given = 0;
+    std::int64_t ahead = 0;  // the most by which the fault-free run was ahead with giving: it may give back what is not its own
+  };
+  struct Level {
+    std::map<Place, std::size_t> group_of;
+    std::vector<Group> groups;
+  };
+
+  struct Step {
+    driver::Kind kind{};
+    std::uint64_t of = 0;
+    bool gives = false;
+    bool declined = false;
+    bool ended = false;    // a pop of a context that the thread's next call destroys: whoever made the context takes it away
+    bool strange = false;  // from a place that the fault-free run does not have
+    Site site;
+  };
+  struct Steps {
+    std::vector<Step> steps;
+    std::map<Thing, std::int64_t> after;  // givings that were carried out although the program was told that they failed
+    std::int64_t created = 0;             // contexts; each is on the stack without a push
+  };
+
+  static Steps StepsOf(const Evidence& run);
+  static std::uint64_t KeyOf(Grain grain, const faults::JournalView& journal, const Site& site);
+  static Level LevelOf(Grain grain, const Evidence& run, const Steps& steps);
+  // False: a coarser grain may show more.
+  bool Compare(Grain grain, const Evidence& trial, Steps* steps, std::vector<Excess>* excess) const;
+
+  std::array<Level, kGrains.size()> levels_;
+  std::int64_t created_ = 0;
+};
+
+// True when the calls pop more contexts than they push, or release more references of a primary context than they retain.
+[[nodiscard]] bool GiveMoreThanTheyTake(std::span<const faults::Record> records);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/deficit.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "harness/ledger/arguments.h"
+#include "harness/verdict/closed_descriptors.h"
+#include "harness/verdict/counted_places.h"
+#include "harness/verdict/rehearsed.h"
+#include "harness/verdict/site_keys.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using driver::Effect;
+using driver::Kind;
+using faults::Record;
+using faults::RecordKind;
+
+TrialFinding At(Rule rule, Kind kind, const Site& where, std::uint64_t key) {
+  TrialFinding finding;
+  finding.rule = rule;
+  finding.kind = kind;
+  finding.count = 1;
+  finding.where = where;
+  finding.where_key = key;
+  return finding;
+}
+
+// One finding for each rule, kind and place.
+void Merge(TrialFinding finding, std::vector<TrialFinding>* findings) {
+  const auto same = std::find_if(findings->begin(), findings->end(), [&](const TrialFinding& one) {
+    return one.rule == finding.rule && one.kind == finding.kind && one.where_key == finding.where_key && one.detail == finding.detail &&
+           one.acquired_key == finding.acquired_key;
+  });
+  if (same != findings->end()) {
+    same->count += finding.count;
+  } else {
+    findings->push_back(std::move(finding));
+  }
+}
+
+// What the ledger says of a counted thing of which nothing was left to give back.
+bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
+  if (kind == Kind::PrimaryContext) return finding.rule == Rule::OverReleasedPrimary;
+  return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
+}
+
+void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
+  SiteKeys keys(*trial.journal);
+  for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
+    TrialFinding finding = At(Rule::Deficit, excess.kind, excess.site, keys.Of(excess.site));
+    if (excess.declined) finding.detail = "the driver had nothing to take here; where a caller holds one, the call takes the caller's";
+    for (const Object& object : trial.ledger->objects) {
+      if (excess.one_of_several || object.kind != excess.kind || object.released.begin != excess.site.begin ||
+          object.acquired.record_kind != RecordKind::Call)
+        continue;
+      finding.acquired = object.acquired;
+      finding.acquired_key = keys.Of(object.acquired);
+    }
+    const auto later =
+        std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind); });
+    if (later != violations->end() && later->where_key == finding.where_key) continue;  // said already, and of the right call
+    if (later != violations->end() && --later->count == 0) violations->erase(later);
+    Merge(std::move(finding), violations);
+  }
+}
+
+// cuMemFree, cuMemFreeAsync and cuMemFreeHost answer SUCCESS to null, as free() does. README.md has the table.
+bool MayBeNull(BaseId base) { return base == BaseId::MemFree || base == BaseId::MemFreeAsync || base == BaseId::MemFreeHost; }
+
+bool ReleasesNull(const Record& record) {
+  const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
+  const bool release = row.effect == Effect::Releases || row.effect == Effect::ReleasesCounted || row.effect == Effect::ReleasesRange ||
+                       row.effect == Effect::DestroysContext;
+  if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
+  if (row.kind == Kind::Callback || MayBeNull(row.base)) return false;  // the handle of a callback is a number that the driver chooses
+  const Outcome outcome = OutcomeOf(record);
+  return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
+}
+
+// A clean-up that always destroys what is there or not does so in the fault-free run, too, from whichever caller.
+void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
+  std::vector<const Record*> nulls;
+  for (const std::uint32_t index : trial.own_calls()) {
+    if (ReleasesNull(trial.record(index))) nulls.push_back(&trial.record(index));
+  }
+  if (nulls.empty()) return;
+  std::set<std::uint64_t> usual;
+  for (const std::uint32_t index : rehearsal.facts().calls) {
+    const Record& record = rehearsal.record(index);
+    if (ReleasesNull(record)) usual.insert(CallerKey(*rehearsal.journal, SiteOf(record)));
+  }
+  for (const Record* const record : nulls) {
+    const Site site = SiteOf(*record);
+    if (usual.count(CallerKey(*trial.journal, site)) != 0) continue;
+    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(*record)).kind, site, SiteKey(*trial.journal, site)), violations);
+  }
+}
+
+}  // namespace
+
+void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
+  AddCounted(rehearsal, trial, violations);
+  AddNulls(rehearsal.run(), trial, violations);
+  for (TrialFinding& one : ClosedByWrongOwner(rehearsal.run(), trial)) Merge(std::move(one), violations);
+}
+
+bool MayGiveTooMuch(std::span<const Record> records) {
+  return GiveMoreThanTheyTake(records) ||
+         std::any_of(records.begin(), records.end(), [](const Record& record) { return IsProgramCall(record) && ReleasesNull(record); });
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// deficit.h: what a trial gave back without owning it, beside the fault-free run.
+//
+//   Owns      its findings. Borrows ledgers and journals while it runs.
+//
+// README.md ("Less than the fault-free run") says what counts, and where silence is right.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// Adds findings of the rules deficit and null_released to what the trial did wrong. Where the ledger has blamed a later call for the same
+// loss (the owner's release finds nothing left), the finding moves to the call that took it.
+void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
+
+// False when none of the calls can be such a release, whatever the fault-free run did.
+[[nodiscard]] bool MayGiveTooMuch(std::span<const faults::Record> records);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// deficit.c: an application and a library in one program. When a call of the library fails, the library gives back what it did not take.
+// Usage   deficit pop|pop_twice|release|release_twice|null|close_given|close_again|close_anothers wrong|right
+//   The application has a context of its own current, and holds a reference of the primary context. With release it keeps that reference
+//   until the process ends.
+#include <cuda.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static int wrong;
+static CUcontext primary;
+
+static int failed(CUresult code) { return code != CUDA_SUCCESS; }
+
+// One piece of work in the primary context.
+static int pop(int twice) {
+  CUdeviceptr memory = 0;
+  int pushed = !failed(cuCtxPushCurrent(primary));
+  int status = !pushed || failed(cuMemAlloc(&memory, 4096));
+  if (!status) status = failed(cuMemFree(memory));
+  if (status && pushed && twice) {
+    cuCtxPopCurrent(NULL);
+    if (!wrong) return status;
+  }
+  if (pushed || (wrong && !twice)) cuCtxPopCurrent(NULL);
+  return status;
+}
+
+// A reference for the time of one piece of work.
+static int release(int twice) {
+  CUcontext context = NULL;
+  CUdeviceptr memory = 0;
+  int retained = !failed(cuDevicePrimaryCtxRetain(&context, 0));
+  int status = !retained || failed(cuMemAlloc(&memory, 4096));
+  if (!status) status = failed(cuMemFree(memory));
+  if (status && retained && twice) {
+    cuDevicePrimaryCtxRelease(0);
+    if (!wrong) return status;
+  }
+  if (retained || (wrong && !twice)) cuDevicePrimaryCtxRelease(0);
+  return status;
+}
+
+// Everything that there may be is destroyed.
+static int null(void) {
+  CUstream stream = NULL;
+  CUgraph graph = NULL;
+  int status = failed(cuStreamCreate(&stream, 0)) || failed(cuGraphCreate(&graph, 0));
+  if (graph != NULL || wrong) cuGraphDestroy(graph);
+  if (stream != NULL) cuStreamDestroy(stream);
+  return status;
+}
+
+// The file is the library's; the standard input is not, and neither is what the application opens meanwhile.
+static int close_file(const char *what) {
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int socket = -1;
+  CUdeviceptr memory = 0;
+  int status = file < 0 || failed(cuMemAlloc(&memory, 4096));
+  if (!status) status = failed(cuMemFree(memory));
+  if (status && wrong && strcmp(what, "close_given") == 0) close(STDIN_FILENO);
+  if (status && wrong && strcmp(what, "close_given") != 0) close(file);
+  if (strcmp(what, "close_anothers") == 0) socket = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  close(file);
+  if (socket >= 0 && (!status || !wrong)) close(socket);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *const what = argc > 1 ? argv[1] : "";
+  CUcontext own = NULL;
+  CUdeviceptr memory = 0;
+  int status;
+  wrong = argc > 2 && strcmp(argv[2], "wrong") == 0;
+  if (failed(cuInit(0)) || failed(cuDevicePrimaryCtxRetain(&primary, 0))) return 1;
+  if (failed(cuCtxCreate(&own, NULL, 0, 0))) return 1;
+  if (strcmp(what, "pop") == 0 || strcmp(what, "pop_twice") == 0) {
+    status = pop(strcmp(what, "pop_twice") == 0);
+  } else if (strcmp(what, "release") == 0 || strcmp(what, "release_twice") == 0) {
+    status = release(strcmp(what, "release_twice") == 0);
+  } else if (strcmp(what, "null") == 0) {
+    status = null();
+  } else {
+    status = close_file(what);
+  }
+  if (!failed(cuMemAlloc(&memory, 64))) cuMemFree(memory);
+  cuCtxDestroy(own);
+  if (strcmp(what, "release") != 0) cuDevicePrimaryCtxRelease(0);
+  return status;
+}

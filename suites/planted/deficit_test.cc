@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Less than the fault-free run: what a trial gives back without owning it. The repaired twins are in suites/positive/deficit_test.cc.
+#include "suites/support/cases/deficits.h"
+
+namespace cuaudit::testing::deficit_test {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+
+// The one finding, at the call with this stack.
+void ExpectAt(const Judgement& judgement, Rule rule, Kind kind, std::uint32_t stack) {
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+  EXPECT_EQ(judgement.findings[0].kind, kind);
+  EXPECT_EQ(judgement.findings[0].count, 1U);
+  EXPECT_EQ(judgement.findings[0].where.stack, stack);
+}
+
+template <typename Program>
+void ExpectDeficit(const Program& program, Kind kind, std::uint32_t stack) {
+  const CaseRow row(kind);
+  ExpectAt(JudgeProgram(program, false), Rule::Deficit, kind, stack);
+}
+
+CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedAfterItsRetainFailed) {
+  ExpectDeficit(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext, 103);
+}
+CUAUDIT_CASE(Deficit, TheOwnersReleaseFindsNothingLeft) { ExpectDeficit(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext, 103); }
+CUAUDIT_CASE(Deficit, ADestructorReleasesWhatTheConstructorDidNotGet) { ExpectDeficit(ReleasesInADestructor, Kind::PrimaryContext, 203); }
+CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedTwice) { ExpectDeficit(ReleasesTwice, Kind::PrimaryContext, 106); }
+
+CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerSet) {
+  ExpectDeficit(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry, 103);
+}
+CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerCreated) {
+  ExpectDeficit(PopsWithoutItsPush<Below::Created>, Kind::ContextStackEntry, 103);
+}
+CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerPushed) {
+  ExpectDeficit(PopsWithoutItsPush<Below::Pushed>, Kind::ContextStackEntry, 103);
+}
+CUAUDIT_CASE(Deficit, APopWithoutItsPushFindsNothing) { ExpectDeficit(PopsWithoutItsPush<Below::Nothing>, Kind::ContextStackEntry, 103); }
+CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
+
+CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }
+CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109); }
+CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109); }
+
+// Unowned handles have one rule each kind of answer that a driver gives: an error, and success.
+CUAUDIT_CASE(NullReleased, EveryKindThatADriverIsAskedToDestroy) {
+  struct Destroy {
+    CallId call;
+    Kind kind;
+    CUresult answer;
+  };
+  for (const Destroy& one : {Destroy{CallId::GraphDestroy, Kind::Graph, CUDA_ERROR_INVALID_VALUE},
+                             Destroy{CallId::TexObjectDestroy, Kind::TextureObject, CUDA_SUCCESS},
+                             Destroy{CallId::StreamDestroy_v2, Kind::Stream, CUDA_ERROR_INVALID_HANDLE},
+                             Destroy{CallId::CtxDestroy_v2, Kind::Context, CUDA_ERROR_INVALID_VALUE},
+                             Destroy{CallId::UserObjectRelease, Kind::UserObject, CUDA_ERROR_INVALID_VALUE},
+                             Destroy{CallId::MemUnmap, Kind::Mapping, CUDA_ERROR_INVALID_VALUE}}) {
+    const CaseRow row(one.kind);
+    const auto program = [&](Run run) { return DestroysNull(run, one.call, one.answer); };
+    ExpectAt(JudgeProgram(program, false), Rule::NullReleased, one.kind, 105);
+  }
+}
+
+// What is counted by its handle has rules of its own, under a fault as without one.
+CUAUDIT_CASE(DoubleRelease, OnTheFailingPathAndOnEveryPath) {
+  struct Pair {
+    CallId acquire;
+    CallId release;
+    Kind kind;
+  };
+  for (const Pair& one : {Pair{CallId::MemHostRegister_v2, CallId::MemHostUnregister, Kind::HostRegistration},
+                          Pair{CallId::MemMap, CallId::MemUnmap, Kind::Mapping},
+                          Pair{CallId::MemRetainAllocationHandle, CallId::MemRelease, Kind::PhysicalMemory}}) {
+    const CaseRow row(one.kind);
+    const auto program = [&](Run run) {
+      Trace t;
+      t.Call(one.acquire).In(0, 0x20000).In(1, 0x1000).Stack(107);
+      FailsToAllocate(&t, run);
+      if (run != Run::FaultFree) t.Call(one.release).In(0, 0x20000).In(1, 0x1000).Stack(108);
+      if (run != Run::Right) t.Call(one.release).In(0, 0x20000).In(1, 0x1000).Stack(109);
+      return t;
+    };
+    ExpectAt(JudgeProgram(program, false), Rule::DoubleRelease, one.kind, 109);
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::deficit_test

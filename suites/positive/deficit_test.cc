@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Trials that end with less than the fault-free run, or that look so, and gave back nothing that was not theirs. The wrong twins are in
+// suites/planted/deficit_test.cc.
+#include "suites/support/cases/deficits.h"
+
+namespace cuaudit::testing::deficit_test {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using faults::HostCall;
+using ::testing::IsEmpty;
+
+template <typename Program>
+void ExpectRight(const Program& program, Kind kind) {
+  const CaseRow row(kind);
+  EXPECT_THAT(JudgeProgram(program, true).findings, IsEmpty());
+}
+
+// Of a program that is right, beside its fault-free run.
+template <typename Program>
+void ExpectQuiet(Kind kind, const Program& program) {
+  ExpectRight(program, kind);
+}
+
+CUAUDIT_CASE(Deficit, OnlyWhatWasTakenIsGivenBack) {
+  ExpectRight(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext);
+  ExpectRight(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext);
+  ExpectRight(ReleasesInADestructor, Kind::PrimaryContext);
+  ExpectRight(ReleasesTwice, Kind::PrimaryContext);
+  ExpectRight(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry);
+  ExpectRight(PopsWithoutItsPush<Below::Created>, Kind::ContextStackEntry);
+  ExpectRight(PopsWithoutItsPush<Below::Pushed>, Kind::ContextStackEntry);
+  ExpectRight(PopsWithoutItsPush<Below::Nothing>, Kind::ContextStackEntry);
+  ExpectRight(PopsTwice, Kind::ContextStackEntry);
+  ExpectRight(ClosesWhatItWasGiven, Kind::FileDescriptor);
+  ExpectRight(ClosesTwice<false>, Kind::FileDescriptor);
+  ExpectRight(ClosesTwice<true>, Kind::FileDescriptor);
+}
+
+// What was never acquired cannot be missing: init failed, and the reference that the fault-free run keeps for the process is not there.
+CUAUDIT_CASE(Deficit, LessWasTaken) {
+  ExpectQuiet(Kind::PrimaryContext, [](Run run) {
+    Trace t;
+    Step kept = t.Retain().Stack(101);
+    if (run != Run::FaultFree) kept.Refused();
+    if (run != Run::FaultFree) return t;
+    t.Retain().Stack(102);
+    t.ReleasePrimary().Stack(103);
+    return t;
+  });
+}
+
+// Its owner gives back on the failing path what the fault-free run keeps for the process.
+CUAUDIT_CASE(Deficit, WhatAnEarlierCycleCachedIsDropped) {
+  ExpectQuiet(Kind::PrimaryContext, [](Run run) {
+    Trace t;
+    t.Retain().Stack(101);
+    t.Retain().Stack(102);
+    t.ReleasePrimary().Stack(103);
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.ReleasePrimary().Stack(105);
+    return t;
+  });
+}
+
+// One label cleans up after two acquisitions; the fault-free run gives back the first one earlier.
+CUAUDIT_CASE(Deficit, OneLabelForTwoAcquisitions) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    t.Push(0xa).Context(kCallers).Stack(102);
+    FailsToAllocate(&t, run);
+    if (run == Run::FaultFree) {
+      t.Pop(0xa).Context(0xa).Stack(104);
+      t.Push(0xb).Context(kCallers).Stack(105);
+    }
+    const std::uint64_t current = run == Run::FaultFree ? 0xb : 0xa;
+    t.Pop(current).Context(current).Stack(106);
+    return t;
+  });
+}
+
+// The second try pushes from another place than the first, and the same place pops.
+CUAUDIT_CASE(Deficit, PushedByASecondTry) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    Step first = t.Push(0xa).Context(kCallers).Stack(102);
+    if (run != Run::FaultFree) {
+      first.Refused();
+      t.Push(0xa).Context(kCallers).Stack(104);
+    }
+    t.Pop(0xa).Context(0xa).Stack(103);
+    return t;
+  });
+}
+
+// The caller's context is saved by a pop, in the fault-free run too, and the push that puts it back is refused.
+CUAUDIT_CASE(Deficit, TheSavedContextCannotBePutBack) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    t.Pop(kCallers).Context(kCallers).Stack(102);
+    t.Push(0xa).Context(0).Stack(103);
+    t.Pop(0xa).Context(0xa).Stack(104);
+    Step back = t.Push(kCallers).Context(0).Stack(105);
+    if (run != Run::FaultFree) back.Refused();
+    return t;
+  });
+}
+
+// A context of the program's own is popped and destroyed where the fault-free run keeps it current.
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByItsMaker) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(101);
+    t.Push(0xb).Context(0xa).Stack(102);
+    t.Pop(0xb).Context(0xb).Stack(103);
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(106);
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::FaultFree ? 0xa : 0).Stack(107);
+    return t;
+  });
+}
+
+// The program was told that the pop had failed, and tries again.
+CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    t.Push(0xa).Context(kCallers).Stack(102);
+    Step pop = t.Pop(0xa).Context(0xa).Stack(103);
+    if (run == Run::FaultFree) return t;
+    pop.After(CUDA_ERROR_INVALID_CONTEXT);
+    t.Pop(kCallers).Context(kCallers).Stack(104);
+    return t;
+  });
+}
+
+// The release was refused once and is tried again, of the primary context and of the stack.
+CUAUDIT_CASE(Deficit, ARefusedReleaseIsTriedAgain) {
+  ExpectQuiet(Kind::PrimaryContext, [](Run run) {
+    Trace t;
+    t.Retain().Stack(101);
+    t.Retain().Stack(102);
+    if (run != Run::FaultFree) t.ReleasePrimary().Stack(103).Refused();
+    t.ReleasePrimary().Stack(103);
+    return t;
+  });
+}
+
+// The standard streams are closed at the end of every run, from wherever the program ends.
+CUAUDIT_CASE(Deficit, StandardStreamsClosedAtTheEnd) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    FailsToAllocate(&t, run);
+    t.Host(HostCall::DescriptorClose, 2).Stack(run == Run::FaultFree ? 105 : 205);
+    return t;
+  });
+}
+
+// A child closes what its parent opened, and a number is used again and again.
+CUAUDIT_CASE(Deficit, DescriptorsOfAChildAndOfALoop) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    FailsToAllocate(&t, run);
+    for (int i = 0; i < (run == Run::FaultFree ? 2 : 3); ++i) {
+      t.Host(HostCall::DescriptorOpen, 8).Stack(105);
+      t.Host(HostCall::DescriptorClose, 8).Stack(106);
+      t.Host(HostCall::DescriptorSocket, 8).Stack(107);
+      t.Host(HostCall::DescriptorClose, 8).Stack(108);
+    }
+    if (run != Run::FaultFree) {
+      t.Event(faults::ProcessEvent::Fork, 200, kProcess);
+      t.Host(HostCall::DescriptorClose, 4).Process(200).Stack(109);
+      t.Event(faults::ProcessEvent::Exit, 200, kProcess);
+    }
+    return t;
+  });
+}
+
+CUAUDIT_CASE(NullReleased, FreeingNullIsNoCall) {
+  for (const CallId call : {CallId::MemFree_v2, CallId::MemFreeAsync, CallId::MemFreeHost}) {
+    const auto program = [&](Run run) { return DestroysNull(run == Run::Right ? Run::Wrong : run, call, CUDA_SUCCESS); };
+    ExpectRight(program, driver::EffectOf(driver::BaseOf(call)).kind);
+  }
+}
+
+// The handle is tested first.
+CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyed) {
+  ExpectRight([](Run run) { return DestroysNull(run, CallId::GraphDestroy, CUDA_ERROR_INVALID_VALUE); }, Kind::Graph);
+}
+
+// The fault-free run destroys null there, too, from another caller of the same clean-up.
+CUAUDIT_CASE(NullReleased, TheCleanUpAlwaysDoesSo) {
+  ExpectQuiet(Kind::TextureObject, [](Run run) {
+    Trace t;
+    FailsToAllocate(&t, run);
+    t.Call(CallId::TexObjectDestroy).In(0, 0).Stack(run == Run::FaultFree ? 105 : 205);
+    return t;
+  });
+}
+
+// Nothing is left to release in a driver that is torn down.
+CUAUDIT_CASE(NullReleased, TheDriverIsTornDown) {
+  ExpectQuiet(Kind::Stream, [](Run run) {
+    Trace t;
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.DestroyStream(0).Fails(CUDA_ERROR_DEINITIALIZED).Stack(105);
+    return t;
+  });
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::deficit_test

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// deficits.h: trials in which a program gives back what it did not take, and their repaired twins (`right`).
+//
+// Stack 105 is instruction 5 called from 1; stack 205 is the same instruction with another caller.
+#pragma once
+
+#include "faults/journal/host_detail.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
+
+namespace cuaudit::testing {
+
+enum class Run { FaultFree, Wrong, Right };
+
+inline harness::Judgement JudgeRuns(const Trace& fault_free, const Trace& trial) {
+  const auto with_stacks = [](JournalImage* image) {
+    image->Module("program");
+    for (std::uint32_t caller = 1; caller <= 3; ++caller) {
+      for (std::uint32_t place = 1; place <= 20; ++place) {
+        image->Stack(caller * 100 + place, {JournalImage::Frame(0, place * 16), JournalImage::Frame(0, 0x1000 * caller)});
+      }
+    }
+  };
+  JournalImage before(fault_free);
+  JournalImage after(trial);
+  with_stacks(&before);
+  with_stacks(&after);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+// Judges `program(run)` for the wrong or the right program.
+template <typename Program>
+harness::Judgement JudgeProgram(const Program& program, bool right) {
+  return JudgeRuns(program(Run::FaultFree), program(right ? Run::Right : Run::Wrong));
+}
+
+inline constexpr std::uint64_t kCallers = 0xcc;  // the caller's context
+
+// A library retains the primary context and releases it on every path, whether it got the reference or not. Its caller holds one, too.
+template <bool CallerReleases>
+Trace ReleasesWhatItDidNotRetain(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  Step retain = t.Retain().Stack(102);
+  if (run != Run::FaultFree) retain.Refused();
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  if (CallerReleases) {
+    Step last = t.ReleasePrimary().Stack(109);
+    if (run == Run::Wrong) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// A wrapper releases in its destructor, which an exception reaches from elsewhere.
+inline Trace ReleasesInADestructor(Run run) {
+  Trace t;
+  t.Retain(0xc1, 1).Stack(101);
+  Step retain = t.Retain(0xc1, 1).Stack(102);
+  if (run != Run::FaultFree) retain.Refused();
+  if (run != Run::Right) t.ReleasePrimary(1).Stack(run == Run::FaultFree ? 103 : 203);
+  return t;
+}
+
+// The failing path releases, and so does the caller of the function that failed.
+inline Trace ReleasesTwice(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  t.Retain().Stack(102);
+  Step alloc = t.Alloc(0x1000).Stack(104);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Stack(105);
+  if (run != Run::FaultFree) t.ReleasePrimary().Stack(106);
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  Step last = t.ReleasePrimary().Stack(109);
+  if (run == Run::Wrong) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  return t;
+}
+
+// The push fails, and the pop takes what the caller made current: by cuCtxSetCurrent, by cuCtxCreate, or by a push of its own.
+enum class Below { Set, Created, Pushed, Nothing };
+template <Below below>
+Trace PopsWithoutItsPush(Run run) {
+  Trace t;
+  const bool wrong = run == Run::Wrong;
+  if (below == Below::Set) t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  if (below == Below::Created) t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  if (below == Below::Pushed) t.Push(kCallers).Context(0).Stack(101);
+  const std::uint64_t before = below == Below::Nothing ? 0 : kCallers;
+  Step push = t.Push(0xa).Context(before).Stack(102);
+  if (run != Run::FaultFree) push.Refused();
+  if (run != Run::Right) {
+    Step pop = t.Pop(wrong ? before : 0xa).Context(wrong ? before : 0xa).Stack(103);
+    if (wrong && below == Below::Nothing) pop.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  t.CreateStream(0x10).Context(wrong ? 0 : before).Stack(104);
+  t.DestroyStream(0x10).Context(wrong ? 0 : before).Stack(105);
+  if (below == Below::Created) t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(wrong ? 0 : kCallers).Stack(109);
+  if (below == Below::Pushed) {
+    Step last = t.Pop(wrong ? 0 : kCallers).Context(wrong ? 0 : kCallers).Stack(109);
+    if (wrong) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// The failing path pops, and so does what follows on every path. The caller's context is below.
+inline Trace PopsTwice(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  t.Push(0xa).Context(kCallers).Stack(102);
+  Step alloc = t.Alloc(0x1000).Context(0xa).Stack(104);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xa).Stack(105);
+  if (run != Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(106);
+  if (run == Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(103);
+  if (run == Run::Wrong) t.Pop(kCallers).Context(kCallers).Stack(103);
+  t.CreateStream(0x10).Context(kCallers).Stack(107);
+  t.DestroyStream(0x10).Context(kCallers).Stack(108);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(run == Run::Wrong ? 0 : kCallers).Stack(109);
+  return t;
+}
+
+// Descriptors. The host probes write the number plus one.
+inline void Watch(Trace* t) { t->Host(faults::HostCall::Looking, 0); }
+
+inline void FailsToAllocate(Trace* t, Run run) {
+  Step alloc = t->Alloc(0x1000).Stack(102);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t->Free(0x1000).Stack(103);
+}
+
+// The failing path closes the standard error stream, which the parent of the program opened.
+inline Trace ClosesWhatItWasGiven(Run run) {
+  Trace t;
+  Watch(&t);
+  FailsToAllocate(&t, run);
+  if (run == Run::Wrong) t.Host(faults::HostCall::DescriptorClose, 3).Stack(105);
+  return t;
+}
+
+// The failing path closes a file, and so does what follows on every path: of a number that is not open, or that is another file's by then.
+template <bool Reopened>
+Trace ClosesTwice(Run run) {
+  Trace t;
+  Watch(&t);
+  t.Host(faults::HostCall::DescriptorOpen, 8).Stack(107);
+  FailsToAllocate(&t, run);
+  if (run != Run::FaultFree) t.Host(faults::HostCall::DescriptorClose, 8).Stack(108);
+  if (Reopened) t.Host(faults::HostCall::DescriptorSocket, run == Run::FaultFree ? 9 : 8).Stack(110);
+  if (run != Run::Right) {
+    Step close = t.Host(faults::HostCall::DescriptorClose, 8).Stack(109);
+    if (run == Run::Wrong && !Reopened) close.In(1, faults::kClosedAgain);
+  }
+  const bool open = Reopened && run != Run::Wrong;  // the socket's owner
+  if (open) t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree ? 9 : 8).Stack(111);
+  return t;
+}
+
+// The failing path destroys everything that the program may have made, the last of which it did not make.
+inline Trace DestroysNull(Run run, driver::CallId destroy, CUresult answer) {
+  Trace t;
+  FailsToAllocate(&t, run);
+  if (run == Run::Wrong) {
+    Step call = t.Call(destroy).In(0, 0).Stack(105);
+    if (answer != CUDA_SUCCESS) call.Fails(answer);
+  }
+  return t;
+}
+
+}  // namespace cuaudit::testing
