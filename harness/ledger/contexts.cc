@@ -2,6 +2,7 @@
 #include "harness/ledger/contexts.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cuaudit::harness {
 namespace {
@@ -105,7 +106,7 @@ void Contexts::Create(const faults::Record& record) {
   Object context;
   context.kind = Kind::Context;
   context.handle = record.argument[0];
-  StackOf(record).entries.push_back({context.handle, -1, Origin::Created, false});
+  StackOf(record).entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
   account_->Acquire(context, record);
 }
 
@@ -158,6 +159,7 @@ std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
 void Contexts::Push(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.pushed = true;
+  PutBack(stack, record.argument[0]);
   if (!stack.below.empty()) {  // the push puts back what an earlier pop took
     stack.below.pop_back();
     return;
@@ -166,7 +168,7 @@ void Contexts::Push(const faults::Record& record) {
   object.kind = Kind::ContextStackEntry;
   object.handle = record.argument[0];
   object.context = record.argument[0];
-  stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false});
+  stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false, record.cycle});
 }
 
 // A refused pop leaves one entry too many. Later pops of the program then take one entry higher than intended, so the refused mark moves
@@ -189,6 +191,13 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
   }
 }
 
+// True when the top of the stack is older than the cycle, and not what a refused pop left there.
+bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
+  if (stack.entries.empty()) return true;
+  const StackEntry& top = stack.entries.back();
+  return top.cycle != cycle && (top.object < 0 || account_->books().object(top.object).state == State::Live);
+}
+
 void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   Stack& stack = StackOf(record);
   if (outcome == Outcome::Refused) {
@@ -204,6 +213,8 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   }
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
   if (outcome == Outcome::After) ++stack.told_there;
+  if (outcome == Outcome::Succeeded && record.cycle != 0 && stack.told_there == 0 && IsOlder(stack, record.cycle))
+    stack.taken.push_back({record.context, SiteOf(record), record.cycle});
   if (!stack.entries.empty()) {
     TakeTop(stack, record);
   } else if (outcome != Outcome::After && stack.told_there > 0) {
@@ -213,17 +224,25 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   }
 }
 
+// A context that a pop of this cycle took is on the stack again.
+void Contexts::PutBack(Stack& stack, std::uint64_t context) {
+  const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(), [&](const Taken& taken) { return taken.context == context; });
+  if (same != stack.taken.rend()) stack.taken.erase(std::next(same).base());
+}
+
 void Contexts::Set(const faults::Record& record) {
   Stack& stack = StackOf(record);
   const std::uint64_t context = record.argument[0];
+  if (context != 0) PutBack(stack, context);
   if (context == 0) {
     if (!stack.entries.empty()) TakeTop(stack, record);
   } else if (!stack.entries.empty()) {
     stack.entries.back().context = context;
+    stack.entries.back().cycle = record.cycle;
   } else if (!stack.below.empty()) {
     stack.below.pop_back();
   } else if (record.context == 0) {
-    stack.entries.push_back({context, -1, Origin::SetCurrent, false});
+    stack.entries.push_back({context, -1, Origin::SetCurrent, false, record.cycle});
   }
 }
 
@@ -248,9 +267,16 @@ void Contexts::EndCycle(const faults::Record& record) {
   if (record.cycle == 0) return;
   const auto found = stack_of_thread_.find(record.tid);
   if (found == stack_of_thread_.end()) return;
-  for (StackEntry& entry : stacks_[found->second].entries) {
+  Stack& stack = stacks_[found->second];
+  for (StackEntry& entry : stack.entries) {
     if (entry.object >= 0 && account_->books().object(entry.object).cycle == record.cycle) Report(entry);
   }
+  for (const Taken& taken : stack.taken) {
+    if (taken.cycle != record.cycle || Destroyed(taken.context) || account_->parent() != nullptr) continue;
+    account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, taken.site, -1});
+    std::erase(stack.below, taken.site);  // said
+  }
+  stack.taken.clear();
 }
 
 void Contexts::Finish() {

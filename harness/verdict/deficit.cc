@@ -63,7 +63,8 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
     }
     const auto later =
         std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind); });
-    if (later != violations->end() && later->where_key == finding.where_key) continue;  // said already, and of the right call
+    // The ledger has said so already, of the right call, and without a fault it says the same.
+    if (later != violations->end() && later->where_key == finding.where_key && excess.kind == Kind::PrimaryContext) continue;
     if (later != violations->end() && --later->count == 0) violations->erase(later);
     Merge(std::move(finding), violations);
   }

@@ -95,6 +95,21 @@ CUAUDIT_CASE(ContextStack, StacksAreCountedPerThread) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
 }
 
+// Without a fault, and whatever follows: of a context that was pushed, created or set before the cycle.
+CUAUDIT_CASE(ContextStack, ACycleEndsWithLess) {
+  for (const CallId before : {CallId::CtxPushCurrent_v2, CallId::CtxCreate_v2, CallId::CtxSetCurrent}) {
+    const CaseRow row(driver::Name(driver::BaseOf(before)));
+    Trace t;
+    t.Call(before).In(0, 0xc).Context(0);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+    t.Pop(0xc).Context(0xc).Cycle(1);
+    t.Push(0xa).Context(0).Cycle(1);
+    t.Pop(0xa).Context(0xa).Cycle(1);
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+  }
+}
+
 CUAUDIT_CASE(ContextStack, LeftByACycleAndTidiedUpOnlyAtTheEnd) {
   Trace t;
   t.Mark(faults::MarkKind::CycleBegin).Cycle(1);

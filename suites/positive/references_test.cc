@@ -169,6 +169,26 @@ CUAUDIT_CASE(ContextStack, TheCallersContextIsTakenAwayAndPutBack) {
   ExpectSilent(t);
 }
 
+CUAUDIT_CASE(ContextStack, ACyclePutsBackOrDestroysWhatItPops) {
+  for (const bool destroys : {false, true}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xc).Context(0);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+    t.Pop(0xc).Context(0xc).Cycle(1);
+    if (destroys) {
+      t.Call(CallId::CtxDestroy_v2).In(0, 0xc).Context(0).Cycle(1);
+      t.Call(CallId::CtxCreate_v2).Out(0, 0xd).Context(0).Cycle(1);
+    } else {
+      t.Push(0xa).Context(0).Cycle(1);
+      t.Pop(0xa).Context(0xa).Cycle(1);
+      t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0).Cycle(1);
+    }
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    t.Call(CallId::CtxDestroy_v2).In(0, destroys ? 0xd : 0xc).Context(destroys ? 0xd : 0xc);
+    ExpectSilent(t);
+  }
+}
+
 CUAUDIT_CASE(ContextStack, ARefusedPopIsNotTheProgramsImbalance) {
   Trace t;
   t.Push(0xa).Context(0);

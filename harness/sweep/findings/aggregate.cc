@@ -112,6 +112,8 @@ std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, cons
 // The place that tells one thing that is wrong from another, whichever fault showed it.
 std::uint64_t PlaceOf(const TrialFindingText& text) {
   if (text.rule == Rule::Leak || text.rule == Rule::Orphaned) return HashText(text.meter, WayKey(text.acquired, text.blame));
+  // The function that gives back too much is one cause, whoever calls it.
+  if (text.rule == Rule::Deficit || text.rule == Rule::NullReleased) return WayKey(text.where, text.blame);
   if (text.where_key != 0) return HashNumber(text.other_key, text.where_key);
   if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
   return text.acquired_key;
