@@ -52,7 +52,8 @@ class Contexts {
   // The context that the recorded calls of the thread made current; 0 when they made none current.
   std::uint64_t CurrentOf(std::uint32_t tid) const;
 
-  // Reports each entry that was pushed in the ending cycle and was not popped, and each context of before the cycle that it popped for good.
+  // Reports each entry that was pushed in the ending cycle and was not popped, and each context of before the cycle that it popped for
+  // good.
   void EndCycle(const faults::Record& record);
   // Reports every stack that is not back where its thread began.
   void Finish();

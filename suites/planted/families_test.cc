@@ -40,7 +40,10 @@ CUAUDIT_CASE(Growth, AUserObjectThatNobodyGivesBack) {
   ExpectFound(Noted(RunCycles(Of<LateUserObject<true>>("user object released late"))));
 }
 
-CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) { ExpectFound(Noted(Sweep(Of<ScopedPush<true>>("scope over a push")))); }
+CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) {
+  Also(harness::Rule::NotRecovered, driver::Kind::None);  // the next cycle has no context
+  ExpectFound(Noted(Sweep(Of<ScopedPush<true>>("scope over a push"))));
+}
 
 CUAUDIT_CASE(Deficit, AScopeThatReleasesTheCallersReference) {
   ExpectFound(Noted(Sweep(Of<ScopedReference<true>>("scope over a reference"))));

@@ -49,9 +49,7 @@ CUAUDIT_CASE(Deficit, AScopeThatPopsWhatItPushed) { ExpectSilent(Of<ScopedPush<f
 
 CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
 
-CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) {
-  ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together"));
-}
+CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) { ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together")); }
 
 CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");
