@@ -59,11 +59,12 @@ static CUresult leave(void) {
 }
 
 static void drain_free(CUcontext context, CUstream *stream) {
+  int entered;
   if (*stream == NULL) return;
-  report("enter", enter(context));
+  entered = report("enter", enter(context)) == 0;
   report("drain synchronize", cuStreamSynchronize(*stream));
   report("drain destroy", cuStreamDestroy(*stream));
-  report("leave", leave());
+  if (entered) report("leave", leave());
   *stream = NULL;
 }
 
@@ -82,7 +83,7 @@ static CUresult drain_stream_ensure(CUcontext context, CUstream *stream) {
 }
 
 static void picture_free(CUcontext context, Picture *picture) {
-  report("enter", enter(context));
+  const int entered = report("enter", enter(context)) == 0;
   if (picture->stream != NULL) report("picture synchronize", cuStreamSynchronize(picture->stream));
   if (picture->plane[2] != 0) report("plane free", cuMemFree(picture->plane[2]));
   if (picture->plane[1] != 0) report("plane free", cuMemFree(picture->plane[1]));
@@ -90,7 +91,7 @@ static void picture_free(CUcontext context, Picture *picture) {
   if (picture->finished != NULL) report("event destroy", cuEventDestroy(picture->finished));
   if (picture->ready != NULL) report("event destroy", cuEventDestroy(picture->ready));
   if (picture->stream != NULL) report("stream destroy", cuStreamDestroy(picture->stream));
-  report("leave", leave());
+  if (entered) report("leave", leave());
 }
 
 // A call that fails may have written anything to its output; nobody may take that for a handle.

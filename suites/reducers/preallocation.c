@@ -161,10 +161,10 @@ static CUresult leave(const State *state) {
 
 static void state_release_stream(State *state) {
   Functions *cu = state->functions;
-  report(cu, "enter", enter(state));
+  const int entered = report(cu, "enter", enter(state)) == 0;
   report(cu, "stream synchronize", cu->StreamSynchronize(state->stream));
   report(cu, "stream destroy", cu->StreamDestroy(state->stream));
-  report(cu, "leave", leave(state));
+  if (entered) report(cu, "leave", leave(state));
   state->stream = NULL;
 }
 
@@ -322,10 +322,11 @@ static int framework_fetch(Framework *framework) {
 
 static void ring_close(const State *state, RingBuffer *ring) {
   unsigned i;
+  int entered;
   pthread_mutex_lock(&ring->busy);
-  report(state->functions, "enter", enter(state));
+  entered = report(state->functions, "enter", enter(state)) == 0;
   for (i = 0; i < ring->count; ++i) picture_free(state, &ring->picture[i]);
-  report(state->functions, "leave", leave(state));
+  if (entered) report(state->functions, "leave", leave(state));
   if (!kDefectA3) {
     pthread_mutex_unlock(&ring->busy);
     pthread_mutex_destroy(&ring->busy);
