@@ -52,7 +52,8 @@ constinit DescriptorSet known;
 constinit std::atomic<int64_t> known_count{0};
 constinit std::atomic<int64_t> beyond{0};  // number of descriptors in the last listing that are not followed
 constinit DescriptorSet opened;            // numbers that a wrapped function once opened
-constinit DescriptorSet inherited;         // inherited numbers, whatever file they refer to now
+constinit std::atomic<int> last_declined{-2};
+constinit DescriptorSet inherited;  // inherited numbers, whatever file they refer to now
 
 // State of one census, guarded by `counting`.
 constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
@@ -270,8 +271,10 @@ void Closing(int descriptor) noexcept {
   if (Unknow(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), 0);
 }
 
-void ClosedAgain(int descriptor) noexcept {
-  if (Follows(descriptor) && !InProcess() && opened.Has(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), kClosedAgain);
+void WasNotOpen(int descriptor) noexcept {
+  if (!Follows(descriptor) || InProcess()) return;
+  const bool next = last_declined.exchange(descriptor, std::memory_order_relaxed) + 1 == descriptor;
+  if (!next || opened.Has(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), kNotOpen);
 }
 
 void ClosingFrom(unsigned first, unsigned last) noexcept {

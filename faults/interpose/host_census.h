@@ -39,9 +39,9 @@ int Opened(int descriptor, HostCall call) noexcept;
 int Replaced(int descriptor, HostCall call) noexcept;
 // Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
 void Closing(int descriptor) noexcept;
-// Called after a close that the kernel declined because the descriptor was not open. Writes a record when a wrapped function once
-// opened the number (kClosedAgain).
-void ClosedAgain(int descriptor) noexcept;
+// Called after a close that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a wrapped function
+// once opened the number. Of numbers that nobody opened, a loop over all of them has one record for each gap.
+void WasNotOpen(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
 void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited

@@ -185,7 +185,7 @@ CUAUDIT_WRAP(int, close, (int descriptor)) {
   Closing(descriptor);
   const int result = Next(&next_close_, "close")(descriptor);
   if (result != 0 && errno == EBADF) {
-    ClosedAgain(descriptor);
+    WasNotOpen(descriptor);
     errno = EBADF;
   }
   return result;

@@ -6,7 +6,7 @@
 
 namespace cuaudit::faults {
 
-// Of DescriptorClose: the kernel declined the close, because the number had been closed already and nobody had opened it since.
-inline constexpr std::uint64_t kClosedAgain = ~std::uint64_t{0};
+// Of DescriptorClose: the kernel declined the close, because the number was not open.
+inline constexpr std::uint64_t kNotOpen = ~std::uint64_t{0};
 
 }  // namespace cuaudit::faults

@@ -126,7 +126,7 @@ void ProcessFold::Host(const faults::Record& record) {
       HostUnmap(record);
       break;
     case HostCall::DescriptorClose:
-      if (record.argument[1] != faults::kClosedAgain) ReleaseHeld(Kind::FileDescriptor, record);
+      if (record.argument[1] != faults::kNotOpen) ReleaseHeld(Kind::FileDescriptor, record);
       break;
     default: {  // descriptors and threads
       const HostDeed deed = DeedOf(static_cast<HostCall>(record.call));

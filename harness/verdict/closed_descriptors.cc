@@ -23,30 +23,32 @@ bool IsClose(const Record& record) {
          record.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorClose);
 }
 
-bool ClosesAgain(const Record& record) { return record.argument[1] == faults::kClosedAgain; }
+bool WasNotOpen(const Record& record) { return record.argument[1] == faults::kNotOpen; }
 
 struct Closes {
   std::vector<const Record*> inherited;  // the process never opened the number: it was open when the program began
-  std::vector<const Record*> again;
+  std::vector<const Record*> again;      // the number was not open
 };
 
-// Only of the program's first process: a child may close what it was given.
-Closes ClosesOf(const Evidence& run, std::span<const Record> records) {
+// Only of the program's first process: a child may close what it was given. With `only_opened` numbers that were never opened are left out.
+Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_opened) {
   Closes closes;
   const std::vector<ProcessFacts>& processes = run.facts().processes;
   for (const Record& record : records) {
     if (!IsClose(record) || processes.empty() || record.pid != processes.front().pid) continue;
-    (ClosesAgain(record) ? closes.again : closes.inherited).push_back(&record);
+    (WasNotOpen(record) ? closes.again : closes.inherited).push_back(&record);
   }
-  if (closes.inherited.empty()) return closes;
+  if (closes.inherited.empty() && closes.again.empty()) return closes;
   std::map<std::uint64_t, std::uint64_t> opened;  // first opening of each number
   for (const Object& object : run.ledger->objects) {
     if (object.kind == Kind::FileDescriptor) opened.try_emplace(object.handle, object.acquired.begin);
   }
-  std::erase_if(closes.inherited, [&](const Record* record) {
+  const auto was_opened = [&](const Record* record) {
     const auto found = opened.find(record->argument[0]);
     return found != opened.end() && found->second < record->begin;
-  });
+  };
+  std::erase_if(closes.inherited, was_opened);
+  if (only_opened) std::erase_if(closes.again, [&](const Record* record) { return !was_opened(record); });
   return closes;
 }
 
@@ -78,20 +80,25 @@ class Finder {
     findings_.push_back(std::move(finding));
   }
 
-  // An inherited number is compared as such, because a program that ends early closes its standard streams from another place.
+  // Inherited numbers are compared as such, because a program that ends early closes its standard streams from another place; and places,
+  // because a loop over all numbers may find other ones open.
   void FindClosesOfNothing() {
-    const Closes closes = ClosesOf(trial_, trial_.journal->own_records());
+    const Closes closes = ClosesOf(trial_, trial_.journal->own_records(), true);
     if (closes.inherited.empty() && closes.again.empty()) return;
-    const Closes usual = ClosesOf(rehearsal_, rehearsal_.journal->records());
+    const Closes usual = ClosesOf(rehearsal_, rehearsal_.journal->records(), false);
     std::set<std::uint64_t> numbers;
     std::set<std::uint64_t> places;
-    for (const Record* const record : usual.inherited) numbers.insert(record->argument[0]);
+    for (const Record* const record : usual.inherited) {
+      numbers.insert(record->argument[0]);
+      places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
+    }
     for (const Record* const record : usual.again) places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
+    const auto is_usual = [&](const Record* record) { return places.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0; };
     for (const Record* const record : closes.inherited) {
-      if (numbers.count(record->argument[0]) == 0) Add(SiteOf(*record), nullptr, "it was open when the program began");
+      if (numbers.count(record->argument[0]) == 0 && !is_usual(record)) Add(SiteOf(*record), nullptr, "it was open when the program began");
     }
     for (const Record* const record : closes.again) {
-      if (places.count(CallerKey(*trial_.journal, SiteOf(*record))) == 0)
+      if (!is_usual(record))
         Add(SiteOf(*record), nullptr, "it was closed already; another thread may have opened the same number meanwhile");
     }
   }

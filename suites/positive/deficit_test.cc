@@ -161,6 +161,20 @@ CUAUDIT_CASE(Deficit, StandardStreamsClosedAtTheEnd) {
   });
 }
 
+// A loop closes every number, and some were opened on the failing path.
+CUAUDIT_CASE(Deficit, EveryNumberIsClosed) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorOpen, 8).Stack(104);
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 8).Stack(105);
+    t.Host(HostCall::DescriptorClose, 4, faults::kNotOpen).Stack(106);
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 8, faults::kNotOpen).Stack(106);
+    return t;
+  });
+}
+
 // A child closes what its parent opened, and a number is used again and again.
 CUAUDIT_CASE(Deficit, DescriptorsOfAChildAndOfALoop) {
   ExpectQuiet(Kind::FileDescriptor, [](Run run) {

@@ -148,7 +148,7 @@ Trace ClosesTwice(Run run) {
   if (Reopened) t.Host(faults::HostCall::DescriptorSocket, run == Run::FaultFree ? 9 : 8).Stack(110);
   if (run != Run::Right) {
     Step close = t.Host(faults::HostCall::DescriptorClose, 8).Stack(109);
-    if (run == Run::Wrong && !Reopened) close.In(1, faults::kClosedAgain);
+    if (run == Run::Wrong && !Reopened) close.In(1, faults::kNotOpen);
   }
   const bool open = Reopened && run != Run::Wrong;  // the socket's owner
   if (open) t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree ? 9 : 8).Stack(111);
