@@ -278,12 +278,14 @@ int Replaced(int descriptor, HostCall call) noexcept {
   return Opened(descriptor, call);
 }
 
-void Closing(int descriptor) noexcept {
-  if (!Follows(descriptor)) return;
+bool Closing(int descriptor) noexcept {
+  if (!Follows(descriptor)) return false;
   if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
   // A driver that took the number over may have closed it, and somebody may have opened it again by a way without a record.
   const bool was_taken = taken.Remove(descriptor) && syscall(SYS_fcntl, descriptor, F_GETFD) < 0;
-  if (Unknow(descriptor) || was_taken) Write(HostCall::DescriptorClose, Name(descriptor), 0);
+  if (!Unknow(descriptor) && !was_taken) return false;
+  Write(HostCall::DescriptorClose, Name(descriptor), 0);
+  return true;
 }
 
 void WasNotOpen(int descriptor) noexcept {

@@ -38,8 +38,9 @@ int Opened(int descriptor, HostCall call) noexcept;
 // For a number that refers to another file now. An inherited number stays inherited: the program has gained nothing.
 int Replaced(int descriptor, HostCall call) noexcept;
 // Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
-void Closing(int descriptor) noexcept;
-// Called after a close that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a wrapped function
+// True when it wrote the record of this close.
+bool Closing(int descriptor) noexcept;
+// Called after a close without a record that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a wrapped function
 // once opened the number. Of numbers that nobody opened, a loop over all of them has one record for each gap.
 void WasNotOpen(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;

@@ -182,9 +182,9 @@ CUAUDIT_WRAP(int, mq_close, (mqd_t queue)) {
 
 CUAUDIT_WRAP(int, close, (int descriptor)) {
   const UnderWay under_way;
-  Closing(descriptor);
+  const bool recorded = Closing(descriptor);
   const int result = Next(&next_close_, "close")(descriptor);
-  if (result != 0 && errno == EBADF) {
+  if (result != 0 && errno == EBADF && !recorded) {
     WasNotOpen(descriptor);
     errno = EBADF;
   }

@@ -128,6 +128,7 @@ void ProcessFold::Host(const faults::Record& record) {
       HostUnmap(record);
       break;
     case HostCall::DescriptorClose:
+      account_.CheckTaken(handle, record, true);
       if (record.argument[1] != faults::kNotOpen) ReleaseHeld(Kind::FileDescriptor, record);
       break;
     default: {  // descriptors and threads
@@ -135,7 +136,7 @@ void ProcessFold::Host(const faults::Record& record) {
       object.kind = deed.acquires;
       if (static_cast<HostCall>(record.call) == HostCall::DescriptorFound && IsToldDescriptor(handle)) break;
       if (deed.releases == Kind::FileDescriptor)
-        account_.CheckTaken(handle, record, static_cast<HostCall>(record.call) == HostCall::DescriptorClose);
+        account_.CheckTaken(handle, record, false);
       if (deed.acquires != Kind::None) account_.Acquire(object, record);
       if (deed.releases != Kind::None) ReleaseHeld(deed.releases, record);
     }
