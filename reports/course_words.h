@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// course_words.h: in words, how counts of live objects went on over the cycles.
+// course_words.h: words for how counts of live objects went on over the cycles.
 #pragma once
 
 #include <string>

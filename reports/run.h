@@ -91,7 +91,7 @@ struct Finding {
   Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
   std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
   std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call whose operation collides with the one at `where`; OtherIs says what it is for other rules
+  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see OtherIs
   std::string fingerprint;
   std::string reproduce;     // command line that shows the finding again
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
@@ -180,10 +180,10 @@ enum class Trend : std::uint8_t { Steady, Growth, Bounded, Undecided };
 // How the count of live objects of one kind and place went on over the cycles.
 struct Course {
   Trend trend = Trend::Steady;
-  std::uint64_t cycles = 0;   // made at most; it and the rest are 0 for a steady count
+  std::uint64_t cycles = 0;   // of the longest run; 0, like all below, for a steady count
   std::uint64_t plateau = 0;  // most objects alive
   std::uint64_t reached = 0;  // cycles after which so many were alive for the first time
-  std::uint64_t needed = 0;   // cycles that show whether it stays at that
+  std::uint64_t needed = 0;   // number of cycles that shows whether the count stays at the plateau
   double least = 0;           // of growth: objects per cycle in the slowest and in the fastest doubling of the cycles
   double most = 0;
 };
@@ -265,7 +265,7 @@ struct BadEnd {
 // Places whose counts grew and do not tell a leak from a cache that fills.
 struct Undecided {
   std::uint64_t places = 0;
-  std::uint64_t cycles = 0;  // that would tell
+  std::uint64_t cycles = 0;  // number that would tell
 };
 
 struct Part {

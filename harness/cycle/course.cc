@@ -14,14 +14,14 @@ namespace {
 using report::Course;
 using report::Trend;
 
-// It has stopped when it stands still up to so many times the cycles that it grew for.
+// A count has stopped when it has its highest value up to so many times the cycles after which it first had that value.
 constexpr std::uint64_t kAfterRises = 2;
 constexpr std::uint64_t kAfterOneRise = 8;
 
-// True for the ends of runs of more and more cycles, between which a count may have been anything.
+// True for counts at the ends of separate, longer and longer runs. What a count was in between is unknown.
 bool AreDoublings(std::span<const std::uint64_t> cycles) { return cycles.size() > 1 && cycles.back() >= 2 * cycles[cycles.size() - 2]; }
 
-// At the ends of successive cycles the rule for those holds.
+// Counts at the ends of successive cycles follow the rule Grows.
 bool Grew(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live) {
   if (live.size() < 2 || live.back() <= live.front()) return false;
   return AreDoublings(cycles) || Grows(std::vector<std::uint64_t>(live.begin(), live.end()));
@@ -34,7 +34,7 @@ std::vector<std::uint64_t> Peaks(std::span<const std::uint64_t> live) {
   return peaks;
 }
 
-// In how many cycles it rose, at most.
+// The number of cycles in which the count rose, at most.
 std::uint64_t Rises(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> peaks) {
   std::uint64_t rises = 0;
   for (std::size_t i = 1; i < peaks.size(); ++i) rises += std::min(peaks[i] - peaks[i - 1], cycles[i] - cycles[i - 1]);
@@ -59,8 +59,8 @@ class Counts {
   Counts(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live)
       : cycles_(cycles), peaks_(Peaks(live)), fell_(AreDoublings(cycles) && !std::is_sorted(live.begin(), live.end())) {}
 
-  // The number of cycles that show that it has stopped. A single rise may be the first of a rare leak. Below a count that was high by
-  // chance a leak is not seen for a while.
+  // The number of cycles that show that the count has stopped. A single rise may be the first one of a rare leak. A count that was high
+  // by chance hides a leak below it for a while.
   std::uint64_t Needed(std::uint64_t reached) const {
     const bool once = Rises(cycles_, peaks_) == 1;
     return reached * (once || fell_ ? kAfterOneRise : kAfterRises);
@@ -68,8 +68,8 @@ class Counts {
 
   Span Between(std::size_t from, std::size_t to) const { return {cycles_[to] - cycles_[from], peaks_[to] - peaks_[from]}; }
 
-  // True when the last two doublings added more, and the last one was at least three quarters as fast as the one before. Of less than one
-  // object a cycle one is allowed for: a leak in every tenth cycle does not divide evenly.
+  // True when the last two doublings added objects, and the last one was at least three quarters as fast as the one before. When less than
+  // one object a cycle is added, the last one may be one short: a leak in every tenth cycle does not divide evenly.
   bool GrowsOn() const {
     const std::size_t last = peaks_.size() - 1;
     const std::size_t half = HalfOf(cycles_, last);
@@ -81,7 +81,7 @@ class Counts {
     return 4 * (late.gained + allowed) * before.cycles >= 3 * before.gained * late.cycles;
   }
 
-  // The slowest and the fastest of the doublings, back to the first one that added nothing.
+  // The slowest and the fastest of the latest doublings that all added objects.
   void Slopes(Course* course) const {
     std::size_t end = peaks_.size() - 1;
     for (std::size_t begin = HalfOf(cycles_, end); end != 0 && Between(begin, end).gained != 0; begin = HalfOf(cycles_, end)) {

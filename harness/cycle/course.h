@@ -4,9 +4,9 @@
 //   Units     cycles; objects alive after so many cycles.
 //   Errors    none. What the counts cannot tell is Trend::Undecided.
 //
-// A count that grew is `bounded` once it has stood still for as many cycles as it took to get there; for seven times as many when it rose
-// in a single cycle, which may be the first of a leak that is rare, or fell in between. It is `growth` while each doubling of the cycles
-// adds more, about as fast as the one before. README.md has the argument.
+// A count that grew is `bounded` once it has stood still for as many cycles as it took to get there. It must stand still for seven times
+// as many when it fell in between, or rose in a single cycle, which may be the first one of a rare leak. It is `growth` while each
+// doubling of the cycles adds objects about as fast as the one before. README.md has the argument.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ report::Course JudgeCourse(std::span<const std::uint64_t> cycles, std::span<cons
 // For counts at the end of each cycle. The first one is from before the first cycle.
 report::Course JudgeEachCycle(std::span<const std::uint64_t> live);
 
-// The rule that says so; of a count that is not steady.
+// The rule that reports this trend. The trend must not be Steady.
 Rule RuleOf(report::Trend trend);
 
 // True while more cycles could show something else: a count that still grows may be that of a cache that is not full.

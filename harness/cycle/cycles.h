@@ -26,8 +26,8 @@ struct CyclesProgress {
   std::size_t planned = 0;  // runs of the program, without those that judge its meters
 };
 
-// With {n} in the command there is one run per count, and more runs while something grows that may be a cache that fills. A longer run that
-// fails is counted, and the runs before it decide. Otherwise there is one run with cycles marked by the program (cuaudit/mark.h), and
+// With {n} in the command there is one run per count, and longer runs while something grows that may be a cache that fills. When a longer
+// run fails, it is counted, and the runs before it decide. Otherwise there is one run, whose cycles the program marks (cuaudit/mark.h), and
 // `counts` is not used. When a signal ends the check, `run` holds the results so far.
 Status RunCycles(const Subject& subject, const WorkDir& dir, const CycleCounts& counts, const CertificateOptions& certificate,
                  const std::string& reproduce, report::Run* run, CyclesProgress* progress);

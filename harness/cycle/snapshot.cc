@@ -48,7 +48,7 @@ bool AliveAt(const Object& object, std::uint64_t until) {
 // Descriptors that a genuine driver opens for each context past the wrappers: two events and the ends of a pipe on an H200.
 constexpr std::uint64_t kOfEachContext = 4;
 
-// How many descriptors of events and pipes the created contexts of each process hold. The growth of the contexts tells of them.
+// How many event and pipe descriptors the created contexts of each process hold. They are reported by the growth of the contexts.
 std::map<std::uint32_t, std::uint64_t> HeldByContexts(const Observation& run, std::uint64_t until) {
   std::map<std::uint32_t, std::uint64_t> held;
   if (run.journal.header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return held;

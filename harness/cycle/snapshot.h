@@ -59,7 +59,7 @@ inline constexpr std::uint64_t kAtExit = ~std::uint64_t{0};
 // The moment of ticket `until` of the journal's clock; kAtExit for the end of the run.
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites);
 
-// At the end marks of the cycles of a journal: of each, or of about kSpread of them, evenly apart, with the first and the last one.
+// Snapshots at the ends of the marked cycles of a journal: of all, or of about kSpread of them, evenly apart, with the first and the last.
 enum class Moments : std::uint8_t { EachCycle, Spread };
 inline constexpr std::size_t kSpread = 64;
 std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, SiteTexts* sites);
@@ -67,8 +67,8 @@ std::vector<Snapshot> MarkedSnapshots(const Observation& run, Moments moments, S
 // By kind, and within a kind in the order in which the places were first seen.
 std::vector<LiveRow> LiveRows(std::span<const Snapshot> snapshots);
 
-// The next number of cycles to run when some count that grew may be that of a cache that fills: twice the last one, `most` at most. 0: each
-// count is decided, or `most` is reached.
+// The next number of cycles to run, when a count grew and may be a cache that fills: twice the last number, at most `most`. 0: each count
+// is decided, or `most` is reached.
 std::uint64_t NextCount(std::span<const Snapshot> snapshots, std::uint64_t most);
 
 // Fills cycle_counts, cycle_rows, per_cycle, findings, notes and message.undecided. Takes at least two snapshots in increasing order of

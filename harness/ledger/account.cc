@@ -34,8 +34,8 @@ bool SaysWrongContext(std::int32_t result) {
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-// False for a driver call that ends the object although it releases another kind: a context takes its stack entries along. Then the program
-// did not try the refused release again.
+// False for a driver call that ends the object although it releases another kind, as the end of a context ends its stack entries. The
+// program then did not try the refused release again.
 bool ReleasesKind(const Site& site, Kind kind) {
   if (site.record_kind != faults::RecordKind::Call) return true;
   return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
@@ -291,7 +291,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
     if (dead < 0) CheckBlocks(handle, record);
     return;
   }
-  // Of a texture or surface object only launches read the memory: a query of its description does no harm.
+  // Only launches read the memory of a texture or surface object. A query of its description does no harm.
   const bool is_view = family == Family::TextureObject || family == Family::SurfaceObject;
   const std::int64_t gone = is_view ? -1 : GoneUnder(family, handle);
   if (gone >= 0) return ViolateFoundation(record, handle, gone);

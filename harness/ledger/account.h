@@ -79,18 +79,18 @@ class Account {
 
   // `handle` of `family` stands on the newest object of `kind` under `under`: a handle, or an address in device memory.
   void StandOn(driver::Family family, std::uint64_t handle, driver::Kind kind, std::uint64_t under);
-  // The function or kernel `code` comes from the live module or library under `from`, or is another handle of the code `from` (Kind::None).
+  // The function or kernel `code` belongs to the live module or library `from`. With Kind::None it is another handle of the code `from`.
   void CodeOf(std::uint64_t code, driver::Kind kind, std::uint64_t from);
-  // What `handle` stands on, directly or not, and the program has destroyed; -1 when nothing is known to be.
+  // The destroyed object that `handle` stands on, directly or through others; -1 when none is known to be destroyed.
   std::int64_t GoneUnder(driver::Family family, std::uint64_t handle);
   bool IsGone(std::int64_t object);
-  // What `code` stands on while that is alive; -1 when it is gone or unknown.
+  // The live module or library that `code` stands on; -1 when it is gone or unknown.
   std::int64_t AliveUnderCode(std::uint64_t code);
-  // A call uses what stands on `object`, which is gone.
+  // Reports a call that uses something which stands on `object`, when `object` is gone.
   void ViolateFoundation(const faults::Record& record, std::uint64_t handle, std::int64_t object);
-  // The driver closed this descriptor, or closes it later: it took it over from the program.
+  // The driver took this descriptor over from the program. It has closed the descriptor, or will.
   void TakeOver(std::uint64_t descriptor, const faults::Record& record);
-  // The descriptor was closed. When the driver had taken it over, that is wrong of the program, and no news of a census.
+  // The descriptor was closed. When the driver had taken it over, a close by the program is a violation; a close seen by a census is not.
   void CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program);
 
   // The program's own pool hands out [address, address + bytes), or takes the block at `address` back.

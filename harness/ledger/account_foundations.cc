@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands on what, and descriptors that the driver took over: the part of Account that knows of two objects at once.
+// Which object stands on which, and descriptors that the driver took over. This part of Account relates two objects to each other.
 #include "harness/ledger/account.h"
 
 namespace cuaudit::harness {
@@ -19,7 +19,7 @@ void Account::StandOn(Family family, std::uint64_t handle, Kind kind, std::uint6
     if (space_.DeadObjectAt(under) < 0) object = space_.ObjectAt(under);
   } else {
     const HandleEntry* const entry = Find(driver::FamilyOf(kind), under);
-    // A level of a mipmapped array is no object: who stands on it stands on the whole.
+    // A level of a mipmapped array is no object of its own: what stands on the level stands on the whole array.
     object = entry != nullptr && entry->top >= 0 ? entry->top : foundations_.Of(driver::FamilyOf(kind), under);
   }
   foundations_.Put(family, handle, object);
@@ -79,7 +79,7 @@ void Account::CheckTaken(std::uint64_t descriptor, const faults::Record& record,
     books_->Violate(Rule::ClosedAfterImport, Kind::FileDescriptor, record, descriptor, entry->last);
     books_->ledger.violations.back().other = object.released;
   }
-  object.told_alive = true;  // once: from here on the number may be another file's
+  object.told_alive = true;  // reported once; later the number may belong to another file
 }
 
 }  // namespace cuaudit::harness

@@ -33,7 +33,7 @@ class AddressSpace {
   std::int64_t LiveObjectIn(std::uint64_t base, std::uint64_t bytes) const;
   // Changes whenever an allocation ends. A check that found nothing need not be repeated while this value stays the same.
   std::uint64_t deaths() const { return deaths_; }
-  // Something else that a launch may need has ended: code.
+  // Code that a launch may need has ended: a module or a library.
   void CountDeath() { ++deaths_; }
 
  private:

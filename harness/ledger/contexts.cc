@@ -193,7 +193,7 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
   }
 }
 
-// True when the top of the stack is older than the cycle, and not what a refused pop left there.
+// True when the top of the stack is older than the cycle and was not left there by a refused pop.
 bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
   if (stack.entries.empty()) return true;
   const StackEntry& top = stack.entries.back();
@@ -277,7 +277,7 @@ void Contexts::EndCycle(const faults::Record& record) {
   for (const Taken& taken : stack.taken) {
     if (taken.cycle != record.cycle || Destroyed(taken.context) || account_->parent() != nullptr) continue;
     account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, taken.site, -1});
-    std::erase(stack.below, taken.site);  // said
+    std::erase(stack.below, taken.site);  // already reported
   }
   stack.taken.clear();
 }

@@ -52,8 +52,8 @@ class Contexts {
   // The context that the recorded calls of the thread made current; 0 when they made none current.
   std::uint64_t CurrentOf(std::uint32_t tid) const;
 
-  // Reports each entry that was pushed in the ending cycle and was not popped, and each context of before the cycle that it popped for
-  // good.
+  // Reports each entry that was pushed in the ending cycle and was not popped, and each context from before the cycle that the cycle
+  // popped and did not put back.
   void EndCycle(const faults::Record& record);
   // Reports every stack that is not back where its thread began.
   void Finish();
@@ -67,7 +67,7 @@ class Contexts {
     std::int64_t object = -1;  // of kind context_stack_entry; -1 for entries that were not pushed
     Origin origin = Origin::Pushed;
     bool reported = false;
-    std::uint32_t cycle = 0;  // in which it came there
+    std::uint32_t cycle = 0;  // in which the entry was made
   };
   struct Taken {
     std::uint64_t context = 0;
@@ -78,7 +78,7 @@ class Contexts {
     std::uint32_t tid = 0;
     std::vector<StackEntry> entries;
     std::vector<Site> below;   // pops that took a context from before the first record of the thread
-    std::vector<Taken> taken;  // pops of the present cycle that took a context of before the cycle
+    std::vector<Taken> taken;  // pops of the present cycle that took a context from before the cycle
     bool pushed = false;
     std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
   };

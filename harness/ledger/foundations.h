@@ -16,13 +16,13 @@ namespace cuaudit::harness {
 // Functions and kernels are no objects of their own: they have this family here.
 inline constexpr driver::Family kCode = driver::Family::None;
 
-// In the addresses of a graph node, a number with this bit is no address but an object that the node needs, by its index. No address of a
-// device or of a host has the bit.
+// Among the addresses of a graph node, a number with this bit is not an address: it is the index of an object that the node needs. No
+// device or host address has the bit.
 inline constexpr std::uint64_t kNeededObject = std::uint64_t{1} << 63U;
 
 class Foundations {
  public:
-  // `handle` stands on `object` from now on; -1: on nothing that the ledger knows.
+  // From now on `handle` stands on `object`; -1: on nothing that the ledger knows.
   void Put(driver::Family family, std::uint64_t handle, std::int64_t object) {
     if (object >= 0) {
       of_[{family, handle}] = object;

@@ -126,7 +126,7 @@ void Folding::Take(std::span<const Record> records) {
     }
     Graphs::Addresses& addresses = addresses_[record.context];
     for (const std::uint64_t address : record.argument) {
-      // A number, and no address that anything lies at.
+      // The argument is a number and not an address.
       if (address != 0 && (address & kNeededObject) == 0) addresses.push_back(address);
     }
   }
@@ -179,7 +179,7 @@ void Folding::Apply(const Event& event) {
 }
 
 // The calls alone may already show a use of freed memory. A proof of the same use by the simulated driver is dropped: one bug, one
-// violation. Of a graph whose module is gone the proof stays, which names the call that queued the node, too.
+// violation. The proof is kept for a graph whose module is gone, because it also names the call that queued the node.
 void Folding::DropSaidTwice() {
   std::vector<Violation>& violations = books_.ledger.violations;
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint64_t>> shown;

@@ -88,7 +88,7 @@ struct Violation {
   std::int64_t object = -1;   // index into Ledger::objects; -1 when the handle was never known
   Site other{};               // the call that it collides with; record_kind is Empty when there is none
   std::uint64_t bytes = 0;    // of a proved misuse; 0: use the object's own size
-  bool refused_wait = false;  // a proved misuse that would be none, had the plan refused no wait
+  bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
 
   friend bool operator==(const Violation&, const Violation&) = default;
 };

@@ -39,7 +39,7 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
   if (row.base != BaseId::ArrayDestroy) return;
-  // A level has no release of its own: a driver that is given one after the whole was destroyed follows a stale pointer.
+  // A level has no release of its own. A driver that is given a level after its array was destroyed follows a stale pointer.
   const std::int64_t gone = account_.GoneUnder(Family::Array, record.argument[0]);
   if (gone >= 0) account_.ViolateFoundation(record, record.argument[0], gone);
 }

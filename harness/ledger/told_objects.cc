@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What calls tell of other objects: descriptors that the driver makes or takes over, and what textures, nodes, functions and levels stand
-// on.
+// Other objects that a call names in its Argument records: descriptors that the driver makes or takes over, and the foundations of
+// textures, nodes, functions and levels.
 #include "faults/driver/result.h"
 #include "harness/ledger/process_fold.h"
 
@@ -32,7 +32,7 @@ bool SaysNoSuchFunction(const Record& record) {
 
 }  // namespace
 
-// A driver that accepts a launch vouches for the function: its handle may have been given anew by a way without records.
+// A launch that the driver accepts shows that the function is valid: its handle may have been given anew without a record.
 void ProcessFold::CheckCode(const Record& record) {
   const std::uint64_t code = LaunchedCode(record);
   if (code == 0 || !SaysNoSuchFunction(record)) return;
@@ -90,7 +90,7 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
   }
 }
 
-// Only where the host probes watch would anybody see the program close the descriptor.
+// Only the host probes see the program close the descriptor, so without them it is not judged.
 void ProcessFold::TakeDescriptors(const Record& record, const Record& told) {
   if (!looked_at_) return;
   const std::uint64_t made = told.argument[0];
@@ -105,7 +105,7 @@ void ProcessFold::TakeDescriptors(const Record& record, const Record& told) {
   if (told.argument[1] != 0) account_.TakeOver(told.argument[1], record);
 }
 
-// True for a descriptor of which a driver call has told. A census may find it as well, because the driver opens past the wrappers.
+// True for a descriptor that a driver call has already recorded. A census may find it again, because the driver opens past the wrappers.
 bool ProcessFold::IsToldDescriptor(std::uint64_t descriptor) {
   const HandleEntry* const entry = account_.Find(Family::FileDescriptor, descriptor);
   if (entry == nullptr) return false;

@@ -29,7 +29,7 @@ void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Seri
   }
 }
 
-// No more cycles are run for a place, so what has not stopped grows.
+// A place on the host gets no further cycles, so what has not stopped counts as growth.
 report::Trend TrendOf(const std::vector<std::int64_t>& counts) {
   const std::int64_t least = *std::min_element(counts.begin(), counts.end());
   std::vector<std::uint64_t> live;

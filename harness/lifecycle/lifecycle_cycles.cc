@@ -163,8 +163,8 @@ const Grown* Find(const std::vector<Grown>& among, const LiveRow& row) {
   return at == among.end() ? nullptr : &*at;
 }
 
-// Runs more and more cycles until what grew has stopped, or `most_cycles` are reached. What a longer series does not show at all was filled
-// in the process and not in its world.
+// Runs more and more cycles until what grew has stopped, or `most_cycles` are reached. Growth that a longer series does not show at all was
+// a cache of the process, not of its world.
 void GoOn(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, Found* found, Audit* audit) {
   const std::uint64_t most = options.most_cycles == 0 ? std::uint64_t{kGoOn} * options.cycles : options.most_cycles;
   for (std::uint64_t cycles = options.cycles; !found->open.empty() && cycles < most;) {

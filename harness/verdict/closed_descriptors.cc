@@ -30,7 +30,7 @@ struct Closes {
   std::vector<const Record*> again;      // the number was not open
 };
 
-// Only of the program's first process: a child may close what it was given. With `only_opened` numbers that were never opened are left out.
+// Looks only at the program's first process: a child may close what it was given. `only_opened`: ignore numbers that were never opened.
 Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_opened) {
   Closes closes;
   const std::vector<ProcessFacts>& processes = run.facts().processes;
@@ -80,8 +80,8 @@ class Finder {
     findings_.push_back(std::move(finding));
   }
 
-  // Inherited numbers are compared as such, because a program that ends early closes its standard streams from another place; and places,
-  // because a loop over all numbers may find other ones open.
+  // Inherited descriptors are compared by number, because a program that ends early closes its standard streams from another place. They
+  // are also compared by place, because a loop over all numbers may find other ones open.
   void FindClosesOfNothing() {
     const Closes closes = ClosesOf(trial_, trial_.journal->own_records(), true);
     if (closes.inherited.empty() && closes.again.empty()) return;
@@ -103,7 +103,7 @@ class Finder {
     }
   }
 
-  // A close that the fault-free run makes of descriptors from other places, and whose own descriptor of the same number is closed already.
+  // A close of a number that now belongs to another file. In the fault-free run this close closes descriptors opened in other places.
   void FindTakenNumbers() {
     std::map<std::uint64_t, std::vector<const Object*>> by_number;
     for (const Object& object : trial_.ledger->objects) {

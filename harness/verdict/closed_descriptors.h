@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// closed_descriptors.h: descriptors that a trial closed and that were not the closing code's own, beside the fault-free run.
+// closed_descriptors.h: finds descriptors that a trial closed and that the closing code did not own, by comparing with the fault-free run.
 //
 //   Owns      its findings. Borrows ledgers and journals while it runs.
 //   Errors    finds nothing where the host probes did not watch the whole run.

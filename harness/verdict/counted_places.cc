@@ -18,10 +18,10 @@ using faults::RecordKind;
 
 Effect EffectOf(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
 
-// The driver found nothing to take. Other failures say nothing about what there was.
+// True when the driver found nothing to take. Other errors do not tell whether there was something.
 bool Declined(const Record& record, Outcome outcome) { return outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT; }
 
-// Joins what belongs together; each root is one group.
+// Joins places that take and give back the same things. Each root is one group.
 class Union {
  public:
   explicit Union(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
@@ -127,7 +127,7 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
   std::vector<std::size_t> group_of(steps->steps.size(), kNowhere);
   std::vector<std::int64_t> taken(level.groups.size());
   std::vector<std::int64_t> given(level.groups.size());
-  std::map<Thing, std::int64_t> cover = steps->after;  // givings that something else explains
+  std::map<Thing, std::int64_t> cover = steps->after;  // given back, and explained by something else
   bool strange = false;
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     Step& step = steps->steps[i];
@@ -154,15 +154,15 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
     owes[g] = std::max<std::int64_t>(0, -own);
     if (owes[g] != 0) claims[before.thing] += owes[g];
     if (owes[g] != 0) continue;
-    // What the fault-free run leaves explains nothing, unless the trial did not take it.
+    // What the fault-free run leaves is no explanation, unless the trial did not take it.
     const std::int64_t not_taken = std::max<std::int64_t>(0, before.taken - taken[g]);
     const std::int64_t stays = std::max<std::int64_t>(0, before.taken - before.given - not_taken);
     cover[before.thing] += std::max<std::int64_t>(0, taken[g] - given[g] - stays);
   }
   const bool claimed = !claims.empty();
   for (auto& [thing, count] : claims) count -= cover[thing];
-  // Without places there is one group, and a giving from a place of its own is likelier to be the wrong one than those that the fault-free
-  // run makes, too.
+  // Without places there is one group. A call from a place that the fault-free run does not have is likelier to be wrong than one that it
+  // has.
   const auto unusual = [&](const Thing& thing) {
     return grain == Grain::None && std::any_of(steps->steps.begin(), steps->steps.end(),
                                                [&](const Step& step) { return step.strange && Thing(step.kind, step.of) == thing; });

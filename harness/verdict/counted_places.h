@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// counted_places.h: finds calls that give back a counted thing which the code that they belong to never took.
+// counted_places.h: finds calls that give back a counted thing which their own code never took.
 //
 //   Owns      the counts of the fault-free run. Borrows journals while it reads them.
 //   Threads   one thread.
 //
 // Counted things are references of a primary context and entries of context stacks. A driver does not know whose reference a release ends:
-// after a retain that failed, the release takes the reference of somebody else. The fault-free run tells which takings and which givings
-// belong together. README.md ("Less than the fault-free run") says what counts.
+// after a retain that failed, the release takes the reference of somebody else. The fault-free run shows which places take and which
+// places give back the same things. README.md ("Less than the fault-free run") says what counts.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct Excess {
   driver::Kind kind{};
   Site site;
   bool declined = false;        // there was nothing to take, so nothing is lost in this run
-  bool one_of_several = false;  // it is not known which of the calls took what was not theirs
+  bool one_of_several = false;  // one of several calls gave back too much, and it is not known which
 };
 
 class CountedPlaces {
@@ -63,14 +63,14 @@ class CountedPlaces {
     std::uint64_t of = 0;
     bool gives = false;
     bool declined = false;
-    bool ended = false;    // a pop of a context that the thread's next call destroys: whoever made the context takes it away
+    bool ended = false;    // a pop of a context that the thread's next call destroys: its maker takes it away
     bool strange = false;  // from a place that the fault-free run does not have
     Site site;
   };
   struct Steps {
     std::vector<Step> steps;
-    std::map<Thing, std::int64_t> after;  // givings that were carried out although the program was told that they failed
-    std::int64_t created = 0;             // contexts; each is on the stack without a push
+    std::map<Thing, std::int64_t> after;  // given back although the program was told that the call failed
+    std::int64_t created = 0;             // number of created contexts; each is on the stack without a push
   };
 
   static Steps StepsOf(const Evidence& run);

@@ -43,7 +43,7 @@ void Merge(TrialFinding finding, std::vector<TrialFinding>* findings) {
   }
 }
 
-// What the ledger says of a counted thing of which nothing was left to give back.
+// The ledger's violations about a counted thing of which nothing was left to give back.
 bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
   if (kind == Kind::PrimaryContext) return finding.rule == Rule::OverReleasedPrimary;
   return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
@@ -63,7 +63,7 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
     }
     const auto later =
         std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind); });
-    // The ledger has said so already, of the right call, and without a fault it says the same.
+    // The ledger has already reported the right call, as it does without a fault.
     if (later != violations->end() && later->where_key == finding.where_key && excess.kind == Kind::PrimaryContext) continue;
     if (later != violations->end() && --later->count == 0) violations->erase(later);
     Merge(std::move(finding), violations);
@@ -83,7 +83,7 @@ bool ReleasesNull(const Record& record) {
   return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
 }
 
-// A clean-up that always destroys what is there or not does so in the fault-free run, too, from whichever caller.
+// A clean-up that destroys without looking does so in the fault-free run, too. Its caller does not matter.
 void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   std::vector<const Record*> nulls;
   for (const std::uint32_t index : trial.own_calls()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// deficit.h: what a trial gave back without owning it, beside the fault-free run.
+// deficit.h: finds what a trial gave back without owning it, by comparing with the fault-free run.
 //
 //   Owns      its findings. Borrows ledgers and journals while it runs.
 //
-// README.md ("Less than the fault-free run") says what counts, and where silence is right.
+// README.md ("Less than the fault-free run") says what counts, and what is no finding.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ namespace cuaudit::harness {
 // loss (the owner's release finds nothing left), the finding moves to the call that took it.
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
 
-// False when none of the calls can be such a release, whatever the fault-free run did.
+// False when none of the calls can be a deficit, so that the fault-free run need not be looked at.
 [[nodiscard]] bool MayGiveTooMuch(std::span<const faults::Record> records);
 
 }  // namespace cuaudit::harness

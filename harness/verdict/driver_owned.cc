@@ -89,7 +89,7 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
   const bool stopped = (journal.header().flags.load() & faults::kHostStopped) != 0;
   Owners owners(journal);
   for (Object& object : ledger->objects) {
-    // Of a descriptor that the driver made for the program only the host probes see the close.
+    // Only the host probes see the close of a descriptor that the driver made for the program.
     if (stopped && object.kind == driver::Kind::FileDescriptor) object.part_of_other = true;
     if (!IsHost(object)) continue;
     if (stopped || helpers(object.pid)) object.part_of_other = true;

@@ -78,7 +78,7 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
 
 bool IsStack(const TrialFinding& finding) { return finding.rule == Rule::ContextStack; }
 
-// An event that was not recorded cannot be waited for. For host memory an H200 waits all the same, though the manual does not promise it.
+// An event that was not recorded cannot be waited for. For host memory an H200 waits nevertheless; the manual does not promise it.
 bool LacksEvent(const Evidence& trial, const TrialFinding& finding) {
   if (finding.rule != Rule::HostFreedInUse) return false;
   const std::span<const std::uint32_t> own = trial.own_calls();
@@ -97,9 +97,9 @@ bool WasDenied(const Evidence& trial, const Site& call) {
   return found != own.end() && trial.record(*found).begin == call.begin && (trial.record(*found).flags & kAfter) == kAfter;
 }
 
-// Takes the misuse that exists only because of what the program was told, and answers it as notes. Of a refused wait the simulated world
-// knows that it would have put the two calls in order, through whatever streams and events. With `claims` the program said success, so it
-// took the work for done.
+// Removes the misuse that exists only because of what the program was told, and returns it as notes. The simulated world has marked
+// misuse that a refused wait would have prevented. With `claims` the program reported success, so it treated the work as done, and such
+// misuse stays a finding.
 std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
   const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
     const bool waits = finding.refused_wait || LacksEvent(trial, finding);

@@ -72,7 +72,7 @@ struct TrialFinding {
   std::uint64_t where_key = 0;
   std::uint64_t other_key = 0;
   std::string detail;         // what the title of the rule does not say; may be empty
-  bool refused_wait = false;  // a proved misuse that would be none, had the plan refused no wait
+  bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
 };
 
 struct Judgement {
@@ -94,7 +94,7 @@ struct JudgeOptions {
   bool abandoned_is_leak = false;
   bool exit_is_said = false;       // after a fault, a successful exit status counts as the report "all went well"
   bool nothing_may_stay = false;   // without a rehearsal: driver objects that are left are findings
-  bool own_orphans_count = false;  // objects that went with a context of the program itself are orphaned instead of relied_on_context
+  bool own_orphans_count = false;  // objects that end with a context of the program itself are orphaned, not relied_on_context
   bool any_code = false;           // the steps of the lifecycle translate errors into their own codes
 };
 

@@ -89,7 +89,7 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next, 
   }
   const Evidence after = {&next.ledger, &next.journal, {}};
   std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
-  std::erase_if(wrong, [](const TrialFinding& one) { return one.refused_wait; });  // the wait of the cycle before was refused
+  std::erase_if(wrong, [](const TrialFinding& one) { return one.refused_wait; });  // the refused wait belongs to the cycle before
   Leftovers left = CompareObjects(&rehearsal, after, options);
   if (wrong.empty() && left.leaks.empty()) return check;
   check.findings.push_back(Finding("a clean cycle afterwards does not land where the rehearsal did"));

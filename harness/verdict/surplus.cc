@@ -78,7 +78,7 @@ std::map<std::uint32_t, const Object*> MoreContexts(const Rehearsed& rehearsal, 
   return more;
 }
 
-// Descriptors that the driver opened for a context, told with the finding of that context. Answers false when none of these is.
+// Descriptors that the driver opened for a context are part of the finding of that context. Returns false when none of these is one.
 bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings, std::uint64_t descriptors) {
   for (TrialFinding& finding : *findings) {
     if (finding.kind != context.kind || finding.acquired_key != context.acquired_key) continue;
