@@ -122,7 +122,7 @@ struct ScopedPush {
     CUresult code = driver.CtxPushCurrent(context);
     const bool pushed = code == CUDA_SUCCESS;
     if (pushed) code = driver.MemAlloc(&memory, 4096);
-    if (memory != 0) code = driver.MemFree(memory);
+    if (code == CUDA_SUCCESS) code = driver.MemFree(memory);
     CUresult popped = CUDA_SUCCESS;
     if (pushed || Wrong) popped = driver.CtxPopCurrent(nullptr);
     return code == CUDA_SUCCESS ? popped : code;
@@ -138,7 +138,7 @@ struct ScopedReference {
     CUresult code = driver.DevicePrimaryCtxRetain(&context, 0);
     const bool retained = code == CUDA_SUCCESS;
     if (retained) code = driver.MemAlloc(&memory, 4096);
-    if (memory != 0) code = driver.MemFree(memory);
+    if (code == CUDA_SUCCESS) code = driver.MemFree(memory);
     CUresult released = CUDA_SUCCESS;
     if (retained || Wrong) released = driver.DevicePrimaryCtxRelease(0);
     return code == CUDA_SUCCESS ? released : code;
