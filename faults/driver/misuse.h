@@ -31,7 +31,7 @@ struct Misuse {
   std::uint64_t bytes = 0;    // 0: not memory
   std::uint64_t origin = 0;   // WorldOptions::origin at the wrong call, or at the call that queued the wrong operation
   std::uint64_t other = 0;    // the same for the operation that collides with it; 0: none
-  bool refused_wait = false;  // in order, had the fault plan refused no wait of the host
+  bool refused_wait = false;  // true: no misuse if the fault plan had refused no wait
 };
 
 constexpr std::string_view Name(MisuseRule rule) noexcept {

@@ -40,13 +40,13 @@ int Replaced(int descriptor, HostCall call) noexcept;
 // Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
 // True when it wrote the record of this close.
 bool Closing(int descriptor) noexcept;
-// Called after a close without a record that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a wrapped function
-// once opened the number. Of numbers that nobody opened, a loop over all of them has one record for each gap.
+// Called after a close without a record that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a
+// wrapped function once opened the number. A loop over all numbers gets one record for each gap of numbers that nobody opened.
 void WasNotOpen(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
-// The driver drop-in tells of a descriptor that the driver made for the program, or took over from it: their records are those of the
-// calls.
+// Called by the driver drop-in for a descriptor that the driver made for the program or took over from it. It writes no record: the record
+// of the driver call has the descriptor.
 void ToldOfDescriptor(int descriptor, bool taken_over) noexcept;
 
 void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited

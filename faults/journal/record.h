@@ -22,7 +22,7 @@ enum class RecordKind : std::uint8_t {
   Host = 5,      // `call` is a HostCall
   // A misuse proved by the simulated driver; `call` is a driver::MisuseRule. argument[0] = driver::Kind of the object, [1] = its handle
   // or address, [2] = bytes, [3] = begin of the call that is wrong or that queued the wrong operation, [4] = begin of the call whose
-  // operation collides with it, 0: none, [5] = 1: it is wrong only because the plan refused a wait. The record is written during the call
+  // operation collides with it, 0: none, [5] = 1: it exists only because the plan refused a wait. The record is written during the call
   // that revealed the misuse.
   Misuse = 6,
   // Where a thread was when its process died, or at the deadline that the process missed. `call` is the signal that ended the process, 0
@@ -100,10 +100,10 @@ enum ArgumentFlag : std::uint16_t {
                           // the driver did not say
   // argument[0] = descriptor + 1 that the call made for the program, [1] = descriptor + 1 that the driver took over from it; 0: none
   kDescriptor = 0x1000,
-  // What the new object stands on: argument[0] = driver::Kind, [1] = its handle or an address in it. Of a kernel node: Kind::Module, and
-  // the function or kernel.
+  // What the new object stands on: argument[0] = driver::Kind, [1] = its handle or an address in it. For a kernel node: Kind::Module and
+  // the handle of the function or kernel.
   kStandsOn = 0x2000,
-  // Words of eight bytes that a launch passes to its kernel, while a texture or surface object lives whose memory is gone.
+  // Eight-byte arguments of a kernel launch. Only written while a texture or surface object lives whose memory is gone.
   kLaunchWords = 0x4000,
 };
 

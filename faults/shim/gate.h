@@ -62,7 +62,7 @@ struct OnRefusal {
   void* self = nullptr;
 };
 
-// Told of each descriptor that a call made for the program, or that the driver took over from it, before the call returns.
+// Called for each descriptor that a call made for the program or that the driver took over from it, before the call returns.
 using OnDescriptor = void (*)(int descriptor, bool taken) noexcept;
 
 class Gate {

@@ -18,7 +18,7 @@
 
 namespace cuaudit::faults {
 
-// Of a call that succeeded and has a record. `launches`: also the words that a launch passes to its kernel (kLaunchWords).
+// Call it after a call that succeeded and has a record. `launches`: record also the arguments of a kernel launch (kLaunchWords).
 void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept;
 
 // The graph that the call is to make a node of, 0: it makes none of a graph.

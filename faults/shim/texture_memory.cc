@@ -48,7 +48,7 @@ void TextureMemory::After(const Passage& passage) noexcept {
 }
 
 void TextureMemory::Add(std::uint64_t object, std::uint64_t memory) noexcept {
-  Remove(object);  // the driver has given the handle of one that ended unseen, with its context
+  Remove(object);  // the driver reuses the handle of an object that ended unseen, with its context
   for (Place& place : place_) {
     std::uint64_t empty = 0;
     if (!place.object.compare_exchange_strong(empty, object, std::memory_order_acq_rel)) continue;

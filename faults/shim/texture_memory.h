@@ -5,8 +5,8 @@
 //   Threads   safe; objects are added and removed by calls of any thread.
 //   Faults    makes no driver calls.
 //
-// Only while an object lives whose memory is gone, launches tell the words that they pass to their kernel (kLaunchWords): a driver does not
-// say which of them are textures, and telling them always would cost every launch.
+// While an object lives whose memory is gone, the arguments of kernel launches are recorded (kLaunchWords), because a driver does not say
+// which of them are textures. Recording them always would make every launch slower.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -27,7 +27,7 @@ class TextureMemory {
 
   // True while a texture or surface object lives whose memory is gone.
   bool any_gone() const noexcept { return gone_.load(std::memory_order_relaxed) != 0; }
-  // Of a call that the driver carried out.
+  // Notes a call that the driver carried out.
   void After(const Passage& passage) noexcept;
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// told_objects.h: what a structure or an untyped pointer among the arguments tells of other objects, as Argument records.
+// told_objects.h: writes Argument records of other objects that a call names in a structure or through an untyped pointer.
 //
 //   kDescriptor   descriptors that the driver made for the program, and descriptors that it took over with an import
 //   kStandsOn     the memory under a texture or surface object, the function in a kernel node
 //
 //   Threads   safe: each record is reserved and filled by one thread.
-//   Errors    a full journal has no record: then nothing is written.
+//   Errors    when the journal is full, nothing is written.
 //   Faults    makes no driver calls.
 //   Source    cuda.h of CUDA 13.0: "Ownership of the file descriptor is transferred to the CUDA driver when the handle is imported
 //             successfully" is said of OPAQUE_FD and TIMELINE_SEMAPHORE_FD, and not of DMABUF_FD.
@@ -23,7 +23,7 @@
 
 namespace cuaudit::faults {
 
-// True for a call that the functions below have something to say about.
+// True for a call that the functions below handle.
 constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
   using driver::BaseId;
   switch (base) {
@@ -61,7 +61,7 @@ struct ToldDescriptors {
 // What a call that succeeded did to descriptors.
 ToldDescriptors DescriptorsOf(const Passage& passage) noexcept;
 
-// What a new texture or surface object, or a kernel node, stands on. Kind::None: nothing that its arguments tell.
+// What a new texture or surface object, or a kernel node, stands on. Kind::None: its arguments do not say.
 struct Footing {
   driver::Kind kind = driver::Kind::None;
   std::uint64_t handle = 0;

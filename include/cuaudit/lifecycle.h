@@ -310,7 +310,7 @@ struct CycleOptions {
   std::uint32_t cycles = 10;  // cycles after the warm-up; none may leave more than the one before
   bool host = true;           // audit host resources too, as in SweepOptions, and mapped bytes
   AuditedDriver driver = AuditedDriver::Chosen;
-  std::uint32_t most_cycles = 0;  // while something grows, twice as many cycles run, up to so many; 0: eight times `cycles`
+  std::uint32_t most_cycles = 0;  // while something grows, the cycles double up to this number; 0: eight times `cycles`
 };
 
 enum class AuditOutcome : std::uint8_t {

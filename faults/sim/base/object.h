@@ -106,7 +106,7 @@ class HandleTable {
   bool DiedWithGreen(std::uint64_t handle) const noexcept {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
   }
-  // What a call may still read of an object that is gone; 0: nothing, or the slot was reused.
+  // A note that a call may still read when the object is gone; 0: there is none, or the slot was reused.
   void LeaveNote(std::uint64_t stale, std::uint8_t note) noexcept { slots_[(stale >> 4) & kIndexMask].note = note; }
   unsigned NoteOf(std::uint64_t handle) const noexcept { return IsStale(handle) ? slots_[(handle >> 4) & kIndexMask].note : 0; }
   Ending ending = Ending::Nothing;

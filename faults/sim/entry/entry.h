@@ -86,7 +86,7 @@ CUresult NotInitialized() noexcept {
 }
 
 void Leave(Call& call) noexcept;
-// Writes a line of log about a call that its model refused, and tells it to the callbacks of cuLogsRegisterCallback, without the lock.
+// Logs a call that its model refused, and passes the line to the callbacks of cuLogsRegisterCallback, without holding the lock.
 void LogRefusal(Call& call, CallId id, CUresult result) noexcept;
 
 template <CallId id, typename F = typename driver::CallType<id>::Function>

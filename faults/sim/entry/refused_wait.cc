@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A wait that the fault plan refuses, and work that nobody waits for.
 //
-// On a device, work goes on whether or not the host may wait for it. In a world alone it would stand still, so a program that was refused a
-// wait could hang where it looks at memory or waits for a host function, and user objects that a launch holds would never be destroyed.
+// On a device, work goes on whether or not the host waits for it. In a simulated world it would not. A program that was refused a wait
+// could then hang when it looks at memory or waits for a host function, and user objects of a launch would never be destroyed.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
@@ -97,7 +97,7 @@ void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* argum
   if (!IsWait(base)) return;
   Call call{*world, nullptr, nullptr, driver::Row(id).per_thread};
   if (Enter(call, Needs::Object) != CUDA_SUCCESS) return;
-  // A program that only asks may hold a lock that a host function takes. The attending thread runs the work then.
+  // A program that only queries may hold a lock that a host function takes. Then the attending thread runs the work.
   const bool runs = !IsQuery(base) || !world->attended;
   if (base == BaseId::CtxSynchronize) {
     CUcontext named = nullptr;
@@ -115,7 +115,7 @@ void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* argum
 }
 
 void RunHollow(World* world) noexcept {
-  // Whoever holds the lock may be the very thread that exits, interrupted in a call.
+  // The thread that exits may itself hold the lock, when it was interrupted in a call.
   if (!UsableHere(*world) || pthread_mutex_trylock(&world->lock) != 0) return;
   Call call{*world, world->FindThread(ThreadSerial()), nullptr, false};
   if (call.thread == nullptr || call.thread->inside != Inside::Nothing) {

@@ -22,7 +22,7 @@ struct Capture {
   std::uint64_t thread = 0;
   Vector<Stream*> streams;
   Vector<Event*> events;
-  Vector<Node*> lost_tips;    // last nodes of forked streams that were destroyed
+  Vector<Node*> lost_tips;    // last nodes of destroyed streams that had joined the capture
   Vector<CUgraphNode> shown;  // the array that cuStreamGetCaptureInfo returns
 };
 

@@ -81,7 +81,7 @@ static bool IsReservedClear(const CUgraphNodeParams& parameters) {
   return parameters.reserved0[0] == 0 && parameters.reserved0[1] == 0 && parameters.reserved0[2] == 0 && parameters.reserved2 == 0;
 }
 
-// Without a current context a device crashes on a kernel, and has not been asked about semaphores; other nodes need none.
+// Without a current context a device crashes on a kernel node. No device was asked about semaphores. Other nodes need no context.
 static bool NeedsContext(CUgraphNodeType type) {
   return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
 }

@@ -28,7 +28,7 @@ void Tell(World& world, const Clock& clock) noexcept;
 void TellStream(World& world, const Stream* stream) noexcept;
 // With `green`: only the streams of that green context.
 void TellContext(World& world, const Context* context, bool blocking_only, const GreenContext* green = nullptr) noexcept;
-// While one lives, Tell, TellStream and TellContext note what a refused wait would have told the host. The host itself learns nothing.
+// While one lives, Tell, TellStream and TellContext note what the host would have learned from a refused wait. The host learns nothing.
 class Supposing {
  public:
   explicit Supposing(World& world) noexcept;
@@ -39,7 +39,7 @@ class Supposing {
  private:
   World& world_;
 };
-// True if the host would know the operation to be done, had no wait been refused.
+// True if the host would know the operation to be done, if no wait had been refused.
 bool IsSupposed(const World& world, Stamp earlier) noexcept;
 // A host function has run inside a call of `thread`. Takes ownership of `clock`.
 void Spread(World& world, Clock* clock, std::uint64_t thread) noexcept;

@@ -141,7 +141,7 @@ struct Pool : Object {
   std::uint64_t allocations = 0;
   std::uint32_t share = 0;  // slot in share.h if exported
   bool imported = false;    // opened from another process
-  int file = -1;            // of an imported pool: its own descriptor of what it was opened from, held as a device does
+  int file = -1;            // of an imported pool: its own duplicate of the descriptor that it was imported from
   ShareName origin = {};
   int reuse[3] = {1, 1, 1};
   CUmemAccess_flags access[8] = {};

@@ -57,8 +57,8 @@ struct Rumor {
 struct Order {
   Vector<Lane> slots;          // slot 0 is not used
   Vector<std::uint64_t> host;  // for each slot, the last operation that the host knows to be done
-  // For each slot, the last operation that the host would know to be done, had the waits been carried out that the plan refused. As long as
-  // the highest slot that such a wait concerned; empty until one was refused.
+  // For each slot, the last operation that the host would know to be done if the plan had refused no wait. Its length is the highest slot
+  // that a refused wait concerned; empty until one was refused.
   Vector<std::uint64_t> supposed;
   bool supposing = false;         // what the host learns now goes to `supposed`
   Vector<std::uint32_t> resting;  // slots of destroyed streams

@@ -134,7 +134,7 @@ class World {
   Capture* capture_list = nullptr;
   Vector<Farewell> farewells;
   RefusedCall refusals[kRefusals] = {};  // a ring buffer
-  std::uint64_t refused = 0;             // how many calls were
+  std::uint64_t refused = 0;             // number of calls that were refused
   Vector<CallbackEntry*> listeners;      // of log messages
   Vector<Pool*> pools;
   PlacePools place_pools[2][kMaxDevices + 3] = {};  // pinned, managed; devices, the host, its node, nowhere

@@ -24,7 +24,7 @@ inline bool IsReached(const Goal& goal) noexcept { return goal.stream->head == n
 Goal ObstacleOf(World& world, const Stream* stream) noexcept;
 // Runs operations in the schedule's order until the goal is reached.
 void Reach(World& world, Thread* thread, Goal goal) noexcept;
-// The same as far as something can run. It waits for nobody: neither for another thread's host function nor for a value.
+// Runs what can run toward the goal. It does not wait, neither for another thread's host function nor for a value.
 void RunToward(World& world, Thread* thread, Goal goal) noexcept;
 // Call this when a query found the goal unreached: it runs one operation, so that polling ends.
 void Nudge(World& world, Thread* thread, Goal goal) noexcept;

@@ -3,7 +3,7 @@
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/entry/refusals.h"
 
-// Calls that their models refuse are logged. Flags are reserved, and nobody looks. Notifications of a device are never sent.
+// Calls that their models refuse are logged. Flags are reserved and not checked. Notifications of a device are never sent.
 namespace cuaudit::sim {
 
 #ifdef CUAUDIT_HAS_LogsRegisterCallback

@@ -54,7 +54,7 @@ bool IsMoved(const CUgraphNodeParams& parameters) {
 #endif
 }
 
-// Copies and fills take none for a context, but no invented one.
+// Copies and fills accept a null context, but not an invented one.
 bool MayStandIn(const World& world, CUcontext context) { return context == nullptr || world.Find<Context>(context) != nullptr; }
 
 bool MayBeCopied(const Graph* child) { return !OwnsMemory(child) && !HasConditional(child) && !child->IsChild(); }
