@@ -58,8 +58,8 @@ class Session {
 // Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 
-// The exit code of a command that has `delivered` its report and then tried to write something beside it. What kept that from being written
-// is said on stderr, and costs nothing of the report.
+// The exit code of a command that has `delivered` its report and then tried to write another file. When that file could not be written,
+// stderr says why; the report is not affected.
 Exit Beside(Exit delivered, const Status& written);
 
 // Says the error on stderr and answers its exit code, before anything was started.

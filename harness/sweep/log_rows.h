@@ -4,7 +4,7 @@
 //
 //   Owns      its tables.
 //   Threads   one thread.
-//   Errors    Read answers nothing for a line that makes no sense: wrong form, unknown name, a number out of its range or that no line before
+//   Errors    Read returns nothing for a line that makes no sense: wrong form, unknown name, a number out of its range or that no line before
 //             has defined, or rows named so often that the trials would take far more memory than the lines do.
 //
 // A line is a JSON object. Fields with their usual value are left out.

@@ -6,8 +6,8 @@
 //   Errors    Status: the directory holds another plan, or a trial cannot be run. Finished trials stay in the log, and a sweep in the same
 //             directory continues from there.
 //
-// Second faults of unwindings with one shape stand for each other, once one of them has fired: where it did not, others are tried in extra
-// rounds. Some are tried all the same, and when one of those finds something of its own, all second faults of the shape are tried.
+// Second faults of unwindings with one shape stand for each other, once one of them has fired. Until one fires, others are tried in extra
+// rounds. A sample is tried in any case, and when a sample finds something new, all second faults of the shape are tried.
 //
 // A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
 // and report never depend on which trial finished first.
@@ -103,7 +103,7 @@ class SweepEngine {
   struct Second {
     std::size_t after = 0;    // number of the trial with the faults before it
     std::uint64_t shape = 0;  // 0: nothing stands for it
-    std::uint64_t way = 0;    // way to fail and step of the shape: what is equal in both may stand for each other
+    std::uint64_t way = 0;    // way to fail and step of the shape: faults with equal ways may stand for each other
     NextFault fault;
   };
   // A second fault that was planned.
@@ -113,7 +113,7 @@ class SweepEngine {
   };
   // The second faults of all unwindings of one shape (unwinding_shape.h).
   struct Shape {
-    std::vector<TriedWay> tried;    // those that fire stand for the others of their way
+    std::vector<TriedWay> tried;    // those that fire stand for the others of the same way
     std::vector<TriedWay> samples;  // check that they may
     std::vector<Second> stood_for;  // not planned
   };

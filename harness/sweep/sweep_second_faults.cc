@@ -99,7 +99,7 @@ void SweepEngine::PlanUnwinding() {
   }
 }
 
-// Answers false, and counts the fault as not tried, when it is beyond --limit.
+// Returns false when the fault is beyond --limit, and counts it as not tried.
 bool SweepEngine::PlanSecond(Second one) {
   const WayToFail way = WayOf(one.fault);
   if (LimitReached()) {
@@ -116,7 +116,7 @@ bool SweepEngine::PlanSecond(Second one) {
   return true;
 }
 
-// Plans those that --limit has room for, in the order of the plan. Answers whether there was any.
+// Plans as many as --limit has room for, in the order of the plan. Returns whether there was any.
 bool SweepEngine::PlanSeconds(std::vector<Second> seconds) {
   const std::size_t from = plan_.size();
   std::stable_sort(seconds.begin(), seconds.end(), [](const Second& a, const Second& b) { return a.after < b.after; });
@@ -128,8 +128,8 @@ bool SweepEngine::PlanSeconds(std::vector<Second> seconds) {
   return plan_.size() != from;
 }
 
-// Plans what is left to be tried of equal unwindings after the trials so far: others of a way of which none has fired, and then, where the
-// unwindings are not equal, all. When that is nothing, the rest is counted as stood for.
+// Plans what is left to try of equal unwindings: first more faults of each way of which none has fired; then all faults of a shape whose
+// unwindings have turned out to differ. When nothing is left, the rest is counted as stood for.
 void SweepEngine::SettleShapes() {
   std::vector<Second> stand_ins;
   for (auto& [number, shape] : shapes_) TakeStandIns(&shape, &stand_ins);
@@ -147,8 +147,8 @@ void SweepEngine::SettleShapes() {
   shapes_.clear();
 }
 
-// Takes from `shape` second faults of each way of which none has fired: as many as were tried in vain, so that there are few rounds, and
-// beyond --limit all.
+// Takes from `shape` second faults of each way of which none has fired: as many as were tried in vain, so that there are few rounds. Beyond
+// --limit it takes all.
 void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) const {
   std::unordered_set<std::uint64_t> stood;
   std::unordered_map<std::uint64_t, std::size_t> room;
@@ -171,7 +171,7 @@ void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) con
   });
 }
 
-// True when a sample finds what neither its first faults alone nor any trial that stands for it finds.
+// True when a sample finds something that neither its first faults alone nor any trial that stands for it finds.
 bool SweepEngine::HidesSomething(const Shape& shape) const {
   return std::any_of(shape.samples.begin(), shape.samples.end(), [&](const TriedWay& sample) {
     const TrialResult& seen = results_.at(sample.trial);

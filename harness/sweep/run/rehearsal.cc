@@ -31,7 +31,7 @@ std::size_t CallsInCommon(const Evidence& first, const Evidence& second) {
   return static_cast<std::size_t>(end - a.begin());
 }
 
-// Number of calls behind those, of the run that makes more of them.
+// Number of calls after those, in the run that makes more of them.
 std::size_t CallsApart(const Evidence& first, const Evidence& second) {
   return std::max(first.facts().calls.size(), second.facts().calls.size()) - CallsInCommon(first, second);
 }
@@ -93,7 +93,7 @@ bool LeaveTheSame(const Rehearsal& rehearsal) {
                       [&](const Observation& other) { return LeavesMore(other, rehearsal.run) || LeavesMore(rehearsal.run, other); });
 }
 
-// Several processes or threads that mark cycles are compared from the first end of a cycle to the last one.
+// When several processes or threads mark cycles, the first end of a cycle is compared with the last one.
 std::string GrownInCycles(const Observation& run) {
   std::vector<std::uint64_t> ends;
   for (const std::uint32_t mark : run.ledger.facts.marks) {

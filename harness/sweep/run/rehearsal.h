@@ -26,14 +26,14 @@ struct Rehearsal {
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
   std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
-  std::size_t not_compared = 0;     // calls of a run from the first one on that another run does not make; of the longest such rest
+  std::size_t not_compared = 0;     // number of calls from the first one that differs between two runs; of the longer rest
   // Only for a lifecycle in C++, whose requests to the host are counted and not recorded.
   struct HostTurns {
     std::uint32_t allocations = 0;
     std::uint32_t threads = 0;
   };
   std::optional<HostTurns> host_turns;
-  std::string grown;  // "2 module, 1 stream": what the last marked cycle of the first run ends with beyond the first one; empty: nothing
+  std::string grown;  // "2 module, 1 stream": in the first run, what the last marked cycle leaves beyond the first one
   std::vector<TrialFindingText> host_findings;  // host rules broken without any fault
   // Numbers of the arguments that name files which the program wrote (also as --option=FILE), in all sweeps of this directory.
   std::set<std::size_t> outputs;
@@ -45,7 +45,7 @@ std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
 // Adds a fault-free run. The first run must be added first.
 void AddRun(Observation run, Rehearsal* rehearsal);
 
-// How many driver objects of each kind are held at ticket `last` beyond those at ticket `first`: "2 module, 1 stream".
+// Number of driver objects of each kind that are held at ticket `last` in excess of those at ticket `first`: "2 module, 1 stream".
 std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last);
 
 // Runs the program once, or twice to see whether it does the same each time. When the work of two runs differs, the program runs twice

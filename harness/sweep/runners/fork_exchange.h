@@ -42,13 +42,13 @@ class ForkExchange {
   ~ForkExchange();
 
   const faults::ForkHeader& header() const noexcept;  // as it was made
-  const faults::ForkHeader& live() const noexcept;    // its counters are the processes'
+  const faults::ForkHeader& live() const noexcept;    // with the counters as the processes have set them
   const faults::ForkNode& node(std::uint32_t i) const noexcept;
   const faults::ForkSlot& slot(std::uint32_t i) const noexcept;
 
   // Notes the process of `node`. Earlier forks of its parent must have been noted before.
   void Follow(std::uint32_t node);
-  // False when a process has written over what all of them share, or over the journal of this node: the rest is no evidence either.
+  // False when a process has written over the memory that all share or over the journal of this node. Nothing in it is evidence then.
   bool Whole(std::uint32_t node) const;
   // The evidence of an ended process. Its journal begins with those of its ancestors; its own records start at the first fork.
   Observation Collect(std::uint32_t node, const Ending& ending);
