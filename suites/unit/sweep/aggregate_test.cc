@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::aggregate_test {
@@ -252,7 +254,9 @@ TEST(Aggregate, DescribesTheRunFromItsJournal) {
   journal.Call(driver::CallId::MemAlloc_v2).argument[0] = 0x2000;
   journal.header().flags.fetch_or(faults::kHostProbesSkipped);
   report::Run run;
+  std::strcpy(journal.header().device_name, "a device");
   DescribeRun(journal.Read(), &run);
+  EXPECT_EQ(run.driver.device, "a device");
   EXPECT_EQ(run.driver.kind, report::DriverKind::Simulated);
   EXPECT_EQ(run.driver.version, "13.0");
   EXPECT_EQ(run.totals.calls, 3U);
