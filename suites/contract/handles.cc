@@ -17,7 +17,7 @@ namespace {
 using driver::BaseId;
 using driver::CallId;
 
-// A type of which a value names an object. Addresses, texture objects and handles of physical memory are all of one integer type.
+// True for a type whose values name objects. Addresses, texture objects and handles of physical memory all have one integer type.
 template <typename T>
 constexpr bool IsHandle() {
   using U = std::remove_cv_t<T>;

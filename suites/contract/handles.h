@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// handles.h: whether each entry point that is handed an object is asked what it answers without a current context and with another one.
+// handles.h: checks that questions exist, without a current context and with another one, for each entry point that is handed an object.
 #pragma once
 
 #include <string>

@@ -7,8 +7,8 @@
 //     a(a.d.StreamGetFlags(s, &flags), flags);  the call that is asked about: its code and then the value are in the answer
 //   });
 //
-// The expected answers are those of the CUDA Driver API reference 13.0, of an H200, and where none was asked of an H100
-// (measurements/*/contract.tsv).
+// The expected answers are those of an H200; where no H200 was asked, those of an H100 (measurements/*/contract.tsv); otherwise those of
+// the CUDA Driver API reference 13.0.
 #pragma once
 
 #include <cuda.h>

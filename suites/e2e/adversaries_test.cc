@@ -82,7 +82,7 @@ bool IsPlain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
 }
 
-// Orphans of the row are children of this process. A daemon that `run` left alone ends when nobody reads its output any more.
+// Processes that a row leaves behind become children of this process. A daemon that `run` left alone ends when nobody reads its output.
 void ExpectNobodyLeft() {
   int ended = 0;
   while (waitpid(-1, nullptr, 0) > 0) ++ended;
@@ -127,7 +127,7 @@ std::string NameOf(const ::testing::TestParamInfo<Row>& test) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Adversaries, ::testing::ValuesIn(kRows), &NameOf);
 
-// Nine calls fail in turn. One of these trials removes its journal: the other eight are judged and told all the same.
+// Nine calls fail in turn. One of these trials removes its journal; the other eight are judged and reported nevertheless.
 TEST(LostJournal, CostsNoOtherTrial) {
   const Audit audit = RunAudit({"sweep", "--isolation=spawn", "--depth", "1"}, {Program("hostile_files"), "journal_removed_later"});
   ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Less than the fault-free run: programs that give back on a failing path what they did not take (programs/deficit.c), and the same
-// programs repaired.
+// Deficits: programs that give back on a failing path what they did not take (programs/deficit.c), and the same programs repaired.
+// The repaired ones are silent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 struct Way {
   const char* mode;
   const char* finding;
-  const char* call;   // that gives back too much
-  const char* fault;  // that shows it
+  const char* call;   // the call that gives back too much
+  const char* fault;  // the fault that shows it
 };
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.mode; }

@@ -53,7 +53,7 @@ std::uint64_t NotCompared(const Audit& audit) {
   return skipped.value("drifting: calls from the first that differs on, whose order was not compared", std::uint64_t{0});
 }
 
-// What comes late differs: the sweep goes on by call stack, and the report counts the calls that were not compared one by one.
+// Only late calls differ: the sweep goes on by call stack, and the report counts the calls that were not compared one by one.
 TEST(Drift, LateInARunEndsNoSweep) {
   const std::string counter = TemporaryDirectory() + "/late";
   const Audit loses = Sweep("auto", {Program("drifting"), counter, "40"}, {"--depth", "1", "--prune", "all"});
@@ -73,7 +73,7 @@ TEST(Drift, InAnotherOrderEachTimeEndsNoSweep) {
   EXPECT_GT(NotCompared(clean), 12U);
 }
 
-// The workers go in another order in every other run: each fault hits the place that it is meant for all the same, at the first attempt.
+// The workers take turns in another order in every other run. Each fault still hits its intended place at the first attempt.
 TEST(Drift, ThreadsThatTakeTurnsInAnotherOrderAreAddressedByCallStack) {
   const std::string counter = TemporaryDirectory() + "/turns";
   const Audit clean = Sweep("auto", {Program("turns"), counter, "clean", "2"}, {"--depth", "1"});
@@ -118,7 +118,7 @@ TEST(Drift, TheWayBackOfOneThreadIsFailedWhateverTheOtherOneDoes) {
   EXPECT_EQ(RunCommand({"/bin/sh", "-c", line}).exit, 1) << line;
 }
 
-// Calls that only some runs make, and a thread that makes more of them in some: what cannot be addressed for sure is said, not passed.
+// Only some runs make certain calls, and a thread makes more of them in some. What cannot be addressed for sure is reported, not clean.
 TEST(Drift, WhatOnlySomeRunsMakeIsTriedAndCounted) {
   const std::string counter = TemporaryDirectory() + "/turns";
   const Audit audit = Sweep("auto", {Program("turns"), counter, "sometimes", "1"}, {"--jobs", "1", "--depth", "1"});

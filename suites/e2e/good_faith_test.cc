@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole programs that do what they can after a failure (good_faith.c): no finding under any way to fail, and no hang. Their neighbours,
-// which do not, are found.
+// Whole programs that do what they can after a failure (good_faith.c) have no finding under any way to fail, and no hang. Their wrong
+// twins are found.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

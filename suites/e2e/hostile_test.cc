@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that die, flee or shout, and daemons: what the table of adversaries_test.cc does not hold.
+// Programs that die, leave their process group or print without end, and daemons: what the table of adversaries_test.cc cannot express.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that use an object after what it stands on was destroyed, and their twins that use it before.
+// Programs that use an object after its foundation was destroyed, and their twins that use it before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

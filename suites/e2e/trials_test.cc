@@ -146,7 +146,7 @@ TEST(Trials, ABadPathIsOneLine) {
   EXPECT_THAT(said(directory + "/x", {"--format=json=" + directory + "/x"}), HasSubstr("--trials: two results for " + directory + "/x"));
 }
 
-// stdout is the report's. A file of this name would be a surprise.
+// stdout belongs to the report, and nobody means a file of this name.
 TEST(Trials, NoOutputIsAFileNamedDash) {
   constexpr std::pair<const char*, const char*> kOptions[] = {
       {"--trials=-", "--trials: -: "}, {"--output=-", "--output: -: "}, {"--format=json=-", "--format: -: "}};

@@ -166,7 +166,7 @@ CUAUDIT_CASE(ContextStack, StacksAreCountedPerThread) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
 }
 
-// Without a fault, and whatever follows: of a context that was pushed, created or set before the cycle.
+// A cycle pops a context that was pushed, created or set before the cycle. It is wrong without a fault, and whatever follows.
 CUAUDIT_CASE(ContextStack, ACycleEndsWithLess) {
   for (const CallId before : {CallId::CtxPushCurrent_v2, CallId::CtxCreate_v2, CallId::CtxSetCurrent}) {
     const CaseRow row(driver::Name(driver::BaseOf(before)));

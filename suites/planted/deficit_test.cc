@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Less than the fault-free run: what a trial gives back without owning it. The repaired twins are in suites/positive/deficit_test.cc.
+// Deficits: what a trial gives back and does not own. The repaired twins are in suites/positive/deficit_test.cc.
 #include "suites/support/cases/deficits.h"
 
 namespace cuaudit::testing::deficit_test {
@@ -50,7 +50,7 @@ CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhat
 CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109); }
 CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109); }
 
-// Unowned handles have one rule each kind of answer that a driver gives: an error, and success.
+// Unowned handles have one rule for each kind of answer that a driver gives: an error, or success.
 CUAUDIT_CASE(NullReleased, EveryKindThatADriverIsAskedToDestroy) {
   struct Destroy {
     CallId call;
@@ -69,7 +69,7 @@ CUAUDIT_CASE(NullReleased, EveryKindThatADriverIsAskedToDestroy) {
   }
 }
 
-// What is counted by its handle has rules of its own, under a fault as without one.
+// Things that are counted by handle have rules of their own, with and without a fault.
 CUAUDIT_CASE(DoubleRelease, OnTheFailingPathAndOnEveryPath) {
   struct Pair {
     CallId acquire;

@@ -28,7 +28,7 @@ CUAUDIT_CASE(Leak, ADescriptorOfEveryCallThatMakesOne) {
   }
 }
 
-// A genuine driver opens it past the wrappers, and the census at the end finds what the call told already.
+// A genuine driver opens it past the wrappers. The census at the end finds the descriptor that the call has already recorded.
 CUAUDIT_CASE(Leak, ADescriptorThatTheCensusFindsToo) {
   Trace t = Watched();
   Make(t, CallId::MemExportToShareableHandle, kFd);
@@ -57,7 +57,7 @@ CUAUDIT_CASE(Leak, OneOfTwoExportsOfAnAllocation) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("file_descriptor 1"));
 }
 
-// Where nobody asked for the host's resources, what the driver made for the program is judged all the same.
+// What the driver made for the program is judged even when nobody asked for host resources.
 CUAUDIT_CASE(Leak, AnExportThatOnlyTheGoodPathCloses) {
   const auto run = [](bool fails) {
     Trace t = Watched();

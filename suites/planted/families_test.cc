@@ -22,7 +22,7 @@ CUAUDIT_CASE(Growth, ACacheThatIsFilledInEveryCycle) {
   ExpectFound(Noted(RunCycles(Of<LazyCache<true>>("lazy process-lifetime cache").Prepare([] { LazyCache<true>::Reset(); }))));
 }
 
-// A sweep alone cannot find it, because every run leaves one. It says that cycles would.
+// A sweep alone cannot find it, because every run leaves one. The sweep says that `cuaudit cycles` would.
 TEST(CyclesDiffer, IsSaidOfACleanSweepWhoseCyclesLeaveMore) {
   const auto says = [](const Audit& audit) {
     const auto one = [](const auto& row) { return row.first.find("run cuaudit cycles") != std::string::npos; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Trials that end with less than the fault-free run, or that look so, and gave back nothing that was not theirs. The wrong twins are in
+// Trials that end with less than the fault-free run, or seem to, but gave back only what was theirs. The wrong twins are in
 // suites/planted/deficit_test.cc.
 #include "suites/support/cases/deficits.h"
 
@@ -17,7 +17,7 @@ void ExpectRight(const Program& program, Kind kind) {
   EXPECT_THAT(JudgeProgram(program, true).findings, IsEmpty());
 }
 
-// Of a program that is right, beside its fault-free run.
+// Judges a correct program by comparing it with its fault-free run.
 template <typename Program>
 void ExpectQuiet(Kind kind, const Program& program) {
   ExpectRight(program, kind);

@@ -72,7 +72,7 @@ CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
   }
 }
 
-// Another wait than the refused one had put the calls in order, or the refused one was tried again.
+// Another wait has put the calls in order, or the refused wait was tried again.
 CUAUDIT_CASE(CouldNotKnow, AWaitThatWasCarriedOut) {
   const auto program = [](bool faulted) {
     Trace t;

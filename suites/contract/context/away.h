@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// away.h: objects of the primary context, and questions that are asked of them while no context is current ("none.") and while another
-// one is ("elsewhere.").
+// away.h: objects of the primary context, and questions about them that are asked while no context is current ("none.") or while another
+// context is current ("elsewhere.").
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cuaudit::contract {
 
-// Objects of the primary context, which is left then.
+// Makes objects in the primary context; then no context is current any more.
 struct Away : Ready {
   Away(const Asker& asker, bool elsewhere) : Ready(asker) {
     const CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};

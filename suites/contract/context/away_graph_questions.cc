@@ -8,7 +8,7 @@
 namespace cuaudit::contract::away_graph_questions {
 namespace {
 
-// A graph of the primary context with a node of each kind, its executable and its clone. The context is left then.
+// A graph of the primary context with a node of each kind, its executable and its clone. Then the context is no longer current.
 struct Drawn : Ready {
   Drawn(const Asker& asker, bool elsewhere) : Ready(asker) {
     s = StreamCreate();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Releases that name nothing: what they answer, with a context and without one, and whether they make a primary context.
+// Releases of null: what they answer, with a context and without one, and whether they make a primary context.
 #include <string>
 
 #include "suites/contract/question.h"

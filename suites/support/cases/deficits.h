@@ -119,7 +119,7 @@ inline Trace PopsTwice(Run run) {
   return t;
 }
 
-// Descriptors. The host probes write the number plus one.
+// Descriptors. Records of the host probes hold the number plus one.
 inline void Watch(Trace* t) { t->Host(faults::HostCall::Looking, 0); }
 
 inline void FailsToAllocate(Trace* t, Run run) {
@@ -137,7 +137,7 @@ inline Trace ClosesWhatItWasGiven(Run run) {
   return t;
 }
 
-// The failing path closes a file, and so does what follows on every path: of a number that is not open, or that is another file's by then.
+// The failing path closes a file, and so does the code after it on every path. The number is then not open, or belongs to another file.
 template <bool Reopened>
 Trace ClosesTwice(Run run) {
   Trace t;

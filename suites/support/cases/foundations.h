@@ -34,7 +34,7 @@ inline void View(Trace& t, driver::CallId call, std::uint64_t object, driver::Ki
   t.NodeContent(step, faults::kStandsOn, static_cast<std::uint64_t>(kind), under);
 }
 
-// A launch that tells the words it passes to its kernel, as the gate writes it while a texture lives whose memory is gone.
+// A launch with its kernel arguments recorded, as the gate does while a texture lives whose memory is gone.
 inline Step LaunchWith(Trace& t, std::initializer_list<std::uint64_t> words) {
   const Step step = t.Call(driver::CallId::LaunchKernel).In(0, kFunction);
   Step told = t.NodeContent(step, faults::kLaunchWords, 0);

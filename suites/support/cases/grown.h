@@ -34,7 +34,7 @@ inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& progr
   return run;
 }
 
-// The same of a program that leaves `alive` streams after so many cycles.
+// The same for a program that leaves `alive` streams after each number of cycles.
 inline report::Run GrownTo(const std::function<std::uint64_t(std::uint64_t cycles)>& alive, std::uint64_t most = 80) {
   return Grown(
       [&](std::uint64_t cycles) {

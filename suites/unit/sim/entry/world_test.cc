@@ -223,7 +223,7 @@ TEST(World, WithoutAContextAnObjectsOwnWillDoUnlessItIsLost) {
   EXPECT_OK(sim.d.StreamSynchronize(s));
   EXPECT_EQ(sim.d.StreamSynchronize(nullptr), CUDA_ERROR_INVALID_CONTEXT);  // no object says which context
   EXPECT_EQ(sim.d.MemAllocAsync(&q, 16, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_CONTEXT);
-  EXPECT_OK(sim.d.MemFree(0));  // nothing to free is freed anywhere
+  EXPECT_OK(sim.d.MemFree(0));  // freeing null needs no context
   EXPECT_OK(sim.d.MemFreeHost(nullptr));
   EXPECT_EQ(sim.d.MemFreeAsync(0, nullptr), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_OK(sim.d.CtxSetCurrent(sim.context));

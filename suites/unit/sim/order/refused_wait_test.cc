@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Waits that a fault plan refuses: the work runs, the host does not know it, and a misuse that only the wait would have prevented says so.
-// And work that nobody waits for any more.
+// Waits that a fault plan refuses: the work runs, the host does not know of it, and a misuse that only the wait would have prevented is
+// marked. And work that nobody waits for any more.
 #include <atomic>
 
 #include "suites/unit/sim/witness.h"
