@@ -53,8 +53,8 @@ constinit std::atomic<int64_t> known_count{0};
 constinit std::atomic<int64_t> beyond{0};  // number of descriptors in the last listing that are not followed
 constinit DescriptorSet opened;            // numbers that a wrapped function once opened
 constinit std::atomic<int> last_declined{-2};
-constinit DescriptorSet inherited;         // inherited numbers, whatever file they refer to now
-constinit DescriptorSet taken;             // numbers that the driver took over, until they are opened again or closed
+constinit DescriptorSet inherited;  // inherited numbers, whatever file they refer to now
+constinit DescriptorSet taken;      // numbers that the driver took over, until they are opened again or closed
 
 // State of one census, guarded by `counting`.
 constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;

@@ -135,8 +135,7 @@ void ProcessFold::Host(const faults::Record& record) {
       const HostDeed deed = DeedOf(static_cast<HostCall>(record.call));
       object.kind = deed.acquires;
       if (static_cast<HostCall>(record.call) == HostCall::DescriptorFound && IsToldDescriptor(handle)) break;
-      if (deed.releases == Kind::FileDescriptor)
-        account_.CheckTaken(handle, record, false);
+      if (deed.releases == Kind::FileDescriptor) account_.CheckTaken(handle, record, false);
       if (deed.acquires != Kind::None) account_.Acquire(object, record);
       if (deed.releases != Kind::None) ReleaseHeld(deed.releases, record);
     }

@@ -166,6 +166,8 @@ struct Watch::Impl {
       known.erase(found);
       return true;
     });
+    after.facts.calls.clear();  // their records are not kept
+    after.facts.marks.clear();
     const Ledger nothing;
     const faults::JournalView tables = journal.View().Part(0, 0);
     const harness::Rehearsed empty({&nothing, &tables, {}});
