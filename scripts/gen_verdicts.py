@@ -105,7 +105,7 @@ LINES = """
 A report counts by reason what was not tried, not judged or not looked at. `[...]` stands for what varies.
 """
 
-OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*(?:=[a-z0-9,]+)?)")
+OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*(?:=[A-Za-z0-9,]+)?)")
 NAME = re.compile(r"(?<![\w`:])(cu[A-Z]\w*(?:@site=\.\.\.#2)?|pthread_\w+|cuaudit/\w+\.h|cuaudit (?:cycles|sweep)|[A-Z]\w+::\w+|AnyCode\(\)|[A-Z]+_[A-Z_]+|TMPDIR)(?![\w`])")
 
 
