@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "faults/driver/kinds.h"
+#include "faults/journal/launch_words.h"
 #include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {
@@ -28,7 +29,7 @@ void TextureMemory::After(const Passage& passage) noexcept {
       std::uint64_t handle = 0;
       if (value[0] != 0) memcpy(&handle, reinterpret_cast<const void*>(value[0]), sizeof(handle));
       const Kind kind = base == BaseId::TexObjectCreate ? Kind::TextureObject : Kind::SurfaceObject;
-      if (handle != 0 && footing.handle != 0) Add(Key(kind, handle), Key(footing.kind, footing.handle));
+      if (IsDistinctive(handle) && footing.handle != 0) Add(Key(kind, handle), Key(footing.kind, footing.handle));
       return;
     }
     case BaseId::TexObjectDestroy:
